@@ -10,7 +10,7 @@
 namespace nervex::gang {
 namespace {
 
-// ---- JSON: every field is named once, for both directions
+// ---- JSON: each field is named once for both directions
 
 template <typename Counts, typename Visit>
 void visit_counts(Counts& nodes, const Visit& visit) {
@@ -160,8 +160,8 @@ bool same_cause(const NoFit& a, const NoFit& b) {
     const auto& other = std::get<OverQuota>(b);
     return quota->quota == other.quota && quota->resource == other.resource;
   }
-  // Whether any node is barred, not how many: an administrator who changes that looks for it. Free
-  // and full nodes come and go with every pod.
+  // Compares whether nodes are barred, not how many: an administrator who changes that looks for
+  // it. Free and full nodes change with every pod.
   const auto kind = [](const NoFit& no_fit) {
     const UnplacedSet& set = *find_set(no_fit);
     const ResourceNeed* need = find_need(no_fit);

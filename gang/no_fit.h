@@ -13,10 +13,10 @@
 
 namespace nervex::gang {
 
-// How many nodes can take a pod of a set, and how many cannot for which reason.
+// How many nodes can take a pod of a set, and how many cannot, by reason.
 struct NodeCounts {
   int free = 0;       // allowed nodes with capacity for one more now
-  int full = 0;       // allowed nodes that have too little free now, but would hold one empty
+  int full = 0;       // allowed nodes without enough free capacity that would hold one when empty
   int too_small = 0;  // allowed nodes that could not hold one even when empty
   int tainted = 0;
   int not_selected = 0;
@@ -27,24 +27,24 @@ struct NodeCounts {
   bool operator==(const NodeCounts&) const = default;
 };
 
-// The first set that could not be placed beside those before it, or one that never can.
+// The first set that could not be placed beside earlier sets, or one that can never be placed.
 struct UnplacedSet {
   std::string role;
   int wanted = 0;    // slots of the set
-  int unplaced = 0;  // of them
+  int unplaced = 0;  // slots without a node
   int reserved = 0;  // of `wanted`: reserved capacity, which has no pods yet
-  // Not empty: the pods have to be on nodes with one value of this label (PodShape::together). The
-  // numbers are about the value that comes nearest.
+  // If not empty, the pods must run on nodes with one value of this label (PodShape::together). The
+  // numbers describe the value that comes closest.
   std::string domain{};
   NodeCounts nodes{};
   bool operator==(const UnplacedSet&) const = default;
 };
 
-// What one pod of the set asks of the scarcest resource.
+// The amount of the scarcest resource that one pod requests.
 struct ResourceNeed {
   std::string resource;
   std::int64_t each = 0;
-  bool enlarged = false;  // admission makes it more than the template asks for
+  bool enlarged = false;  // admission raises it above the template's request
   bool operator==(const ResourceNeed&) const = default;
 };
 
@@ -54,29 +54,29 @@ struct ResourceNeed {
 struct InsufficientCapacity {
   UnplacedSet set;
   ResourceNeed need;
-  // The search ended by its budget before all ways to place the gang were tried: that it does not
-  // fit now is not proven.
+  // The search used up its budget before it tried all placements. That the gang does not fit now is
+  // not proven.
   bool search_gave_up = false;
   bool operator==(const InsufficientCapacity&) const = default;
 };
 
-// Every node is tainted, not selected, not ready or the like, or there is none.
+// No node exists, or every node is tainted, not selected, not ready or otherwise barred.
 struct NoNodeAllowed {
   UnplacedSet set;
   bool operator==(const NoNodeAllowed&) const = default;
 };
 
-// A proof: the set alone does not fit even if all nodes that it may use are empty. Taints, cordons
-// and nodes that are not ready prove nothing: they change.
+// Proven: the set alone does not fit even if all nodes it may use are empty. Taints, cordons and
+// unready nodes do not count as proof, because they change.
 struct NeverFits {
   UnplacedSet set;
   ResourceNeed need;
   int most = 0;                   // slots of the set that fit when these nodes are empty
-  std::int64_t largest_node = 0;  // the most of the resource that any of them has when empty
+  std::int64_t largest_node = 0;  // highest amount of the resource on any of them when empty
   bool operator==(const NeverFits&) const = default;
 };
 
-// The same proof about the whole gang: each set fits the empty nodes alone, but not all together.
+// Proven for the whole gang: each set alone fits the empty nodes, but all sets together do not.
 struct NeverFitsTogether {
   UnplacedSet set;
   ResourceNeed need;
@@ -105,22 +105,22 @@ UnplacedSet* find_set(NoFit& no_fit);
 const ResourceNeed* find_need(const NoFit& no_fit);
 ResourceNeed* find_need(NoFit& no_fit);
 
-// Not even an empty cluster holds the gang.
+// The gang does not fit even an empty cluster.
 inline bool is_proof(const NoFit& no_fit) {
   return std::holds_alternative<NeverFits>(no_fit) ||
          std::holds_alternative<NeverFitsTogether>(no_fit);
 }
 inline bool is_over_quota(const NoFit& no_fit) { return std::holds_alternative<OverQuota>(no_fit); }
 
-// Same code, role, resource, and ways in which nodes are barred (tainted, not selected, not ready,
-// cordoned, avoided). Other numbers come and go with every pod.
+// True if code, role, resource and kinds of barred nodes (tainted, not selected, not ready,
+// cordoned, avoided) are equal. Other numbers change with every pod.
 bool same_cause(const NoFit& a, const NoFit& b);
 
-// What helps the gang.
+// The action that helps the gang.
 enum class Remedy {
   kWait,        // others hold the capacity
-  kAskForLess,  // not even an empty cluster, or an unused quota, would do
-  kAllowNodes,  // no node may be used, however much is free
+  kAskForLess,  // an empty cluster or an unused quota would not suffice
+  kAllowNodes,  // no node may be used, regardless of free capacity
   kOpenNodes,   // others hold the capacity, and some nodes are cordoned or not ready
 };
 Remedy choose_remedy(const NoFit& no_fit);
@@ -132,10 +132,10 @@ std::string_view code(Remedy remedy);        // "AskForLess"
 // Amounts are quantities, and zeros are left out: {"code":"NeverFits","role":"learner","wanted":4,
 // "unplaced":4,"nodes":{"tooSmall":2},"resource":"nvidia.com/gpu","each":"16","largestNode":"8"}.
 Json encode_no_fit(const NoFit& no_fit);
-// nullopt: an unknown code. Fields that cannot be read have their defaults: they are for advice.
+// nullopt: unknown code. Unreadable fields get their defaults, since they are only advice.
 std::optional<NoFit> decode_no_fit(const Json& from);
 
-// "requests.memory" of a quota is "memory", with its unit; other names stay.
+// "requests.memory" of a quota becomes "memory", with its unit; other names are unchanged.
 std::string_view strip_requests(std::string_view resource);
 
 }  // namespace nervex::gang

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
-// Longer than any pod lives; more would overflow when it is added to a time.
+// Longer than any pod lives. A larger value would overflow when added to a time.
 constexpr std::int64_t kMostSeconds = 100LL * 365 * 24 * 3600;
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kTaints{{

@@ -1,8 +1,8 @@
-// gang/outage_tolerations.h - for how long does a pod's template tolerate an outage of its node?
+// gang/outage_tolerations.h - how long does a pod's template tolerate an outage of its node?
 //
-// A pod's own list cannot tell: admission adds 300 s (or what the API server's flags say) for both
-// taints to every pod. So the controller writes on the pod what the template says. It stays there
-// for as long as the pod does, also when its PodGroup is deleted before it.
+// The pod's own tolerations cannot tell: admission adds 300 s (or the value of the API server's
+// flags) for both taints to every pod. So the controller writes the template's value on the pod.
+// The value survives on the pod when the PodGroup is deleted first.
 #pragma once
 
 #include <chrono>
@@ -27,12 +27,12 @@ inline constexpr std::string_view kToleratesUnreachableAnnotation =
     "nervex.sensetime.com/tolerates-unreachable-seconds";
 inline constexpr std::string_view kToleratesAlways = "always";
 
-// Of spec.tolerations of a template, those that name one of the taints by key and apply to its
-// effect NoExecute; of several for one taint the first, as Kubernetes' taint manager does.
+// Selects from a template's spec.tolerations those that name one of the taints by key and apply to
+// effect NoExecute. If several name one taint, the first counts, as in Kubernetes' taint manager.
 // `operator: Exists` without a key names none. Empty for nearly all templates.
 std::map<std::string, std::string> outage_annotations(const Json& tolerations);
 
-// What the pod's annotations say of a node that is in that state. nullopt: nothing;
+// The outage that the pod's annotations tolerate for a node in that state. nullopt: no annotation;
 // std::chrono::seconds::max(): any outage.
 std::optional<std::chrono::seconds> tolerated_outage(const kube::Pod& pod, const kube::Node& node);
 

@@ -9,7 +9,7 @@
 namespace nervex::gang {
 namespace {
 
-// Zero and one, the values that an absent field stands for, are left out: 5,000 slots add up.
+// Omits zero and one, which absent fields default to: 5,000 slots add up.
 Json encode_run(SlotId first, std::int64_t count) {
   Json run{{"ordinal", first.ordinal}};
   if (count != 1) run["count"] = count;
@@ -39,7 +39,7 @@ Json encode_slots(const std::vector<SlotId>& slots) {
   return out;
 }
 
-// By role, then by node. Neighbours on one node are written as one entry.
+// By role, then by node. Neighbouring slots on one node form one entry.
 Json encode_placements(const std::vector<Placement>& placements) {
   std::vector<const Placement*> sorted;
   sorted.reserve(placements.size());
@@ -64,7 +64,7 @@ Json encode_placements(const std::vector<Placement>& placements) {
   return out;
 }
 
-// Implicit resources of one kind, without its name: ["TCP/8080"].
+// Implicit resources of one kind, without the kind's name: ["TCP/8080"].
 void add_implicit(const kube::Resources& requests, std::string_view kind, const char* field,
                   Json& out) {
   for (const auto& [name, amount] : requests.amounts()) {
@@ -72,7 +72,7 @@ void add_implicit(const kube::Resources& requests, std::string_view kind, const 
   }
 }
 
-// By set, then by node, as placements are.
+// By set, then by node, like placements.
 Json encode_reserved(std::vector<ReservedCapacity> reserved) {
   std::sort(reserved.begin(), reserved.end(),
             [](const ReservedCapacity& a, const ReservedCapacity& b) {

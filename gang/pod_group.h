@@ -1,6 +1,5 @@
 // gang/pod_group.h - the PodGroup as a value: what one attempt of a job wants placed, and the plan.
-//
-// It is all that the extender knows of a job.
+// The extender knows nothing else of a job.
 #pragma once
 
 #include <cstdint>
@@ -23,44 +22,44 @@ inline constexpr std::string_view kApiVersion = "nervex.sensetime.com/v1alpha1";
 inline constexpr std::string_view kKind = "PodGroup";
 inline constexpr std::string_view kBaseGang = "base";
 inline constexpr std::string_view kDirect = "Direct";  // of spec.placement
-// A short text can name many slots: one that names more than a role has ordinals is not read.
+// A short text can name many slots. One that names more than a role has ordinals is rejected.
 inline constexpr int kMostSlots = 65'536;
 
-// One pod of a role at a time: role/ordinal names the slot, the incarnation counts its pods.
+// role/ordinal names the slot, the incarnation counts its pods. A slot has one pod at a time.
 struct SlotId {
   int ordinal = 0;
   int incarnation = 0;
   auto operator<=>(const SlotId&) const = default;  // NOLINT(modernize-use-nullptr): tidy 14 errs
 };
 
-// A slot of a role; the role's text is borrowed. Made by its own name, never by std::pair(role,
-// slot), which copies the text and lends the copy's.
+// A slot of a role; borrows the role's text. Construct it by this name, not by std::pair(role,
+// slot), which copies the text and borrows from the temporary copy.
 using SlotKey = std::pair<std::string_view, SlotId>;
 
-// What is equal for every pod of a set, and decides on which nodes it may be. It is copied and
-// compared as a whole.
+// What all pods of a set share and what decides which nodes they may use. Copied and compared as a
+// whole.
 struct PodShape {
   kube::Resources requests;  // of one pod, "pods" and implicit resources included
   kube::NodeConstraints constraints;
   std::vector<std::string> claims{};  // PersistentVolumeClaims of the PodGroup's namespace, sorted
-  // Required affinity of the pods to each other, kube::self_affinity(): pods with one of these have
-  // to be in one group of nodes. JSON: podAffinity.
+  // Required affinity of the pods to each other, kube::self_affinity(): pods that share an entry
+  // must run in one group of nodes. JSON: podAffinity.
   std::vector<std::string> together{};
   bool operator==(const PodShape&) const = default;
 };
 
-// So many slots of a set take over capacity that a set of the base gang has reserved. Until they
-// have a placement it stays reserved for them.
+// `count` slots of a set take over capacity that a set of the base gang has reserved. It stays
+// reserved until the slots have a placement.
 struct FromReserved {
   std::string set;  // MemberSet::name
   int count = 0;
   bool operator==(const FromReserved&) const = default;
 };
 
-// What the API server said in a dry run of a pod of a set, while its gang waited: a LimitRange, a
-// RuntimeClass or a webhook may make pods larger than the template says, and may cease to.
+// The API server's answer to a dry run of a pod of a set, while its gang waits. A LimitRange, a
+// RuntimeClass or a webhook may enlarge pods beyond the template, and may stop doing so.
 struct AdmittedPod {
-  int answer = 0;            // counts up; 0: there was none
+  int answer = 0;            // counts up; 0: no answer yet
   kube::Resources requests;  // of the pod as it would be stored
   bool operator==(const AdmittedPod&) const = default;
 };
@@ -71,23 +70,23 @@ struct MemberSet {
   std::string gang;  // sets of one gang are placed together or not at all: kBaseGang, "request-7"
   std::string role;  // "coordinator", "collector", ...; a slot's key is role/ordinal
   std::vector<SlotId> slots;
-  // Capacity for this many more pods, which have no slot yet, is planned with the gang and kept:
-  // for the coordinator's first requests. Only of sets of the base gang. JSON: held.
+  // Number of further pods, without slots yet, that capacity is planned and reserved for with the
+  // gang, for the coordinator's first requests. Only in sets of the base gang. JSON: held.
   int reserved_pods = 0;
   PodShape shape;
-  // Its pods are bound when all others of the gang are: the coordinator, which must not start
-  // before its workers can. JSON: bindLast.
+  // These pods are bound after all others of the gang: the coordinator must not start before its
+  // workers can. JSON: bindLast.
   bool bind_last = false;
-  // The gang runs on without these pods when they are lost, for as long as it takes to replace
-  // them: the job's own aggregator. JSON: healsAlone.
+  // The gang keeps running while these lost pods are replaced: the job's own aggregator. JSON:
+  // healsAlone.
   bool heals_alone = false;
   FromReserved from_reserved = {};  // JSON: fromHeld
   AdmittedPod admitted = {};
   bool operator==(const MemberSet&) const = default;
 };
 
-// While a gang is planned, reserved capacity has slots too: with negative ordinals, which no spec
-// or placement has.
+// While a gang is planned, reserved capacity has slots with negative ordinals. No spec or placement
+// contains them.
 inline SlotId reserved_slot(int number) { return {-1 - number, 0}; }
 inline bool is_reserved_slot(SlotId slot) { return slot.ordinal < 0; }
 
@@ -97,17 +96,17 @@ struct PodGroupSpec {
   SysTime queued_since{};  // position of the job in the queue, kept across attempts
   std::optional<std::int64_t> schedule_timeout_seconds;
   std::vector<MemberSet> members;
-  // The pods of the base gang, but for those that are bound last, may be created with their node:
-  // all that decides where they may go is in their shapes. JSON: placement "Direct".
+  // Pods of the base gang, except those bound last, may be created with their node: their shapes
+  // hold everything that decides where they may run. JSON: placement "Direct".
   bool direct_placement = false;
-  // The highest placement number that the controller has seen. Numbers continue above it, also when
+  // The highest placement number that the controller has seen. New numbers start above it, even if
   // the status was lost.
   std::int64_t highest_placement = 0;
   bool operator==(const PodGroupSpec&) const = default;
 };
 
-// The node of one slot. The number comes from one counter that never goes back; it changes when the
-// slot's node or incarnation changes and otherwise never.
+// The node of one slot. Numbers come from one counter that never decreases; a slot's number changes
+// only when its node or incarnation does.
 struct Placement {
   std::string role;
   SlotId slot;
@@ -116,13 +115,13 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-// Why a plan failed: kube-scheduler refused pods of it, and none was bound.
+// Why a plan failed: kube-scheduler refused its pods, and none was bound.
 struct PlanRefusals {
   int count = 0;         // plans in a row
-  SysTime plan_after{};  // no sooner again
-  std::string message;   // what kube-scheduler said last, and of which pod
-  // The claims that no node was at fault for, as they were then, sorted: "data=missing",
-  // "data=unbound". When one of them is otherwise the gang is planned again at once.
+  SysTime plan_after{};  // earliest time of the next plan
+  std::string message;   // kube-scheduler's last message, with the pod
+  // Claims in the state that blocked all nodes, sorted: "data=missing", "data=unbound". When one of
+  // them changes, the gang is planned again at once.
   std::vector<std::string> waits_for{};
   bool operator==(const PlanRefusals&) const = default;
 };
@@ -137,52 +136,51 @@ struct ReservedCapacity {
 
 struct GangStatus {
   std::string name;  // as MemberSet::gang
-  // Every slot of the gang has a placement. If not, none has, unless the gang is committed: then
-  // the others keep theirs.
+  // Every slot of the gang has a placement. If false, no slot has one, except in a committed gang,
+  // where placed slots keep theirs.
   bool planned = false;
-  // The first bind has checked the plan against the cluster, or of a gang that is placed directly
-  // the planner has. From then on slots only get a placement that they lack.
+  // The first bind, or for direct placement the planner, has checked the plan against the cluster.
+  // From then on only slots without a placement get one.
   bool committed = false;
   std::string reason;                 // CamelCase: kReasonPlanned and the like
   std::string message;                // for people; mirrored on the job
   SysTime since{};                    // when the reason last changed
   std::vector<Placement> placements;  // decoded: by role and slot
-  // Of the base gang: capacity without a slot, also for sets of requests that wait for the rest of
-  // theirs; by set and node. It counts as the gang's placements do: committed when they are.
+  // In the base gang: capacity without a slot, also for sets of requests whose other slots still
+  // wait; by set and node. It is committed when the gang's placements are.
   std::vector<ReservedCapacity> reserved = {};
   PlanRefusals refusals{};  // of a gang that is not committed
-  // Of a committed gang that is not whole: since when, and what was lost first ("learner/3 lost its
-  // node gpu-7 ..."). Not set as long as it is only starting.
+  // In a committed gang with missing pods: since when, and which loss came first ("learner/3 lost
+  // its node gpu-7 ..."). Not set while the gang is only starting.
   std::optional<SysTime> healing_since{};
   std::string healing_cause{};
-  // Not 0: the gang was committed when it was planned, and the pods of its placements up to this
-  // number may be created with their node (is_direct()). JSON: directThrough.
+  // If not 0: the gang was committed when it was planned, and pods of placements up to this number
+  // may be created with their node (is_direct()). JSON: directThrough.
   std::int64_t direct_through = 0;
-  // Of a gang that waits for capacity or quota: what the message says. JSON: cause, and the remedy
-  // that follows from it.
+  // Why the gang waits for capacity or quota, as in the message. JSON: cause, and the remedy that
+  // follows from it.
   std::optional<NoFit> cause{};
   bool operator==(const GangStatus&) const = default;
 };
 
-// kube-scheduler has refused pods of this set on this node: a new plan has at most so many there.
+// kube-scheduler refused pods of this set on this node: new plans put at most `at_most` there.
 struct AvoidedNode {
   std::string set;  // MemberSet::name
   std::string node;
   int at_most = 0;
-  int times = 1;  // how often it was refused; `until` is the later the more there were
+  int times = 1;  // number of refusals; more refusals move `until` later
   SysTime until{};
   bool operator==(const AvoidedNode&) const = default;
 };
 
-// Pods of this set were created with more than the spec says: admission enlarged them. That ends
-// with its cause: with a later answer to a dry run (AdmittedPod), with a pod that is not enlarged,
-// or when a plan after `until` shows it.
+// Pods of this set were created larger than the spec says, by admission. The entry ends with a
+// later dry run (AdmittedPod), a pod that is not enlarged, or a plan after `until` that shows it.
 struct EnlargedSet {
   std::string set;  // MemberSet::name
   kube::Resources requests;
-  int times = 1;    // that it was learned; `until` is the later the more there were
-  SysTime until{};  // then a plan is tried without it
-  int answer = 0;   // AdmittedPod::answer when it was learned
+  int times = 1;    // number of times it was observed; more move `until` later
+  SysTime until{};  // then a plan is tried without the entry
+  int answer = 0;   // AdmittedPod::answer when it was observed
   bool operator==(const EnlargedSet&) const = default;
 };
 
@@ -191,7 +189,7 @@ struct PodGroupStatus {
   std::int64_t next_placement = 1;
   std::vector<GangStatus> gangs;     // in the order of first mention in the spec
   std::vector<AvoidedNode> avoid{};  // bounded: extender/decide/refusals.h
-  // In the order of the spec: while a gang waits there are no pods that could tell.
+  // In spec order. Needed because a waiting gang has no pods that could tell.
   std::vector<EnlargedSet> enlarged{};
   bool operator==(const PodGroupStatus&) const = default;
 };
@@ -205,24 +203,24 @@ struct PodGroup {
 
 inline constexpr std::string_view kReasonPlanned = "Planned";
 inline constexpr std::string_view kReasonUnschedulable = "Unschedulable";
-// Planned, but kube-scheduler refused a pod of it: planned again with other nodes.
+// Planned, but kube-scheduler refused a pod of it: planned again on other nodes.
 inline constexpr std::string_view kReasonRefusedByScheduler = "RefusedByScheduler";
-// Planned, but none of its pods was bound for too long: planned again later.
+// Planned, but no pod of it was bound in time: planned again later.
 inline constexpr std::string_view kReasonPlanExpired = "PlanExpired";
 inline constexpr std::string_view kReasonOverQuota = "OverQuota";
-// The API server does not store the plan: it is too large, or the schema does not allow it.
+// The API server rejects the plan: it is too large, or the schema does not allow it.
 inline constexpr std::string_view kReasonPlanRefused = "PlanRefused";
-// A committed gang is not whole: every slot has a node, and some pods do not run on theirs yet.
+// A committed gang has missing pods: every slot has a node, but some pods do not run there yet.
 inline constexpr std::string_view kReasonHealing = "Healing";
-// It was not whole for longer than the healing deadline: the controller queues it again.
+// The gang was incomplete for longer than the healing deadline: the controller requeues it.
 inline constexpr std::string_view kReasonHealingTimeout = "HealingDeadlineExceeded";
 
-// Codec. decode: kInvalid names the field. Neighbouring slots are written as one entry with a
-// count, placements by role and node: 5,000 slots, each on a node of its own with a name of
-// 100 characters, stay below 1 MiB (tests/gang/pod_group_size_test.cpp). The older form, an entry
-// per slot, is read as well.
+// Codec. decode: kInvalid names the field. Neighbouring slots form one entry with a count,
+// placements by role and node: 5,000 slots, each on its own node with a name of 100 characters,
+// stay below 1 MiB (tests/gang/pod_group_size_test.cpp). Also reads the older form, an entry per
+// slot.
 Result<PodGroup> decode_pod_group(const Json& object);
-// The same of its JSON text.
+// The same from JSON text.
 Result<PodGroup> parse_pod_group(std::string_view json);
 Json encode_spec(const PodGroupSpec& spec);
 Json encode_status(const PodGroupStatus& status);
@@ -230,10 +228,10 @@ Json encode_status(const PodGroupStatus& status);
 // The placement of a slot, or nullptr. Cost: linear in the group's placements.
 const Placement* find_placement(const PodGroupStatus& status, std::string_view role, SlotId slot);
 const GangStatus* find_gang(const PodGroupStatus& status, std::string_view name);
-// Pods that capacity is reserved for under that set's name.
+// Number of pods that capacity is reserved for under that set's name.
 int reserved_for(const GangStatus& gang, std::string_view set);
-// Its pod may have been created with its node, and then was bound to it from the start. Never of
-// one that got its place later: it moved, replaces another pod, or was added.
+// The slot's pod may have been created with its node and bound from the start. False for later
+// placements: a slot that moved, was added, or whose pod was replaced.
 inline bool is_direct(const GangStatus& gang, const Placement& placement) {
   return placement.number <= gang.direct_through;
 }

@@ -247,8 +247,8 @@ Result<Nothing> decode_placements(const Json& from, const std::string& where,
   if (!from.is_object()) return wrong(where, "must be an object");
   const auto role = required_text(from, "role", where);
   if (!role) return role.error();
-  // An entry per slot, as it was written before placements were grouped: a plan that a running
-  // cluster has stored in this form must not be lost.
+  // An entry per slot, the form before placements were grouped. Stored plans of running clusters
+  // must not be lost.
   if (kube::find(from, {"nodes"}) == nullptr) return decode_placement_run(from, where, *role, out);
   int entries = 0;
   for (const Json& entry : kube::array_at(from, {"nodes"})) {
@@ -290,7 +290,7 @@ Result<AvoidedNode> decode_avoided(const Json& from, const std::string& where) {
   return avoided;
 }
 
-// Two entries for one set and node are one.
+// Merges two entries for one set and node.
 Result<Nothing> decode_reserved(const Json& from, const std::string& where,
                                 std::map<std::pair<std::string, std::string>, int>& out) {
   if (!from.is_object()) return wrong(where, "must be an object");

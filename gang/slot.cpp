@@ -9,10 +9,10 @@
 namespace nervex::gang {
 namespace {
 
-// No PodGroup ever gets near it. Who may annotate pods shall not make numbers overflow.
+// No PodGroup comes near this. A user who may annotate pods must not make numbers overflow.
 constexpr std::int64_t kMostPlacement = std::int64_t{1} << 53;
 
-// Decimal digits alone, as annotations_for() writes them.
+// Only decimal digits, as annotations_for() writes them.
 template <typename T>
 std::optional<T> parse_count(std::string_view text) {
   T value = 0;

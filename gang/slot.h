@@ -1,4 +1,4 @@
-// gang/slot.h - which slot of which PodGroup is this pod for? Written on the pod as annotations.
+// gang/slot.h - which slot of which PodGroup does this pod fill? Stored as annotations on the pod.
 #pragma once
 
 #include <cstdint>
@@ -28,17 +28,17 @@ struct PodSlot {
   bool operator==(const PodSlot&) const = default;
 };
 
-// nullopt: not a pod of a gang, or its annotations are damaged.
+// nullopt: not a pod of a gang, or invalid annotations.
 std::optional<PodSlot> slot_of(const kube::Pod& pod);
 std::map<std::string, std::string> annotations_for(const PodSlot& slot);
 
 // "collector/4096"
 std::string slot_key(std::string_view role, int ordinal);
 
-// The annotation and label keys that the above needs, for kube::PodFilter.
+// The annotation and label keys that slot_of() needs, for kube::PodFilter.
 std::vector<std::string> slot_annotation_keys();
-// `filter` that keeps them and those of outage_tolerations.h too, and of such pods what the
-// scheduler said last.
+// `filter` that also keeps these keys, those of outage_tolerations.h, and the scheduler's last
+// message on such pods.
 kube::PodFilter with_slot_annotations(kube::PodFilter filter);
 
 }  // namespace nervex::gang
