@@ -11,8 +11,8 @@
 
 namespace nervex::queue {
 
-// The smaller is served first: higher priority, then the longer wait, then namespace and name, so
-// that the order is total. Borrows the texts. The gangs of one PodGroup have one rank.
+// Smaller is served first: higher priority, then the longer wait, then namespace and name, which
+// makes the order total. Borrows the texts. All gangs of one PodGroup have one rank.
 struct Rank {
   int priority = 0;
   SysTime queued_since{};
@@ -25,7 +25,7 @@ struct Rank {
 
 Rank rank(const gang::PodGroup& group);
 Rank rank(const Workload& workload);
-// `priority`: the highest of its pods that are not bound. It waits since it was created.
+// `priority`: the highest among its unbound pods. Its wait starts at its creation.
 Rank rank(const kube::ForeignPodGroup& group, int priority);
 
 }  // namespace nervex::queue

@@ -1,4 +1,4 @@
-// queue/quota.h - may pods be created beside what their namespace uses and plans? Pure.
+// queue/quota.h - does a namespace's quota allow more pods, given its use and its plans? Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,17 @@ namespace nervex::queue {
 
 using QuotaPtr = std::shared_ptr<const kube::Quota>;
 
-struct Pods {  // that do not exist yet, of one shape
+struct Pods {  // pods that do not exist yet, of one shape
   const kube::Resources* requests = nullptr;
   std::int64_t count = 0;
 };
 
-// What ResourceQuotas leave: what they allow, less what is used, less what planned pods will use
-// that do not exist yet. Pods that exist are in what is used, also those of other
-// operators' gangs: these exist before they are planned, so they count from their creation.
+// What ResourceQuotas leave: the limit, less current use, less the use of planned pods that do not
+// exist yet. Existing pods count as use. Gangs of other operators count from their creation,
+// because their pods exist before they are planned.
 //
-// Two watches tell of a new pod and of its use, so that for a moment it counts twice, or not at
-// all: in the one case a gang waits a little longer, in the other the API server refuses a pod and
-// the gang is requeued.
+// A new pod and its use arrive on two watches. For a moment the pod may count twice, and a gang
+// waits a little longer; or not at all, and the API server refuses a pod and the gang is requeued.
 class QuotaLedger {
  public:
   // Borrows the quotas.
@@ -36,15 +35,15 @@ class QuotaLedger {
 
   bool empty() const { return limits_.empty(); }
   bool is_limited(std::string_view ns) const { return limits_.count(ns) > 0; }
-  // The first limit that the pods would exceed beside what is planned; nullopt: none. What does not
-  // raise the use of a limit never exceeds it.
+  // The first limit that the pods would exceed beside planned pods; nullopt: none. Pods that do not
+  // raise the use of a limit never exceed it.
   std::optional<gang::OverQuota> find_exceeded(std::string_view ns,
                                                std::span<const Pods> pods) const;
-  // Negative counts: they are not planned any more, or exist.
+  // Negative counts: the pods are no longer planned, or now exist.
   void plan(std::string_view ns, const Pods& pods);
 
  private:
-  __extension__ using Wide = __int128;  // one pod may ask for as much as int64 holds
+  __extension__ using Wide = __int128;  // one pod may request as much as int64 holds
   struct Limit {
     const kube::Quota* quota = nullptr;
     const kube::QuotaLimit* limit = nullptr;

@@ -34,7 +34,7 @@ void SettledWorkloads::erase(std::string_view group_uid) {
     if (use->second.empty()) settled.use.erase(use);
   }
   index_.erase(known);
-  if (at + 1 < uids_.size()) {  // the last one moves to its place
+  if (at + 1 < uids_.size()) {  // the last one moves into its place
     settled.groups[at] = std::move(settled.groups.back());
     uids_[at] = std::move(uids_.back());
     index_.find(uids_[at])->second = at;

@@ -1,4 +1,4 @@
-// queue/settled.h - what do the workloads use that are placed and committed as a whole?
+// queue/settled.h - how much do fully placed and committed workloads use?
 #pragma once
 
 #include <map>
@@ -12,18 +12,18 @@
 
 namespace nervex::queue {
 
-// A value that does not change: snapshots share it.
+// Immutable: snapshots share it.
 struct Settled {
   using Workloads = std::shared_ptr<const std::vector<Workload>>;
   std::vector<Workloads> groups;                            // by PodGroup, in no order
-  std::map<std::string, kube::Resources, std::less<>> use;  // by namespace, of all of them
+  std::map<std::string, kube::Resources, std::less<>> use;  // by namespace, sum over all groups
 };
 
-// Keeps a Settled up to date from changes. Taking it costs one pointer; the first change after that
-// costs a copy of the list, a pointer for each PodGroup. Not thread-safe.
+// Keeps a Settled up to date from changes. Reading it costs one pointer; the first change after a
+// read copies the list, a pointer for each PodGroup. Not thread-safe.
 class SettledWorkloads {
  public:
-  // In the place of those that the PodGroup had. None: it has nothing that is settled.
+  // Replaces the PodGroup's workloads. Empty: it has no settled ones.
   void set(const std::string& group_uid, std::vector<Workload> workloads);
   void erase(std::string_view group_uid);
   std::shared_ptr<const Settled> get() {

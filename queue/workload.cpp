@@ -7,7 +7,7 @@
 namespace nervex::queue {
 namespace {
 
-// Saturates as kube::Resources do. Implicit resources are of nodes, not of queues.
+// Saturates as kube::Resources do. Skips implicit resources: they belong to nodes, not queues.
 void add(kube::Resources& total, const kube::Resources& each, std::int64_t times) {
   for (const auto& [name, amount] : each.amounts()) {
     if (kube::is_implicit(name)) continue;
@@ -36,7 +36,7 @@ Workload::State state_in(const gang::PodGroupStatus& status, std::string_view na
 
 std::vector<Workload> list_workloads(const gang::PodGroup& group) {
   std::vector<Workload> workloads;
-  std::vector<std::string_view> gangs;  // of the same indexes
+  std::vector<std::string_view> gangs;  // by the same indexes
   for (const gang::MemberSet& set : group.spec.members) {
     const auto at = std::find(gangs.begin(), gangs.end(), set.gang) - gangs.begin();
     if (static_cast<std::size_t>(at) == gangs.size()) {

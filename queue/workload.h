@@ -1,4 +1,4 @@
-// queue/workload.h - what takes part in the queue: one gang, of ours or of another operator. Pure.
+// queue/workload.h - what is queued: one gang, of this suite or of another operator. Pure.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace nervex::queue {
 
 struct Workload {
   enum class Kind {
-    kBase,           // a job's base gang, with the capacity that it reserves
-    kAddedReplicas,  // base replicas added to a job that runs
+    kBase,           // a job's base gang, with its reserved capacity
+    kAddedReplicas,  // base replicas added to a running job
     kRequest,        // the replicas of one request
     kForeign,        // a gang of another operator
   };
@@ -34,10 +34,10 @@ struct Workload {
   bool operator==(const Workload&) const = default;
 };
 
-// The gangs of a PodGroup, in the order of first mention in its spec. Cost: its sets, not its pods.
+// The gangs of a PodGroup, in order of first mention in its spec. Cost: its sets, not its pods.
 std::vector<Workload> list_workloads(const gang::PodGroup& group);
 
-// A gang of another operator. `priority` and `requests` are those of its pods, which exist.
+// A gang of another operator. `priority` and `requests` come from its existing pods.
 Workload make_workload(const kube::ForeignPodGroup& group, int priority, kube::Resources requests,
                        Workload::State state);
 
