@@ -1,8 +1,6 @@
-// demand/initial_gang.h - which pods does a job start with? Its gang before anything of it exists.
-// Pure.
-//
-// The controller writes it to the PodGroup of a new attempt; admission and simulations plan it
-// without one.
+// demand/initial_gang.h - which pods does a job start with? Its gang before any object of it
+// exists. The controller writes it to the PodGroup of a new attempt; admission and simulations plan
+// it without a PodGroup. Pure.
 #pragma once
 
 #include <vector>
@@ -16,12 +14,12 @@
 namespace nervex::demand {
 
 // The sets of the base gang: coordinator, aggregator (if `slots` have one), base replicas, and the
-// capacity reserved beside them. No requests, and nothing of a role without a template. `slots`: of
-// the job. Cost: slots, and one rendered template a role.
+// capacity reserved beside them. Excludes requests and roles without a template. `slots`: of the
+// job. Cost: slots, plus one rendered template per role.
 std::vector<gang::MemberSet> make_initial_gang(const job::Job& job, const job::WantedSlots& slots,
                                                const job::PodContext& context);
 
-// Adds the sets that only reserve capacity: of a role without base replicas, and of aggregators, if
+// Adds sets that only reserve capacity: for a role without base replicas, and for aggregators if
 // multi-GPU learners may be requested. `sets`: of the base gang and others.
 void add_reserving_sets(std::vector<gang::MemberSet>& sets, const job::Job& job,
                         const Reservation& reservation, const job::PodContext& context);

@@ -14,7 +14,7 @@ namespace {
 
 using job::Role;
 
-// Pods that keep apart from each other, by implicit resources, or together.
+// Pod anti-affinity, as implicit resources, and pod affinity.
 void add_affinity_of_pods(const Json& spec, std::string_view ns, const Json& labels,
                           gang::PodShape& shape) {
   const auto terms = [&spec](std::string_view kind) -> const Json& {
@@ -35,7 +35,7 @@ void add_affinity_of_pods(const Json& spec, std::string_view ns, const Json& lab
 
 gang::MemberSet make_member_set(const job::Job& job, std::string name, std::string gang,
                                 const job::WantedSlot& slot, const job::PodContext& context) {
-  // With the ports that the controller declares: in a node's own network they are host ports.
+  // Includes ports that the controller declares: with hostNetwork they are host ports.
   const Json spec = job::pod_spec_with_ports(job, slot.role, slot.slot, slot.entry(), context);
   gang::MemberSet set;
   set.name = std::move(name);

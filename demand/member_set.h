@@ -1,4 +1,4 @@
-// demand/member_set.h - which resources and constraints has a set of a role's pods? Pure.
+// demand/member_set.h - which resources and constraints does a set of a role's pods have? Pure.
 #pragma once
 
 #include <string>
@@ -12,23 +12,22 @@
 
 namespace nervex::demand {
 
-// A set without slots of the pods that `slot` is one of: their requests and constraints as the
-// templates are now.
+// A set without slots for pods like `slot`: requests and constraints of the current templates.
 gang::MemberSet make_member_set(const job::Job& job, std::string name, std::string gang,
                                 const job::WantedSlot& slot, const job::PodContext& context);
-// The same in the gang that the job starts with: its sets have the names of their roles.
+// The same for the job's initial gang, whose sets are named after their roles.
 gang::MemberSet make_base_set(const job::Job& job, const job::WantedSlot& slot,
                               const job::PodContext& context);
 
-// The base gang's set of that role; null: there is none.
+// The base gang's set of that role; null: no such set.
 gang::MemberSet* find_base_set(std::vector<gang::MemberSet>& sets, job::Role role);
 
-// The gang runs on without the pods of that role while they are replaced: the job's own aggregator.
-// The aggregator of a multi-GPU learner is a part of that learner.
+// The gang keeps running while pods of that role are replaced: the job's own aggregator. The
+// aggregator of a multi-GPU learner is part of that learner.
 bool heals_alone(std::string_view gang, job::Role role);
 
-// The templates that such a pod is made from exist. A multi-GPU learner needs those of its
-// aggregator and of its learners.
+// The templates for such a pod exist. A multi-GPU learner needs the aggregator's and the learners'
+// templates.
 bool has_templates(const job::Job& job, const job::WantedSlot& slot,
                    const job::PodContext& context);
 

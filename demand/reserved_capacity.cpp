@@ -24,14 +24,14 @@ int taken_over(const std::vector<gang::MemberSet>& sets, std::size_t end, std::s
   return count;
 }
 
-// Slots that are not wanted any more need nothing.
+// Slots that are no longer wanted need nothing.
 void trim(gang::MemberSet& set, bool has_ended) {
   const int slots = has_ended ? 0 : static_cast<int>(set.slots.size());
   set.from_reserved.count = std::min(set.from_reserved.count, slots);
   if (set.from_reserved.count == 0) set.from_reserved = {};
 }
 
-// The new sets of the role take over of `left` what they can; what is left then.
+// The role's new sets take over as much of `left` as they can. Returns the rest.
 int take_over(Role role, const gang::MemberSet& base, int left, std::vector<gang::MemberSet>& sets,
               std::size_t first_new) {
   for (std::size_t i = first_new; i < sets.size(); ++i) {
@@ -46,7 +46,7 @@ int take_over(Role role, const gang::MemberSet& base, int left, std::vector<gang
   return left;
 }
 
-// Before the commit the reservation follows `total`; after it, it only shrinks.
+// Follows `total` before the commit; only shrinks after it.
 void reserve_for(Role role, int total, std::vector<gang::MemberSet>& sets, std::size_t first_new,
                  const Reservation& reservation) {
   gang::MemberSet* base = find_base_set(sets, role);
@@ -59,7 +59,7 @@ void reserve_for(Role role, int total, std::vector<gang::MemberSet>& sets, std::
   base->reserved_pods = std::min(left, total);
 }
 
-// As many as learners for which capacity is still reserved.
+// The number of learners that still have reserved capacity.
 int reserved_aggregators(std::vector<gang::MemberSet>& sets) {
   const gang::MemberSet* learners = find_base_set(sets, Role::kLearner);
   return learners != nullptr && has_several_gpus(*learners) ? learners->reserved_pods : 0;
