@@ -19,7 +19,7 @@ struct AggregatorConfig {
   bool operator==(const AggregatorConfig&) const = default;
 };
 
-// kInvalid: no JSON, or without a template.
+// kInvalid: not JSON, or without a template.
 Result<AggregatorConfig> parse_aggregator_config(std::string_view json);
 
 // Does the job get an aggregator from the start, given whether an AggregatorConfig exists?

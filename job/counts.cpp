@@ -7,10 +7,10 @@
 namespace nervex::job {
 namespace {
 
-// An end that the kubelet or the cluster imposed says nothing about what the program returned.
+// An end that the kubelet or the cluster imposed does not show what the program returned.
 bool was_stopped(const kube::Pod& pod) { return !pod.reason.empty() || pod.disruption_target; }
 
-// It had ended by itself when somebody deleted it.
+// The container had ended by itself before the pod's deletion was requested.
 bool ended_before_deletion(const kube::Pod& pod) {
   const kube::ContainerState* main = main_state(pod);
   return main != nullptr && main->ended_before_deletion;
@@ -82,7 +82,7 @@ Counts count(std::span<const kube::Pod* const> pods) {
 
 kube::PodFilter pod_filter() {
   kube::PodFilter filter;
-  filter.label_keys.emplace_back(kRoleLabel);  // the others are not read, and cost memory
+  filter.label_keys.emplace_back(kRoleLabel);  // other labels are not read, and cost memory
   filter.annotation_keys.emplace_back(kMainContainerAnnotation);
   filter.finalizer = kTrackingFinalizer;
   filter.detail_label = kGroupLabel;

@@ -10,29 +10,29 @@ namespace nervex::job {
 
 enum class PodState { kPending, kRunning, kSucceeded, kFailed, kTerminating };
 
-// The main container decides: a pod whose main container has ended is finished even while a sidecar
-// still runs. A pod with a deletionTimestamp is kTerminating, unless its main container had ended
-// before somebody asked for the deletion.
+// The main container decides: once it has ended, the pod is finished, even if a sidecar still runs.
+// A pod with a deletionTimestamp is kTerminating, unless its main container had ended before the
+// deletion was requested.
 PodState state_of(const kube::Pod& pod);
 inline bool has_ended(PodState state) {
   return state == PodState::kSucceeded || state == PodState::kFailed;
 }
 
-// What the kubelet says of the main container; nullptr: nothing yet.
+// The kubelet's report on the main container; nullptr: none yet.
 const kube::ContainerState* main_state(const kube::Pod& pod);
 
 // The role a pod plays, by its label.
 std::optional<Role> role_of(const kube::Pod& pod);
 
-// Counts per role over the pods of the current attempt: Running is active, the rest by name;
-// Pending and terminating count as nothing. ddp-learners count as learners.
+// Counts per role over the pods of the current attempt. Running counts as active, the other states
+// by their names; Pending and Terminating are not counted. ddp-learners count as learners.
 struct Counts {
   RoleCounts coordinator, aggregator, collector, learner;
   int ready = 0;
 };
 Counts count(std::span<const kube::Pod* const> pods);
 
-// What must be kept of a job's pods for the above. Programs that look at slots add
+// What these functions need of a job's pods. Programs that look at slots add
 // gang::slot_annotation_keys() to its annotation_keys.
 kube::PodFilter pod_filter();
 

@@ -1,4 +1,4 @@
-// NerveXJob from JSON; encode.cpp is the way back for the parts that are written.
+// NerveXJob from JSON. encode.cpp writes the parts that this suite stores.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -15,11 +15,11 @@
 namespace nervex::job {
 namespace {
 
-// ---- what stands in this field, and which field is the first that is wrong?
+// ---- reading fields, and reporting the first wrong one
 
-// Reads the fields of one JSON object. An absent or null field is its default; one of a wrong type
-// is its default too, and the first such field of the whole document is kept in `error`, which must
-// outlive the reader, as must the JSON. Not thread-safe.
+// Reads the fields of one JSON object. A field that is absent, null or of a wrong type gets its
+// default. `error` keeps the first field of a wrong type in the whole document. `error` and the
+// JSON must outlive the reader. Not thread-safe.
 class Fields {
  public:
   Fields(const Json& object, std::string path, std::optional<Error>& error);
@@ -30,14 +30,14 @@ class Fields {
                        std::int64_t max = std::numeric_limits<std::int64_t>::max());
   int small_integer(std::string_view name, int otherwise, int max = 1'000'000'000);
   std::optional<SysTime> time(std::string_view name);
-  // The value as it is, if it has that type; else an empty one of it.
+  // The value itself if it has that type, else an empty value of the type.
   Json raw(std::string_view name, Json::value_t type);
 
   bool has(std::string_view name) const;
   Fields object(std::string_view name);  // reads as empty if absent
   // Each item of an array of objects, in order.
   void each(std::string_view name, const std::function<void(Fields)>& read);
-  // Reports that this field is wrong in a way that its type does not tell.
+  // Reports a field that has the right type but a wrong value.
   void refuse(std::string_view name, std::string_view why);
 
  private:
@@ -224,7 +224,7 @@ Requests read_requests(Fields fields) {
   requests.next_collector = next.small_integer("collector", requests.next_collector);
   requests.next_learner = next.small_integer("learner", requests.next_learner);
   requests.next_id = fields.integer("nextId", requests.next_id);
-  // "floor": as versions before the first release wrote it.
+  // "floor": the field's name before the first release.
   fields.each(fields.has("base") ? "base" : "floor", [&](Fields change) {
     const int attempt = change.small_integer("attempt", 0);
     const Role role = read_role(change);
@@ -237,13 +237,13 @@ Requests read_requests(Fields fields) {
   return requests;
 }
 
-// Bounded so that a point in time plus it is a point in time.
+// Bounded so that adding it to a point in time does not overflow.
 std::optional<std::int64_t> read_seconds(Fields& spec, std::string_view name) {
   if (!spec.has(name)) return std::nullopt;
   return std::min(spec.integer(name, 0), kMaxSeconds);
 }
 
-// As far as admission accepts it.
+// Within the range that admission accepts.
 std::optional<int> read_count(Fields& spec, std::string_view name) {
   if (!spec.has(name)) return std::nullopt;
   return spec.small_integer(name, 0, std::numeric_limits<std::int32_t>::max());
@@ -339,7 +339,7 @@ Status read_status(Fields fields) {
   status.observed_generation = fields.integer("observedGeneration", 0, -1);
   status.queued_since = fields.time("queuedSince");
   status.waiting_since = fields.time("waitingSince");
-  // As versions up to 0.2 wrote it.
+  // The field's name up to version 0.2.
   if (!status.waiting_since) status.waiting_since = fields.time("queuedTime");
   status.active_since = fields.time("activeSince");
   status.active_seconds = std::min(fields.integer("activeSeconds", 0), kMaxSeconds);

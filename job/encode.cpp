@@ -1,4 +1,4 @@
-// What this suite writes of a NerveXJob, as JSON: the status and spec.requests.
+// Writes the parts of a NerveXJob that this suite stores: the status and spec.requests.
 #include <fmt/format.h>
 
 #include "base/duration.h"
@@ -119,7 +119,7 @@ Json encode_status(const Status& status) {
                 {"Learner", encode_counts(status.learner)}}},
               {"ended", Json::array()},
               {"conditions", Json::array()}};
-  // In fractions of a second too: it orders the queue.
+  // With fractions of a second, because it orders the queue.
   if (status.queued_since) out["queuedSince"] = to_rfc3339_micro(*status.queued_since);
   if (status.waiting_since) out["waitingSince"] = to_rfc3339_micro(*status.waiting_since);
   if (status.active_since) out["activeSince"] = to_rfc3339(*status.active_since);
@@ -127,7 +127,7 @@ Json encode_status(const Status& status) {
   if (status.gang_started_time) out["gangStartedTime"] = to_rfc3339(*status.gang_started_time);
   if (status.start_time) out["startTime"] = to_rfc3339(*status.start_time);
   if (status.completion_time) out["completionTime"] = to_rfc3339(*status.completion_time);
-  if (status.start_time && status.completion_time) {  // a column; Kubernetes computes none
+  if (status.start_time && status.completion_time) {  // for a printer column
     out["duration"] = short_duration(std::chrono::duration_cast<std::chrono::seconds>(
         *status.completion_time - *status.start_time));
   }

@@ -101,7 +101,7 @@ std::string to_string(const FieldErrors& errors) {
 }
 
 std::string shown_value(const Json& value) {
-  // Nothing large is written out only to be cut: this text may come from anybody.
+  // Does not print a large value only to cut it: the text may be untrusted.
   if (value.is_object()) return value.empty() ? "{}" : "{...}";
   if (value.is_array()) return value.empty() ? "[]" : "[...]";
   if (!value.is_string()) return kube::to_text(value);

@@ -1,4 +1,4 @@
-// job/field_error.h - what is wrong with a field, and how does the user read it?
+// job/field_error.h - what is wrong with a field, and how is it worded for the user?
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace nervex::job {
 
-// The vocabulary of Kubernetes field errors.
-// kUnknownField reads as kForbidden does; a newer schema may know the field.
+// The vocabulary of Kubernetes field errors. kUnknownField is worded like kForbidden; a newer
+// schema may know the field.
 enum class FieldErrorType {
   kRequired,
   kInvalid,
@@ -27,16 +27,16 @@ enum class FieldErrorType {
 struct FieldError {
   FieldErrorType type = FieldErrorType::kInvalid;
   std::string field;   // spec.coordinator.template.spec.containers[0].image
-  std::string value;   // what stood there, as JSON, cut at 100 characters; empty if required
+  std::string value;   // the value as JSON, cut at 100 characters; empty if required
   std::string detail;  // what is allowed
-  // The whole message in another program's words, such as the API server's; empty: made of the
-  // above.
+  // The whole message as another program, such as the API server, wrote it; empty: made from the
+  // fields above.
   std::string words{};
   bool operator==(const FieldError&) const = default;
 };
 using FieldErrors = std::vector<FieldError>;
 void append(FieldErrors& errors, FieldErrors more);
-// Only errors of fields that `errors` does not name: a field that two checks find is reported once.
+// Appends errors of fields that `errors` does not name, so that each field is reported once.
 void append_unreported(FieldErrors& errors, FieldErrors more);
 
 // `spec.cleanPodPolicy: Unsupported value: "hello": ...`, as the API server words it.
@@ -48,10 +48,10 @@ std::string_view cause_type(FieldErrorType type);
 // "<n> fields are wrong: a; b; c" or the one error alone. Names at most kMaxListedErrors of them.
 std::string to_string(const FieldErrors& errors);
 inline constexpr std::size_t kMaxListedErrors = 30;
-// Checks stop looking for more after this many: a hostile job must not fill the memory.
+// Checks stop after this many errors, so that a hostile job cannot fill the memory.
 inline constexpr std::size_t kMaxErrors = 1000;
 
-// `value` as FieldError::value holds it.
+// `value` in the form of FieldError::value.
 std::string shown_value(const Json& value);
 
 }  // namespace nervex::job

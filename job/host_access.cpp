@@ -16,12 +16,12 @@ using pod_template::Place;
 
 void report_detail(const Place& place, std::string detail) {
   if (place.is_full()) return;
-  // The value is not shown, but tells one access from another (validate_update.cpp).
+  // The value is not shown, but distinguishes two accesses (validate_update.cpp).
   place.forbidden(place.value(), std::move(detail));
 }
 
-// A control is named as on the page Pod Security Standards of kubernetes.io, for people who look it
-// up there. Its list is that of policy/check_*.go of the version in the header.
+// Controls are named as on the page Pod Security Standards of kubernetes.io, so that people can
+// look them up. The list is that of policy/check_*.go of the version in the header.
 void report(const Place& place, std::string_view control) {
   report_detail(place,
                 fmt::format("gives access to the node (Pod Security baseline: {})", control));
@@ -29,9 +29,8 @@ void report(const Place& place, std::string_view control) {
 
 // ---- volumes
 
-// Files of the cluster, and storage that an administrator has set up. All other kinds make the node
-// mount what the author names, with the node's rights: a server of the author's, a driver's
-// options.
+// Files of the cluster, and storage that an administrator has set up. For all other kinds the node
+// mounts, with its own rights, what the author names: a server, or a driver's options.
 constexpr std::array<std::string_view, 8> kVolumesOfCluster{
     "configMap", "downwardAPI",           "emptyDir",  "ephemeral",
     "image",     "persistentVolumeClaim", "projected", "secret"};
@@ -41,7 +40,7 @@ void check_volumes(const Place& owner) {
   volumes.each_item([](const Place& volume) {
     if (!volume.is_object()) return;
     for (const auto& [kind, source] : volume.value().items()) {
-      if (!source.is_object()) continue;  // its name; and null is absent
+      if (!source.is_object()) continue;  // the volume's name, or null
       const bool is_of_cluster = std::find(kVolumesOfCluster.begin(), kVolumesOfCluster.end(),
                                            kind) != kVolumesOfCluster.end();
       if (is_of_cluster) continue;
@@ -57,7 +56,7 @@ void check_volumes(const Place& owner) {
   });
 }
 
-// ---- what pods and containers both have
+// ---- checks for both pods and containers
 
 void check_host_process(const Place& context) {
   const Place options = context.at("windowsOptions");
@@ -82,7 +81,7 @@ void check_selinux(const Place& context) {
   }
 }
 
-// A profile without a type is invalid, and said so elsewhere.
+// A profile without a type is invalid; another check reports it.
 void check_profile(const Place& context, const char* field, std::string_view control) {
   const Place profile = context.at(field);
   const Place type = profile.at("type");
@@ -128,7 +127,7 @@ void check_container(const Place& container, bool has_own_users) {
   check_capabilities(context);
   check_context(context);
   const Place proc = context.at("procMount");
-  // In a user namespace root of the pod is nobody on the node (since 1.35).
+  // In a user namespace the pod's root is unprivileged on the node (since 1.35).
   if (!has_own_users && !is_one_of(proc.text(), {"", "Default"})) report(proc, "/proc Mount Type");
   const Place ports = container.at("ports");
   ports.each_item([](const Place& port) {
@@ -142,7 +141,7 @@ void check_container(const Place& container, bool has_own_users) {
 
 // ---- pods
 
-// As of 1.32. Each is of the pod's own namespaces, and none disturbs another pod.
+// As of 1.32. Each belongs to the pod's own namespaces and does not affect other pods.
 void check_sysctls(const Place& context) {
   const Place sysctls = context.at("sysctls");
   sysctls.each_item([](const Place& sysctl) {
@@ -159,7 +158,7 @@ void check_sysctls(const Place& context) {
   });
 }
 
-// The older way to name an AppArmor profile, which kubelets still obey.
+// The older way to name an AppArmor profile. Kubelets still honour it.
 void check_annotations(const Place& pod) {
   const Place metadata = pod.at("metadata");
   const Place annotations = metadata.at("annotations");

@@ -19,7 +19,7 @@ constexpr std::uint64_t kIncarnations = kMaxIncarnation + 1;
 static_assert(kAlphabet.size() == 27);
 static_assert((kMaxOrdinal + 1) * kIncarnations <= kSuffixes);
 
-// The finaliser of splitmix64: every bit of the input changes about half of the output.
+// The finaliser of splitmix64: every input bit changes about half of the output bits.
 constexpr std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -28,7 +28,7 @@ constexpr std::uint64_t mix(std::uint64_t x) {
 }
 
 // A keyed permutation of 0..kSide²-1: a Feistel network over two digits of base kSide. Each round
-// adds to one digit what the other one hashes to, so it can be undone, so nothing collides.
+// adds a hash of one digit to the other, which can be undone, so no two inputs collide.
 constexpr std::uint64_t kSide = 3788;
 constexpr int kRounds = 6;
 static_assert(kSide * kSide >= kSuffixes && (kSide - 1) * (kSide - 1) < kSuffixes);
@@ -56,7 +56,7 @@ constexpr std::uint64_t unpermute(std::uint64_t value, std::uint64_t key) {
   return left * kSide + right;
 }
 
-// Restricted to 0..kSuffixes-1 by walking the permutation's cycle until it is back inside.
+// Restricted to 0..kSuffixes-1: follows the permutation's cycle until it is back in the range.
 constexpr std::uint64_t permute_suffix(std::uint64_t value, std::uint64_t key) {
   do {
     value = permute(value, key);
@@ -64,7 +64,7 @@ constexpr std::uint64_t permute_suffix(std::uint64_t value, std::uint64_t key) {
   return value;
 }
 
-// The same cycle, walked back.
+// Walks the same cycle backwards.
 constexpr std::uint64_t unpermute_suffix(std::uint64_t value, std::uint64_t key) {
   do {
     value = unpermute(value, key);
@@ -94,12 +94,12 @@ bool has_fixed_name(Role role, Slot slot) { return has_single(role) && slot.ordi
 
 constexpr int kPerOrdinal = kMaxIncarnation + 1;
 
-// Whose replica has a pod of that role? A multi-GPU learner's are an aggregator and ddp-learners.
+// The role of the pod's replica. Aggregators and ddp-learners belong to multi-GPU learners.
 Role replica_role(Role role) {
   return role == Role::kCollector ? Role::kCollector : Role::kLearner;
 }
 
-// The ordinal and incarnation that the slot's name is made of. nullopt: it has none.
+// The ordinal and incarnation in the slot's name. nullopt: it has no name.
 std::optional<Slot> named_as(const Job& job, Role role, Slot slot) {
   if (slot.incarnation <= kMaxIncarnation) return slot;
   const int first = slot.incarnation - slot.incarnation % kPerOrdinal;
@@ -112,7 +112,7 @@ std::optional<Slot> named_as(const Job& job, Role role, Slot slot) {
   return std::nullopt;
 }
 
-// The inverse.
+// The inverse of named_as().
 Slot slot_named(const Job& job, Role role, Slot name) {
   if (name.ordinal < kFirstContinuedOrdinal) return name;
   for (const auto& one : job.status.continued) {
@@ -162,7 +162,7 @@ std::optional<Slot> slot_of_suffix(std::string_view job_uid, Role role, std::str
 
 std::string pod_name(const Job& job, Role role, Slot slot) {
   if (has_fixed_name(role, slot)) return fmt::format("{}-{}", job.meta.name, to_string(role));
-  // Of one without a name no pod is made; the text must be a name all the same.
+  // No pod is made for a slot without a name, but the text must be a valid name.
   const Slot fallback{slot.ordinal, slot.incarnation % kPerOrdinal};
   return fmt::format("{}-{}-{}", job.meta.name, to_string(role),
                      name_suffix(job.meta.uid, role, named_as(job, role, slot).value_or(fallback)));

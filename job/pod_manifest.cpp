@@ -29,7 +29,7 @@ int declared_port(const Json& container) {
   return 0;
 }
 
-// ---- whose is this pod or service? Name, labels, owner.
+// ---- name, labels and owner of a pod or service
 
 Json strings_of(const Json& from, const char* part) {
   const Json* at = kube::find(from, {"metadata", part});
@@ -45,8 +45,8 @@ Json role_labels(const Job& job, Role role, const Json& from) {
   return labels;
 }
 
-// metadata of a pod or service: `from`'s metadata.labels and metadata.annotations are kept (of a
-// PodTemplateSpec; null: none), the contract's labels win, the owner is the job.
+// metadata of a pod or service. Keeps metadata.labels and metadata.annotations of `from` (a
+// PodTemplateSpec; null: none); the contract's labels win, and the job is the owner.
 Json object_meta(const Job& job, Role role, const std::string& name, const Json& from) {
   Json labels = role_labels(job, role, from);
   labels[std::string(kPodNameLabel)] = name;
@@ -71,7 +71,7 @@ Json metadata_of(const Job& job, const PodOrder& order, const Json& pod_template
   return meta;
 }
 
-// ---- which variables does a pod find in its containers? (contract section 2)
+// ---- environment variables in a pod's containers (contract section 2)
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
@@ -90,13 +90,13 @@ std::string_view port_variable(Role role) {
   return "";
 }
 
-// Without a slot: of the job's only pod of that role.
+// Without a slot: URL of the job's only pod of that role.
 std::string url_of(const Job& job, Role role, const PodContext& context, Slot slot = {}) {
   return replica_url(pod_name(job, role, slot), job.meta.ns,
                      main_port(template_of(job, role, context), role));
 }
 
-// What the pods of one multi-GPU learner need to find together: as torch.distributed has it.
+// How the pods of one multi-GPU learner find each other, in the form of torch.distributed.
 void add_ranks(Environment& environment, const Job& job, const DdpPlace& place,
                const PodContext& context) {
   std::string first = pod_name(job, Role::kDdpLearner, place.learner);
@@ -108,8 +108,8 @@ void add_ranks(Environment& environment, const Job& job, const DdpPlace& place,
   environment.emplace_back("MASTER_PORT", std::to_string(kMasterPort));
 }
 
-// The variables of every regular container of this pod, in the order they are written.
-// `entry`: that the replica was requested with; null for the others.
+// The variables of every regular container of this pod, in output order. `entry`: the request of
+// the replica; null if it was not requested.
 Environment environment_of(const Job& job, Role role, Slot slot, const RequestEntry* entry,
                            const PodContext& context) {
   const auto place = role == Role::kDdpLearner && entry != nullptr
@@ -121,9 +121,9 @@ Environment environment_of(const Job& job, Role role, Slot slot, const RequestEn
       {"KUBERNETES_POD_NAMESPACE", job.meta.ns},
       {"KUBERNETES_POD_NAME", pod_name(job, role, slot)},
       {"KUBERNETES_SERVER_URL", context.server_url},
-      {"KUBERNETES_NERVEX_SERVER_URL", context.server_url},  // as older clients call it
+      {"KUBERNETES_NERVEX_SERVER_URL", context.server_url},  // name that older clients read
       {"KUBERNETES_COORDINATOR_URL", url_of(job, Role::kCoordinator, context)}};
-  if (place) {  // it has an aggregator of its own, whatever the job has
+  if (place) {  // it has its own aggregator, even if the job has none
     environment.emplace_back("KUBERNETES_AGGREGATOR_URL",
                              url_of(job, Role::kAggregator, context, place->learner));
     add_ranks(environment, job, *place, context);
@@ -134,8 +134,8 @@ Environment environment_of(const Job& job, Role role, Slot slot, const RequestEn
   return environment;
 }
 
-// Appends them to `container`. The user's entries of the same names are dropped: ours are last, and
-// a name that stands twice would be for tools to guess about.
+// Appends them to `container`. Drops the user's entries of the same names: tools disagree on names
+// that are set twice.
 void append_environment(Json& container, const Environment& environment) {
   Json kept = Json::array();
   for (const auto& entry : kube::array_at(container, {"env"})) {
@@ -229,8 +229,8 @@ Json shared_service_manifest(const std::string& ns) {
       {"metadata", {{"name", ns}, {"namespace", ns}, {"labels", labels}}},
       {"spec",
        {{"clusterIP", "None"},
-        // A pod's first address alone. Without a selector the default would be both families, also
-        // where the cluster has one, and then nobody could give the Service a selector again.
+        // Only a pod's first address. Without a selector the default would be both families, even
+        // where the cluster has only one, and the Service could not be given a selector later.
         {"ipFamilyPolicy", "SingleStack"},
         {"publishNotReadyAddresses", true}}}};
 }

@@ -1,4 +1,4 @@
-// From a template to the pod spec that is planned for: before environment and ports. And the pin.
+// From a template to the pod spec that is planned for, before environment and ports. Also the pin.
 #include "job/json_edit.h"
 #include "job/pod_manifest.h"
 #include "job/slots.h"
@@ -16,7 +16,7 @@ const Json& template_of(const std::optional<RoleSpec>& role) {
   return role ? role->pod_template.get() : null_json();
 }
 
-// Zero keeps the template's value, as an absent amount does.
+// Zero or an absent amount keeps the template's value.
 void set_amount(Json& container, const char* resource, const std::string& quantity) {
   const auto amount = kube::parse_quantity(quantity, kube::Scale::kMilli);
   if (!amount || *amount == 0) return;
@@ -41,8 +41,8 @@ void set_resources(Json& spec, const RequestEntry& entry, Slot slot) {
   set_amount(container, "memory", entry.memory);
 }
 
-// The job's volumes belong to the job's own templates; those of the AggregatorConfig cannot mount
-// what they do not know.
+// Adds the job's volumes to its own templates. The AggregatorConfig's template cannot mount unknown
+// volumes.
 void add_volumes(Json& spec, const Json& volumes) {
   if (volumes.empty()) return;
   Json all = kube::array_at(spec, {"volumes"});
@@ -63,8 +63,8 @@ Json with_pin(Json term, const std::string& node) {
   return term;
 }
 
-// A pod with nodeName passes by the scheduler, and so by its gang. What its author wants is a
-// constraint.
+// A pod with nodeName bypasses the scheduler and so its gang. A node constraint has the effect that
+// its author wants.
 void turn_node_name_into_constraint(Json& spec) {
   const std::string node = kube::string_at(spec, {"nodeName"});
   spec.erase("nodeName");

@@ -1,4 +1,4 @@
-// job/ports.h - which ports does a pod serve, on its main container and its service? Pure.
+// job/ports.h - which ports do a pod's main container and its service have? Pure.
 #pragma once
 
 #include <string>
@@ -21,26 +21,26 @@ struct Port {
   bool operator==(const Port&) const = default;
 };
 
-// The main port; of a ddp-learner also one for each of its GPUs, gpu-port-<r> with number main port
-// + r, r being the GPU's rank among all of the learner (global rank 0 is at the main port), and the
-// master port. No number stands twice and none is above kMaxPort, which Kubernetes would refuse:
-// what is left out then, check_gpu_ports() has refused before.
+// The main port. A ddp-learner also has the master port and one port for each of its GPUs:
+// gpu-port-<r> with number main port + r, where r is the GPU's rank within the learner (global rank
+// 0 uses the main port). No number appears twice, and none is above kMaxPort, which Kubernetes
+// would refuse: ports omitted for this reason fail check_gpu_ports() first.
 std::vector<Port> ports_of(const Job& job, Role role, Slot slot, const RequestEntry* entry,
                            const PodContext& context);
 
-// The numbers at which a ddp-learner's GPUs are reached, by global rank.
+// The port numbers of a ddp-learner's GPUs, by global rank.
 std::vector<int> gpu_ports_of(int main_port, const DdpPlace& place);
 
-// Whether a learner with that split can have a port for every GPU beside the master port, which is
-// the first pod's. kInvalid says which rank is in the way of what.
+// Whether a learner with that split can have a port for every GPU beside the first pod's master
+// port. kInvalid names the rank and what it conflicts with.
 Result<Nothing> check_gpu_ports(int main_port, const std::vector<int>& gpu_split);
 
-// The number at which declare_ports() adds nervex-port to the main container of such a pod; 0: the
-// container declares its own.
+// The number of the nervex-port that declare_ports() adds to the main container of such a pod; 0:
+// the container declares its own.
 int added_main_port(const Json& pod_spec, Role role);
 
-// Declares them on the main container of a pod. Ports of the user's stay, but for those with one of
-// our names; the same number may stand there under two names.
+// Declares the ports on the main container of a pod. Keeps the user's ports, except those with one
+// of our names. The same number may appear under two names.
 void declare_ports(Json& container, const std::vector<Port>& ports);
 
 }  // namespace nervex::job

@@ -9,7 +9,7 @@ namespace nervex::job {
 namespace {
 
 constexpr const char* kVolume = "nervex-server-token";
-constexpr int kLifeSeconds = 3600;  // the kubelet renews it at 80 per cent of that
+constexpr int kLifeSeconds = 3600;  // the kubelet renews it after 80 per cent of this time
 
 std::string folder() {
   const std::string file = kServerTokenFile;

@@ -1,22 +1,21 @@
-// job/server_token.h - how does a pod prove to nervex-server which job it belongs to? With a
-// projected service-account token that is good for nothing else (--server-auth=token).
+// job/server_token.h - how does a pod prove its job to nervex-server? With a projected
+// service-account token that has no other use (--server-auth=token).
 #pragma once
 
 #include "kube/model/json.h"
 
 namespace nervex::job {
 
-// The audience the token is made for; nervex-server accepts no other.
+// The token's audience; nervex-server accepts no other.
 inline constexpr const char* kServerTokenAudience = "nervex-server";
-// Where a container finds it, and the variable that says so. The kubelet renews the file's content
-// long before the token ends: read it again for each connection.
+// The token's path in a container, and the variable that holds the path. The kubelet renews the
+// file long before the token expires: read it again for each connection.
 inline constexpr const char* kServerTokenFile =
     "/var/run/secrets/nervex.sensetime.com/server/token";
 inline constexpr const char* kServerTokenVariable = "KUBERNETES_NERVEX_SERVER_TOKEN_FILE";
 
-// Adds the volume to `pod_spec` and mounts it in every regular container. A volume of that name
-// that the template brings is left alone: its author wants another token there. So is a mount at
-// that path.
+// Adds the volume to `pod_spec` and mounts it in every regular container. A template's own volume
+// of that name is kept, because its author wants another token there. So is a mount at that path.
 void add_server_token(Json& pod_spec);
 
 }  // namespace nervex::job

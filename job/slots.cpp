@@ -10,9 +10,9 @@
 namespace nervex::job {
 namespace {
 
-// What has changed about one role's slots, by ordinal.
+// Changes to one role's slots, by ordinal.
 struct Changes {
-  std::map<int, int> incarnations;  // at least this one
+  std::map<int, int> incarnations;  // minimum incarnation
   std::set<int> removed;            // base replicas
 
   Slot apply(Slot slot) const {

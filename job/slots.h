@@ -1,11 +1,11 @@
-// job/slots.h - which replicas does a job want now, and which pods is each of them? Pure.
+// job/slots.h - which replicas does a job want now, and which pods does each of them have? Pure.
 //
-// A replica, as clients count them, is a collector, a learner, or a multi-GPU learner, which is an
-// aggregator and one ddp-learner pod per item of its entry's GPU split and is placed,
-// replaced and deleted as a whole. A replica's ordinal is unique in its role for the life of the
-// job. The pods of a multi-GPU learner carry numbers of their own roles: the aggregator the
-// learner's ordinal, the ddp-learners that one and those that follow; so such a learner uses up as
-// many ordinals as it has ddp-learners.
+// A replica, as clients count them, is a collector, a learner or a multi-GPU learner: an aggregator
+// and one ddp-learner pod per item of its entry's GPU split, placed, replaced and deleted as a
+// whole. A replica's ordinal is unique in its role for the life of the job. A multi-GPU learner's
+// pods are numbered in their own roles: the aggregator has the learner's ordinal, the ddp-learners
+// have that ordinal and the following ones. So such a learner uses as many ordinals as it has
+// ddp-learners.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace nervex::job {
 
 struct Replica {
   Role role = Role::kCollector;         // kCollector or kLearner
-  Slot slot;                            // with the incarnation that it has now
+  Slot slot;                            // with its current incarnation
   const RequestEntry* entry = nullptr;  // null: a base replica. Borrowed from the job
   bool operator==(const Replica&) const = default;
 };
@@ -26,35 +26,33 @@ struct ReplicaPod {
   Role role = Role::kCollector;
   Slot slot;
   int gpus = 0;        // of a ddp-learner: its own; else 0
-  int start_rank = 0;  // of a ddp-learner: the GPUs of those before it
+  int start_rank = 0;  // of a ddp-learner: number of GPUs in earlier pods
   bool operator==(const ReplicaPod&) const = default;
 };
 
-// The incarnation of a slot counts up whenever a client names its pod as failed (spec.requests) and
-// whenever the controller replaces it (status.replaced). Both write the number that comes next
-// after the one they saw, and the larger one counts: doing either twice, or both at once, makes one
-// replacement.
+// A slot's incarnation increases when a client reports its pod as failed (spec.requests) and when
+// the controller replaces it (status.replaced). Each writes the number after the one it saw, and
+// the larger number counts. So a repeated or concurrent replacement counts once.
 Slot current_slot(const Job& job, Role role, Slot slot);
 
-// The replicas of `role`, kCollector or kLearner, that the job wants in its current attempt, those
-// that have ended included: the base replicas, but for what was removed, then what was requested,
-// by ordinal. Neither those that have no name left. None without a template. Cost: replicas
-// + changes x log(changes).
+// The replicas of `role`, kCollector or kLearner, that the job wants in its current attempt, ended
+// ones included: base replicas that were not removed, then requested ones, by ordinal. Excludes
+// replicas without a name left. None without a template. Cost: replicas + changes x log(changes).
 std::vector<Replica> wanted_replicas(const Job& job, Role role);
-// Those that were left out: their pods were replaced so often that no name is left for the next
-// one. The controller gives them the names of a fresh ordinal (status.continued) when it sees them;
-// when it has none left, nervex-server lets them go on as replicas of other ordinals.
+// Replicas that wanted_replicas() excludes: their pods were replaced until no name was left. The
+// controller gives them names of a fresh ordinal (status.continued); when it has none left,
+// nervex-server moves them to other ordinals.
 std::vector<Replica> exhausted_replicas(const Job& job, Role role);
 
-// The pods of a replica: itself, or of a multi-GPU learner the aggregator and then the
+// The pods of a replica: one pod, or for a multi-GPU learner the aggregator and then the
 // ddp-learners.
 std::vector<ReplicaPod> pods_of(const Replica& replica);
 
-// Ordinals that one replica of the entry uses up: at least 1.
+// The number of ordinals that one replica of the entry uses: at least 1.
 int ordinals_of(const RequestEntry& entry);
 
-// The next ordinal that no request has used. Collectors have a counter of their own; all other
-// roles count as learners.
+// The next ordinal that no request has used. Collectors have their own counter; all other roles
+// count as learners.
 inline int& next_ordinal(Requests& requests, Role role) {
   return role == Role::kCollector ? requests.next_collector : requests.next_learner;
 }
@@ -62,16 +60,16 @@ inline int next_ordinal(const Requests& requests, Role role) {
   return role == Role::kCollector ? requests.next_collector : requests.next_learner;
 }
 
-// What a ddp-learner pod is within its learner.
+// A ddp-learner pod's position in its learner.
 struct DdpPlace {
-  Slot learner;        // the learner's own, in its pods' incarnation; also the first pod's
-  int index = 0;       // 0: the first pod, where the others meet
+  Slot learner;        // the learner's slot in its pods' incarnation; also the first pod's
+  int index = 0;       // 0: the first pod, where the others connect
   int gpus = 0;        // the pod's own
-  int start_rank = 0;  // the GPUs of the pods before it
-  int world_size = 0;  // the GPUs of all
+  int start_rank = 0;  // GPUs in earlier pods
+  int world_size = 0;  // GPUs of all pods
   bool operator==(const DdpPlace&) const = default;
 };
-// Where the ddp-learner of that slot stands. nullopt: no learner of the entry has such a pod. Cost:
+// The position of that slot's ddp-learner. nullopt: no learner of the entry has such a pod. Cost:
 // the entry's slots + split.
 std::optional<DdpPlace> place_of_ddp_learner(const RequestEntry& entry, Slot slot);
 

@@ -65,7 +65,7 @@ int reservation_seconds(const Job& job) {
 }
 
 std::optional<SysTime> reserved_until(const Job& job) {
-  // Not status.startTime, which retries keep: each attempt asks for its replicas anew.
+  // Not status.startTime, which retries keep: each attempt requests its replicas again.
   const Condition* running = find_condition(job.status, to_string(Phase::kRunning));
   if (job.status.phase != Phase::kRunning || running == nullptr || !running->status) {
     return std::nullopt;

@@ -61,7 +61,7 @@ void check_aggregator(const Json& object, FieldErrors& errors) {
                     "supported values: \"OnDemand\", \"PerJob\", \"\""});
 }
 
-// A field's integer; a wrong type counts as absent: check_text() or a schema tells of it.
+// A field's integer. A wrong type counts as absent: check_text() or a schema reports it.
 std::optional<std::int64_t> integer_at(const Json& object, std::string_view name) {
   const Json* value = kube::find(object, {name});
   if (value == nullptr || !value->is_number_integer()) return std::nullopt;
@@ -76,7 +76,7 @@ struct Range {
   std::int64_t max;
 };
 
-// A text where a number belongs: which of the usual ways to write it is it?
+// Reports text where a number belongs, with advice for common spellings.
 void check_text(const Json& object, const std::string& path, std::string_view field,
                 FieldErrors& errors) {
   const Json* value = kube::find(object, {field});
@@ -156,7 +156,7 @@ void check_base_replicas(const Json& object, FieldErrors& errors) {
   }
 }
 
-// As in a Deployment, where they stand beside the template, people write them into it.
+// People write them into the template, since a Deployment has them beside it.
 void check_misplaced_replicas(const Json& pod_template, std::string_view role,
                               FieldErrors& errors) {
   if (role == "coordinator") return;
@@ -185,7 +185,7 @@ void check_templates(const Json& object, FieldErrors& errors) {
   }
 }
 
-// The volumes of all templates by name, each with one place where it stands.
+// The volumes of all templates by name, each with one place that has it.
 std::map<std::string, std::string> template_volumes(const Json& object) {
   std::map<std::string, std::string> places;
   for (const std::string_view role : kTemplateRoles) {
@@ -216,7 +216,7 @@ void check_volumes(const Json& object, FieldErrors& errors) {
   });
 }
 
-// The field of `role`'s section that asks for more pods, and how many.
+// The field of `role`'s section that requests more pods, and the number.
 struct BaseReplicas {
   std::string field;
   std::int64_t count = 0;
@@ -226,7 +226,7 @@ BaseReplicas base_replicas(const Json& object, std::string_view role) {
   const Json* section = kube::find(object, {"spec", role});
   if (section == nullptr) return most;
   for (const std::string_view name : {"replicas", "reservedReplicas"}) {
-    // Beyond its own range a number is another check's; here it must only not overflow a sum.
+    // Another check reports numbers out of range; here they must only not overflow a sum.
     const auto count = std::clamp<std::int64_t>(integer_at(*section, name).value_or(0), 0,
                                                 std::numeric_limits<std::int32_t>::max());
     if (count > most.count) most = {fmt::format("spec.{}.{}", role, name), count};

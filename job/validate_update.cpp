@@ -1,4 +1,4 @@
-// What may an update change, and which of the errors were there before it?
+// What may an update change, and which errors existed before it?
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -13,9 +13,9 @@
 namespace nervex::job {
 namespace {
 
-// ---- errors that the stored object has, too
+// ---- errors that the stored object also has
 
-// The item of a list that `text` counts to, or null.
+// The item of a list at index `text`, or null.
 const Json* item_at(const Json& list, std::string_view text) {
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
@@ -23,8 +23,8 @@ const Json* item_at(const Json& list, std::string_view text) {
   return is_index && index < list.size() ? &list[index] : nullptr;
 }
 
-// `field` with each item of a list called by its name instead of its place:
-// spec.containers[name=main].image. So an error keeps its field when items come before it.
+// `field` with list items identified by name instead of index: spec.containers[name=main].image. So
+// an error keeps its field when items are inserted before it.
 std::string field_by_names(std::string_view field, const Json& object) {
   std::string made;
   const Json* at = &object;
@@ -45,9 +45,9 @@ std::string field_by_names(std::string_view field, const Json& object) {
   return made;
 }
 
-// `message` with containers[] for containers[1]: items that come before move the ones that a
-// message names, too. What is in quotes is a value (but for the API server's `unknown field
-// "..."`), and so is a list such as [1].
+// `message` with containers[] for containers[1]: inserted items also shift indexes in messages.
+// Quoted text is a value and stays (except in the API server's `unknown field "..."`), as does a
+// list such as [1].
 std::string without_places(std::string_view message) {
   std::string made;
   bool in_quotes = false;
@@ -72,7 +72,7 @@ std::string without_places(std::string_view message) {
 
 std::string identity_of(const FieldError& error, const Json& object) {
   return fmt::format("{}\n{}\n{}\n{}", cause_type(error.type), field_by_names(error.field, object),
-                     without_places(message_of(error)), error.value);  // not in all messages
+                     without_places(message_of(error)), error.value);  // for messages without it
 }
 
 // ---- what may not change while the job runs
@@ -82,7 +82,7 @@ std::size_t members_of(const Json& object) {
       std::count_if(object.begin(), object.end(), [](const Json& one) { return !one.is_null(); }));
 }
 
-// Equal to the API server: a member that is null is as good as none.
+// Equal to the API server: a null member counts as absent.
 bool is_same(const Json& a, const Json& b) {
   if (a.is_array() && b.is_array()) {
     return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), is_same);
@@ -97,11 +97,10 @@ bool is_same(const Json& a, const Json& b) {
   return true;
 }
 
-// Pods of the attempt exist, or are about to, and pods are never changed: a gang would be half of
-// the old templates. While the job waits, or something keeps it from starting, anything may change,
-// for that is how it is made to fit: the controller then begins the attempt again
-// (controller/decide/attempt/transition.h). With `suspend`, too, the next attempt is made of the
-// new templates.
+// Pods of the attempt exist, or are about to, and pods never change: part of the gang would keep
+// the old templates. While the job waits, or cannot start, anything may change so that users can
+// make it fit: the controller then restarts the attempt (controller/decide/attempt/transition.h).
+// With `suspend`, the next attempt uses the new templates.
 bool keeps_running(const Json& object, const Json& old_object) {
   const std::string phase = kube::string_at(old_object, {"status", "phase"});
   const bool starts = phase == to_string(Phase::kCreated) &&
@@ -114,7 +113,7 @@ void check_kept_templates(const Json& object, const Json& old_object, FieldError
   for (const std::string_view role : kTemplateRoles) {
     const Json* stored = kube::find(old_object, {"spec", role, "template"});
     const Json* sent = kube::find(object, {"spec", role, "template"});
-    if (stored == nullptr) continue;  // a role that comes has no pods yet
+    if (stored == nullptr) continue;  // a new role has no pods yet
     const std::string field = fmt::format("spec.{}.template", role);
     if (sent == nullptr) {
       errors.push_back(
@@ -139,9 +138,9 @@ void check_kept_volumes(const Json& object, const Json& old_object, FieldErrors&
       {FieldErrorType::kForbidden, "spec.volumes", "", std::string(kFixedWhileRunning)});
 }
 
-// Until the controller has ended the attempt its pods run, and taking the suspension back would let
-// it go on: with templates, perhaps, that were changed meanwhile and that none of its pods is of.
-// The end of the attempt is in the phase, in the very write that makes the next one.
+// Until the controller ends the attempt, its pods run, and a resume would let it continue, perhaps
+// with changed templates that none of its pods match. The phase shows the end of the attempt; the
+// same write makes the next one.
 void check_suspension(const Json& /*object*/, const Json& old_object, FieldErrors& errors) {
   if (!kube::bool_at(old_object, {"spec", "suspend"})) return;
   errors.push_back({FieldErrorType::kForbidden, "spec.suspend", "",

@@ -9,7 +9,7 @@ WantedSlots::WantedSlots(const Job& job, bool has_aggregator) {
     const Slot slot = current_slot(job, role, {});
     add({role, slot, {role, slot, nullptr}, 0, false});
   };
-  // A coordinator has no next incarnation: a lost one is the end of the attempt.
+  // A coordinator has no next incarnation: losing it ends the attempt.
   add({Role::kCoordinator, {}, {Role::kCoordinator, {}, nullptr}, 0, false});
   if (has_aggregator) add_single(Role::kAggregator);
   add_replicas(job, Role::kCollector);

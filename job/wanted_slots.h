@@ -14,9 +14,9 @@ namespace nervex::job {
 struct WantedSlot {
   Role role = Role::kCoordinator;
   Slot slot;
-  Replica replica;  // that it is a pod of; of coordinator and aggregator the slot itself
-  int part = 0;     // of a ddp-learner: which pod of its learner, from 0
-  // It has finished, or another pod of its replica has: its pod is not made again.
+  Replica replica;  // the pod's replica; for coordinator and aggregator the slot itself
+  int part = 0;     // of a ddp-learner: index of the pod in its learner, from 0
+  // This pod or another pod of its replica has finished: the pod is not created again.
   bool is_over = false;
 
   const RequestEntry* entry() const { return replica.entry; }  // null: not requested
@@ -28,13 +28,13 @@ class WantedSlots {
   WantedSlots() = default;
   WantedSlots(const Job& job, bool has_aggregator);
 
-  // Sets is_over of the slots whose replica has a pod among `ended`, and of no other.
+  // Sets is_over for exactly the slots whose replica has a pod among `ended`.
   void mark_over(const std::vector<Status::Ended>& ended);
 
   const std::vector<WantedSlot>& all() const& { return slots_; }
-  // The slot of that number, in its current incarnation; null: not wanted (any more).
+  // The slot of that number in its current incarnation; null: not wanted.
   const WantedSlot* find(Role role, int ordinal) const;
-  // The same, if it has this very incarnation.
+  // The same, if it has exactly this incarnation.
   const WantedSlot* find(Role role, Slot slot) const;
 
  private:

@@ -26,7 +26,7 @@ void warn_of_restarts(const Json&, const Json& spec, Warnings& warnings) {
   const std::string policy =
       kube::string_at(spec, {"coordinator", "template", "spec", "restartPolicy"}, "Never");
   if (policy.empty() || policy == "Never") return;
-  // A container restarted in place would ask for a second full set of replicas.
+  // A container restarted in place would request a second full set of replicas.
   warnings.push_back(fmt::format(
       "spec.coordinator.template.spec.restartPolicy: {}: a restarted coordinator starts the whole "
       "job again",
@@ -67,8 +67,8 @@ kube::Labels labels_of(const Json& pod_template) {
   return labels;
 }
 
-// Whether the role's pods keep apart from each other and, by these terms, from no other pods: that
-// is planned. `job` and `role` give the labels that the controller adds.
+// Whether these terms keep the role's pods apart from each other and from no other pods, which the
+// planner handles. `job` and `role` give the labels that the controller adds.
 bool is_planned(const Json& terms, const Json& pod_template, const kube::Meta& job,
                 std::string_view role) {
   kube::Labels labels = labels_of(pod_template);
@@ -87,7 +87,7 @@ bool selects_nodes(const Json& pod_spec) {
   return (selector != nullptr && !selector->empty()) || required != nullptr;
 }
 
-// What becomes of a hard constraint on a pod that is pinned: count_all_domains().
+// The effect on a hard constraint of a pinned pod: count_all_domains().
 void warn_of_spread(const Json& pod_spec, std::string_view role, Warnings& warnings) {
   const Json& spreads = kube::array_at(pod_spec, {"topologySpreadConstraints"});
   for (std::size_t i = 0; i < spreads.size(); ++i) {
@@ -187,7 +187,7 @@ void warn_of_no_resources(const Json&, const Json& spec, Warnings& warnings) {
   });
 }
 
-// Names of environment_of() in job/pod_manifest.cpp that users set by mistake.
+// Names from environment_of() in job/pod_manifest.cpp that users set by mistake.
 constexpr std::array<std::string_view, 16> kReservedVariables{"COORDINATOR_PORT",
                                                               "COLLECTOR_PORT",
                                                               "LEARNER_PORT",
@@ -240,8 +240,8 @@ void warn_of_schedulers(const Json&, const Json& spec, Warnings& warnings) {
   }
 }
 
-// Right only if they equal those of the class, which the cluster alone knows: otherwise its
-// admission refuses each pod. People copy them from a running one.
+// Valid only if they equal those of the class, which only the cluster knows; otherwise its
+// admission refuses each pod. People copy them from a running pod.
 void warn_of_copied_priorities(const Json&, const Json& spec, Warnings& warnings) {
   for (const std::string_view role : kRolesWithTemplates) {
     for (const std::string_view field : {"priority", "preemptionPolicy"}) {
@@ -260,7 +260,7 @@ void warn_of_templates(const Json& object, const Json&, Warnings& warnings) {
 
 using WarningCheck = void (*)(const Json& object, const Json& spec, Warnings& warnings);
 struct NamedCheck {
-  std::string_view name;  // for people who look for it
+  std::string_view name;  // for people who search for it
   WarningCheck check;
 };
 constexpr std::array<NamedCheck, 10> kWarningChecks{{
@@ -276,7 +276,7 @@ constexpr std::array<NamedCheck, 10> kWarningChecks{{
     {"templates", warn_of_templates},
 }};
 
-// kubectl prints them all, and the API server cuts what is beyond 4 kB.
+// kubectl prints them all, and the API server cuts them at 4 kB in total.
 constexpr std::size_t kMaxWarnings = 20;
 
 }  // namespace

@@ -27,7 +27,7 @@ constexpr std::array<std::pair<std::string_view, TypeBit>, 6> kTypes{{{"object",
                                                                       {"number", kNumber},
                                                                       {"boolean", kBoolean}}};
 
-// 0: not a type that we know.
+// 0: unknown type.
 std::uint8_t bit_of(const Json& name) {
   for (const auto& [known, bit] : kTypes) {
     if (name == known) return bit;
@@ -35,7 +35,7 @@ std::uint8_t bit_of(const Json& name) {
   return 0;
 }
 
-// What a value is; an integer is a number, too.
+// The value's types; an integer is also a number.
 std::uint8_t types_of_value(const Json& value) {
   switch (value.type()) {
     case Json::value_t::object:
@@ -56,7 +56,7 @@ std::uint8_t types_of_value(const Json& value) {
   }
 }
 
-// Shorter ones first: most keys are told apart by their length.
+// Shorter keys first: most keys differ in length.
 bool is_before(const std::string& a, const std::string& b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
@@ -72,7 +72,7 @@ bool is_int32(const Json& value) {
          number >= std::numeric_limits<std::int32_t>::min();
 }
 
-// Code points of valid UTF-8.
+// Number of code points in valid UTF-8.
 std::size_t length_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
@@ -119,7 +119,7 @@ FlatSchema::Index FlatSchema::add_reference(const std::string& reference, const 
     nodes_.emplace_back().is_known = false;
     return static_cast<Index>(nodes_.size() - 1);
   }
-  made[name] = static_cast<Index>(nodes_.size());  // before what it holds, which may be itself
+  made[name] = static_cast<Index>(nodes_.size());  // before its parts, which may refer to it
   return add(*definition, root, made);
 }
 
@@ -153,7 +153,7 @@ void FlatSchema::read(Node& node, const std::string& keyword, const Json& value,
   } else if (keyword == "maximum") {
     node.maximum = value.get<double>();
   } else if (keyword == "minItems" || keyword == "minLength") {
-    node.is_known = node.is_known && !node.min_size;  // both: of which the bound is gets lost
+    node.is_known = node.is_known && !node.min_size;  // a node stores one of the two
     node.min_size = value.get<std::size_t>();
   } else if (keyword == "maxItems" || keyword == "maxLength") {
     node.is_known = node.is_known && !node.max_size;
@@ -197,7 +197,7 @@ bool FlatSchema::accepts(const Json& value, Index index) const {
 bool FlatSchema::accepts_object(const Json& value, const Node& node) const {
   std::size_t required = 0;
   for (auto at = value.begin(); at != value.end(); ++at) {
-    if (at->is_null()) continue;  // to the API server it is not there
+    if (at->is_null()) continue;  // null is absent for the API server
     const auto field = std::lower_bound(
         node.fields.begin(), node.fields.end(), at.key(),
         [](const Field& one, const std::string& key) { return is_before(one.name, key); });

@@ -1,8 +1,8 @@
-// job/schema/flat_schema.h - is this object right, at first glance?
+// job/schema/flat_schema.h - is this object valid? A fast first check.
 //
-// A right object is the usual case, and telling that much needs no words. So the schema is compiled
-// into a flat table once: references resolved, names sorted, required ones counted. One walk over
-// the object then says "right" or "do not know". SchemaCheck finds out the rest.
+// Most objects are valid, and saying so needs no messages. So the schema is compiled once into a
+// flat table: references resolved, names sorted, required fields counted. One walk over the object
+// then answers "valid" or "unknown". For unknown, SchemaCheck finds the errors.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@
 
 namespace nervex::job {
 
-// One schema, made ready. Immutable, so thread-safe.
+// One compiled schema. Immutable, so thread-safe.
 class FlatSchema {
  public:
-  // `schema` in the dialect of job/schema/job_schema.h. What uses anything else is never right.
+  // `schema` in the dialect of job/schema/job_schema.h. Parts with other keywords accept nothing.
   explicit FlatSchema(const Json& schema);
 
-  // True only if SchemaCheck finds nothing wrong. Allocates nothing.
+  // True only if SchemaCheck finds no error. Allocates nothing.
   bool accepts(const Json& object) const { return accepts(object, kRoot); }
 
  private:
   using Index = std::uint32_t;  // of a node
   static constexpr Index kRoot = 0;
-  static constexpr Index kAnything = UINT32_MAX;  // nothing is said about this part
+  static constexpr Index kAnything = UINT32_MAX;  // no restriction on this part
 
   struct Field {
     std::string name;
@@ -37,12 +37,12 @@ class FlatSchema {
   };
 
   struct Node {
-    bool is_known = true;    // false: says what we do not understand
+    bool is_known = true;    // false: uses unsupported keywords
     bool is_closed = false;  // no other fields than `fields`
     std::uint8_t types = 0;  // bits; 0: any
     std::size_t required = 0;
     std::vector<Field> fields;  // by is_before()
-    Index others = kAnything;   // fields that `fields` does not have
+    Index others = kAnything;   // for fields that are not in `fields`
     Index items = kAnything;
     std::vector<std::string> allowed;  // strings; empty: any
     std::optional<double> minimum;
@@ -52,7 +52,7 @@ class FlatSchema {
     bool is_int32 = false;
   };
 
-  using Definitions = std::unordered_map<std::string, Index>;  // that are compiled, by name
+  using Definitions = std::unordered_map<std::string, Index>;  // compiled definitions, by name
   Index add(const Json& schema, const Json& root, Definitions& made);
   Index add_reference(const std::string& reference, const Json& root, Definitions& made);
   void read(Node& node, const std::string& keyword, const Json& value, const Json& root,

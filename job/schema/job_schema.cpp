@@ -20,14 +20,14 @@ constexpr std::array<const char*, 9> kKept{"required",  "format",    "minimum",
                                            "maximum",   "minItems",  "maxItems",
                                            "minLength", "maxLength", "type"};
 
-// The component that a reference names; "" if it is another kind of reference.
+// The component that a reference names; "" for another kind of reference.
 std::string component_of(const Json& reference) {
   if (!reference.is_string()) return "";
   const auto& text = reference.get_ref<const std::string&>();
   return text.starts_with(kComponents) ? text.substr(kComponents.size()) : "";
 }
 
-// [{type: integer}, {type: string}] as a list of types; nullopt if it says more than that.
+// [{type: integer}, {type: string}] as a list of types; nullopt if there are other keywords.
 std::optional<Json> as_types(const Json& alternatives) {
   if (!alternatives.is_array()) return std::nullopt;
   Json types = Json::array();
@@ -45,7 +45,7 @@ void convert_children(const Json& schema, Json& made) {
     for (const auto& [name, child] : at->items()) made["properties"][name] = convert_schema(child);
   }
   if (const auto at = schema.find("items"); at != schema.end()) made["items"] = convert_schema(*at);
-  // A boolean here only says whether the object is open: SchemaCheck sees that by itself.
+  // A boolean only says whether the object is open: SchemaCheck reads that itself.
   const auto additional = schema.find("additionalProperties");
   if (additional != schema.end() && additional->is_object()) {
     made["additionalProperties"] = convert_schema(*additional);
@@ -123,7 +123,7 @@ constexpr std::string_view kVolume = "io.k8s.api.core.v1.Volume";
 constexpr std::string_view kObjectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 constexpr std::array<std::string_view, 3> kRoots{kPodTemplateSpec, kVolume, kObjectMeta};
 
-// The parts of an object that its CRD leaves open, and what belongs there.
+// A part of an object that its CRD leaves open, and its schema.
 struct OpenPart {
   const char* pointer;
   std::string_view definition;
@@ -137,8 +137,8 @@ constexpr std::array<OpenPart, 4> kOpenInJob{{
 constexpr std::array<OpenPart, 1> kOpenInConfig{
     {{"/properties/spec/properties/aggregator/properties/template", kPodTemplateSpec}}};
 
-// Objects may have other fields than those that the schema names. The API server prunes what its
-// own CRD does not know, so what is left comes from a newer CRD, maybe as a default.
+// Allows fields that the schema does not name. The API server prunes fields unknown to its own CRD,
+// so remaining ones come from a newer CRD, for example as a default.
 void open_levels(Json& schema) {
   if (!schema.is_structured()) return;
   if (schema.is_object() && schema.contains("properties")) {
@@ -147,15 +147,15 @@ void open_levels(Json& schema) {
   for (auto& child : schema) open_levels(child);
 }
 
-// The API server checks them against its own CRD, and only our programs write them: a version of
-// them that is newer than this one is not to keep a user from changing the job.
+// The API server checks these parts against its own CRD, and only our programs write them. A newer
+// version of them must not keep a user from changing the job.
 void leave_out_written_by_programs(Json& schema) {
   schema["properties"]["status"] = Json::object();
   Json& spec = schema["properties"]["spec"]["properties"];
   if (spec.contains("requests")) spec["requests"] = Json::object();
 }
 
-// The CRD's schema, templates and volumes still open.
+// The CRD's schema, with templates and volumes still open.
 Result<Json> own_schema(std::string_view crd_schema) {
   const auto crd = kube::parse_json(crd_schema);
   if (!crd) return with_context("schema of the CRD", crd.error());
@@ -167,8 +167,8 @@ Result<Json> own_schema(std::string_view crd_schema) {
   return schema;
 }
 
-// The API server reads a field of Kubernetes' own that is absent as empty or 0, and checks that: a
-// sysctl without a value is right. What must be there is told by the rules (job/template/rules.h).
+// The API server reads an absent field of a Kubernetes type as empty or 0 and checks that: a sysctl
+// without a value is valid. Required fields are checked by the rules (job/template/rules.h).
 void require_nothing(Json& schema) {
   if (!schema.is_structured()) return;
   if (schema.is_object()) schema.erase("required");

@@ -24,8 +24,8 @@ namespace {
 using Adapter = valijson::adapters::NlohmannJsonAdapter;
 using ValijsonError = valijson::ValidationResults::Error;
 
-// The value without the members that are null, at any depth: to the API server they are not there.
-// Items of arrays stay.
+// The value without null members at any depth, which are absent for the API server. Array items
+// stay.
 Json without_nulls(const Json& value) {
   if (value.is_object()) {
     Json made = Json::object();
@@ -48,7 +48,7 @@ bool has_field(const SchemaPlace& place, const std::string& key) {
   return properties != place.schema->end() && properties->contains(key);
 }
 
-// The paths that `key` would have in parts of `place`, of lists in each of their items.
+// The paths that `key` would have in parts of `place`; for lists, in each item.
 std::vector<std::string> paths_below(const SchemaTree& tree, const SchemaPlace& place,
                                      const std::string& key) {
   std::vector<std::string> paths;
@@ -60,15 +60,15 @@ std::vector<std::string> paths_below(const SchemaTree& tree, const SchemaPlace& 
   return paths;
 }
 
-// Resources are no fields: {nvidia.com/gpu: 1} instead of {limits: {nvidia.com/gpu: 1}}.
+// Resource names are not fields: {nvidia.com/gpu: 1} instead of {limits: {nvidia.com/gpu: 1}}.
 bool is_resource(const SchemaPlace& place, std::string_view key) {
   const bool is_name = key == "cpu" || key == "memory" || key == "ephemeral-storage" ||
                        key == "gpu" || key.find('/') != key.npos;
   return is_name && has_field(place, "limits") && has_field(place, "requests");
 }
 
-// Where a field belongs that `place` does not have: one level lower or higher. "" if nothing there
-// has it, or several parts do; of a pod's spec they are containers of all kinds.
+// Suggests the level above or below where a field unknown to `place` belongs. "" if no part or
+// several parts there have it; in a pod's spec these are containers of all kinds.
 std::string right_path(const SchemaTree& tree, const SchemaPlace& place, const SchemaPlace* above,
                        const std::string& key) {
   if (key.size() > kMaxKeyLength) return "";
@@ -85,7 +85,7 @@ std::string right_path(const SchemaTree& tree, const SchemaPlace& place, const S
 std::string unknown_field_text(const SchemaTree& tree, const SchemaPlace& place,
                                const SchemaPlace* above, const std::string& key) {
   std::string path = right_path(tree, place, above, key);
-  // Below templates all roles and AggregatorConfigs are the same.
+  // Below templates, all roles and AggregatorConfigs are alike.
   if (const auto at = path.find(".template."); at != path.npos) path.erase(0, at + 1);
   if (!path.empty()) return fmt::format("unknown field `{}`: it belongs at {}", key, path);
   std::vector<std::string> known;
@@ -121,7 +121,7 @@ void check_integer(const Json& schema, const Json& value, const SchemaPlace& pla
   }
 }
 
-// `above`: the object that holds `place`, maybe in a list; null: none.
+// `above`: the object that contains `place`, directly or in a list; null: none.
 void walk(const SchemaTree& tree, const SchemaPlace& place, const SchemaPlace* above,
           const Json& value, FieldErrors& errors) {
   if (place.schema == nullptr || errors.size() >= kMaxErrors) return;
@@ -144,8 +144,8 @@ void walk(const SchemaTree& tree, const SchemaPlace& place, const SchemaPlace* a
   }
 }
 
-// What a JSON Schema validator reports badly or not at all: fields that are unknown, missing, or
-// too large for their integer type. Stops after kMaxErrors. Cost: one step per value that the
+// Reports what JSON Schema validators report badly or not at all: fields that are unknown, missing,
+// or too large for their integer type. Stops after kMaxErrors. Cost: one step per value that the
 // schema describes.
 FieldErrors check_fields(const SchemaTree& tree, const Json& value) {
   FieldErrors errors;
@@ -153,7 +153,7 @@ FieldErrors check_fields(const SchemaTree& tree, const Json& value) {
   return errors;
 }
 
-// The schema without what check_fields() reports, so that nothing is reported twice.
+// The schema without what check_fields() reports, to avoid duplicate errors.
 Json for_valijson(const Json& schema) {
   if (!schema.is_object()) return schema;
   Json made = Json::object();
@@ -188,13 +188,13 @@ Json copy_within(const Json& value, std::size_t& left) {
   return value;
 }
 
-// The first `count` values of a document, in its order; what follows is left out, and so is what
-// has a key longer than kMaxKeyLength: each error names all keys above it. A report on the whole of
-// a hostile document could fill the memory.
+// The first `count` values of a document, in order. Drops the rest and all values with a key longer
+// than kMaxKeyLength, because each error names all keys above it: a report on an entire hostile
+// document could fill the memory.
 Json first_values(const Json& value, std::size_t count) { return copy_within(value, count); }
 
-// Errors repeat for each ancestor of what is wrong. An ancestor comes right before what is below it
-// in the order of their contexts.
+// Each ancestor of a wrong value repeats its error. In context order an ancestor comes right before
+// its descendants.
 std::vector<ValijsonError> deepest(valijson::ValidationResults& results) {
   std::vector<ValijsonError> all(results.begin(), results.end());
   std::stable_sort(all.begin(), all.end(),
@@ -229,7 +229,7 @@ std::string with_article(std::string_view type) {
   return fmt::format("{} {}", type == "integer" || type == "object" ? "an" : "a", type);
 }
 
-// A text that would be of this type without its quotes.
+// A text that would have this type without its quotes.
 bool is_quoted(std::string_view type, const Json& value) {
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
@@ -260,8 +260,8 @@ std::string enum_text(const Json& allowed) {
   return fmt::format("supported values: {}", fmt::join(names, ", "));
 }
 
-// The error for `value`, which valijson refused at `place`. Types and enums are explained here;
-// `otherwise` is valijson's own description, for all other rules.
+// The error for `value`, which valijson refused at `place`. Explains types and enums; `otherwise`
+// is valijson's own description, for all other rules.
 FieldError explain_refusal(const SchemaPlace& place, const Json& value,
                            const std::string& otherwise) {
   const std::string shown = shown_value(value);
@@ -277,7 +277,7 @@ FieldError explain_refusal(const SchemaPlace& place, const Json& value,
   return {FieldErrorType::kInvalid, place.path, shown, otherwise};
 }
 
-// The FieldError that says what valijson does. `context` is "<root>", "[spec]", "[containers]",
+// Converts a valijson error to a FieldError. `context` is "<root>", "[spec]", "[containers]",
 // "[0]".
 FieldError locate(const SchemaTree& tree, const Json& document, const ValijsonError& error) {
   SchemaPlace place = tree.root();

@@ -1,4 +1,4 @@
-// job/schema/schema_check.h - does an object keep to its schema? The one door to valijson.
+// job/schema/schema_check.h - does an object match its schema? The only user of valijson.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace nervex::job {
 
-// Values that a report names at most: valijson keeps more than 1 kB per error and cannot be
+// Limit on the values named in a report: valijson keeps more than 1 kB per error and cannot be
 // stopped.
 inline constexpr std::size_t kMaxReportedValues = 10'000;
 
-// One schema, made ready. Thread-safe.
+// One compiled schema. Thread-safe.
 class SchemaCheck {
  public:
   // `schema` in the dialect of job/schema/job_schema.h. kInvalid if valijson cannot use it.
@@ -22,13 +22,13 @@ class SchemaCheck {
   SchemaCheck(const SchemaCheck&) = delete;
   SchemaCheck& operator=(const SchemaCheck&) = delete;
 
-  // Everything that is wrong, the deepest error of each path, with null members as if they were
-  // absent. Of a document with more than kMaxReportedValues only the first ones are named.
+  // All errors, the deepest of each path; null members count as absent. For a document with more
+  // than kMaxReportedValues values, only errors in the first ones are reported.
   FieldErrors errors_of(const Json& object) const;
 
-  // The two halves of it, which tests hold against each other. True: right; false: do not know.
+  // The two parts of errors_of(), which tests compare. True: valid; false: unknown.
   bool accepts(const Json& object) const;
-  // Cost: about 50 µs per kB, most of it valijson's.
+  // Cost: about 50 µs per kB, mostly in valijson.
   FieldErrors explain(const Json& object) const;
 
  private:

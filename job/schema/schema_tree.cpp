@@ -7,7 +7,7 @@
 namespace nervex::job {
 namespace {
 
-// A path names the keys of everything that it lies in, and there may be a thousand paths.
+// A path contains every key above it, and a report may have a thousand paths.
 std::string shown_key(const std::string& key) {
   return key.size() <= kMaxKeyLength ? key : cut_text(key, kMaxKeyLength);
 }
@@ -22,7 +22,7 @@ const Json* child(const Json* schema, const char* keyword) {
 
 const Json* SchemaTree::resolve(const Json& schema) const {
   const Json* at = &schema;
-  // References do not form circles without a value between them; the count is for broken documents.
+  // Valid references form no cycles without a value between them; the limit stops broken ones.
   for (int hops = 0; hops < 16; ++hops) {
     const std::string reference = kube::string_at(*at, {"$ref"});
     if (reference.empty()) return at;

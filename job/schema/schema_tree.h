@@ -1,5 +1,4 @@
-// job/schema/schema_tree.h - which schema describes this part of a value, and what is the part's
-// path?
+// job/schema/schema_tree.h - which schema describes this part of a value, and what is its path?
 #pragma once
 
 #include <cstddef>
@@ -10,21 +9,20 @@
 
 namespace nervex::job {
 
-// Longer keys are cut in paths. Kubernetes' own have 317 characters at most: a label's prefix and
-// name.
+// Longer keys are cut in paths. Kubernetes' own keys have at most 317 characters: a label's prefix
+// and name.
 inline constexpr std::size_t kMaxKeyLength = 320;
 
-// What references to other schemas begin with.
+// Prefix of references to other schemas.
 inline constexpr std::string_view kDefinitions = "#/definitions/";
 
-// A place in a value, seen through its schema. Borrows the schema.
+// A place in a value, with its schema. Borrows the schema.
 struct SchemaPlace {
-  const Json* schema = nullptr;  // without $ref; nullptr: nothing is said about this part
+  const Json* schema = nullptr;  // without $ref; nullptr: no schema for this part
   std::string path;              // spec.containers[0].resources.limits[nvidia.com/gpu]
 };
 
-// Finds its way through one schema in the dialect of job/schema/job_schema.h. Borrows it.
-// Thread-safe.
+// Navigates one schema in the dialect of job/schema/job_schema.h. Borrows it. Thread-safe.
 class SchemaTree {
  public:
   explicit SchemaTree(const Json& schema) : root_(schema) {}
@@ -40,7 +38,7 @@ class SchemaTree {
   const Json& root_;
 };
 
-// Objects here may have only the fields that the schema names.
+// Objects here may have only fields that the schema names.
 bool is_closed(const Json& schema);
 
 }  // namespace nervex::job

@@ -9,7 +9,7 @@
 namespace nervex::job::pod_template {
 namespace {
 
-// What stands in the container itself.
+// Checks the container's own fields.
 void check_words(const Place& container, const Facts&) {
   const Place image = container.at("image");
   image.has_text();
@@ -55,7 +55,7 @@ bool is_empty(const Place& text) {
   return !text.is_there() || (text.value().is_string() && text.text().empty());
 }
 
-// The API server's paths are mostly that of the list, without an index.
+// The API server mostly reports the list's path, without an index.
 void check_resize(const Place& container, const Facts& facts) {
   const Place policies = container.at("resizePolicy");
   std::set<std::string, std::less<>> seen;
@@ -80,7 +80,7 @@ void check_resize(const Place& container, const Facts& facts) {
   });
 }
 
-// Only sidecars among init containers can be restarted to be resized.
+// Among init containers only sidecars can be restarted for a resize.
 void check_init_resize(const Place& container, const Facts& facts) {
   const Place policies = container.at("resizePolicy");
   const bool is_sidecar = container.at("restartPolicy").text() == "Always";

@@ -1,4 +1,4 @@
-// Environment variables and where their values come from.
+// Environment variables and the sources of their values.
 #include <algorithm>
 #include <array>
 
@@ -141,8 +141,8 @@ void check_field_ref(const Place& ref, bool in_volume) {
 
 namespace {
 
-// 1, 1k, 1Mi: one of a unit, however it is written: 1000000 is 1M, but 1024 is not 1Ki, and 1e6
-// stays as it is. For cpu 1m and 1.
+// Whether the amount is exactly one unit, in any spelling: 1, 1k, 1Mi, and 1000000 for 1M; but not
+// 1024 for 1Ki, nor 1e6. For cpu: 1m and 1.
 bool is_unit(const std::string& text, bool cpu) {
   const bool binary = text.ends_with('i');
   const auto amount = kube::parse_quantity(text, cpu ? kube::Scale::kMilli : kube::Scale::kOne);
@@ -152,7 +152,7 @@ bool is_unit(const std::string& text, bool cpu) {
   const std::int64_t step = binary && *amount >= 1024 ? 1024 : 1000;
   std::int64_t rest = *amount;
   while (rest != 0 && rest % step == 0) rest /= step;
-  const auto e = text.find_first_of("eE");  // the last letter of 1E, which is a unit
+  const auto e = text.find_first_of("eE");  // the last letter of 1E, where it is a unit
   const bool has_exponent = e != std::string::npos && e + 1 < text.size();
   return rest == 1 && (*amount == 1 || binary || !has_exponent);
 }
@@ -175,7 +175,7 @@ void check_resource_field_ref(const Place& ref, bool in_volume) {
   std::string text = divisor.value().is_number() ? kube::to_text(divisor.value()) : divisor.text();
   while (text.ends_with(' ')) text.pop_back();
   const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
-  if (!amount || *amount == 0 || name.empty()) return;  // 0: as if it were not there
+  if (!amount || *amount == 0 || name.empty()) return;  // 0 counts as absent
   const bool cpu = name.ends_with(".cpu");
   if (is_unit(text, cpu)) return;
   divisor.invalid(name, cpu ? "only divisor's values 1m and 1 are supported with the cpu resource"
@@ -206,11 +206,11 @@ void check_env_from(const Place& container, const Facts&) {
       ++count;
       const Place name = ref.at("name");
       if (!name.has_text()) continue;
-      std::string_view stem = name.text();  // of a name that may go on, only its own part counts
+      std::string_view stem = name.text();  // a hyphen at its end is not reported
       if (stem.ends_with('-')) stem.remove_suffix(1);
       name.must_be(dns_subdomain_problem(stem));
     }
-    // The API server's path is the list's, without an index.
+    // The API server reports the list's path, without an index.
     if (count == 0) sources.invalid("", "must specify one of: `configMapRef` or `secretRef`");
     if (count > 1) sources.invalid("", "may not have more than one field specified at a time");
   });

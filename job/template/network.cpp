@@ -1,4 +1,4 @@
-// Names and addresses of the pod: DNS, aliases, hostname.
+// Network names and addresses of the pod: DNS, aliases, hostname.
 #include <fmt/format.h>
 
 #include "job/template/rules.h"

@@ -1,4 +1,4 @@
-// job/template/place.h - one value of a pod template: where does it stand, and what is wrong there?
+// job/template/place.h - one value of a pod template: what is its path, and what is wrong with it?
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace nervex::job::pod_template {
 
-// A value that may be absent, with its path, and the errors that checks find there. Paths are made
-// only when there is an error. A place borrows its parent, so parents are named variables.
+// A value that may be absent, with its path, and the errors that checks report for it. Paths are
+// built only for errors. A place borrows its parent, so parents are named variables.
 class Place {
  public:
-  // The value at `path` of the job, "" the job itself. `errors` is borrowed.
+  // The value at `path` of the job; "" is the job itself. `errors` is borrowed.
   Place(const Json& value, std::string_view path, FieldErrors& errors)
       : value_(value), name_(path), errors_(errors) {}
-  // The same value as if it stood directly below `parent`.
+  // The same value as a direct child of `parent`.
   Place(const Json& value, std::string_view key, const Place& parent)
       : Place(value, parent, Step::kMember, key, 0) {}
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
 
-  // The member of an object: ".key" in the path. Absent if there is none.
+  // The member of an object: ".key" in the path. May be absent.
   Place at(std::string_view key) const&;
-  // The same, "[key]" in the path: of labels, resources, whose keys people choose.
+  // The same with "[key]" in the path: for user-chosen keys such as labels and resources.
   Place entry(std::string_view key) const&;
   // The item of a list: "[index]".
   Place item(std::size_t index) const&;
@@ -35,8 +35,8 @@ class Place {
   Place entry(std::string_view key) const&& = delete;
   Place item(std::size_t index) const&& = delete;
 
-  // check(Place) for each item of a list, check(key, Place) for each member of an object. Nothing
-  // of another type has any. Both stop when there are too many errors.
+  // check(Place) for each item of a list, check(key, Place) for each member of an object. No calls
+  // for another type. Both stop when there are too many errors.
   template <typename Check>
   void each_item(Check check) const {
     if (!value_.is_array()) return;
@@ -53,9 +53,9 @@ class Place {
   const Json& value() const { return value_; }
   bool is_there() const { return !value_.is_null(); }
   bool is_object() const { return value_.is_object(); }
-  // Of a list, else 0.
+  // Size of a list, else 0.
   std::size_t size() const { return value_.is_array() ? value_.size() : 0; }
-  // "" if it is no string.
+  // "" if it is not a string.
   const std::string& text() const;
   bool is_true() const { return value_ == Json(true); }
   bool is_false() const { return value_ == Json(false); }
@@ -66,10 +66,10 @@ class Place {
 
   void required(std::string detail = "") const;
   void invalid(std::string detail) const;
-  // What is wrong is a part of what stands here: a key, or what is there by default.
+  // `shown` is the wrong part of this value: a key, or a default.
   void invalid(const Json& shown, std::string detail) const;
   void forbidden(std::string detail) const;
-  // `shown` is not shown, but tells this error from that of another value in the same place.
+  // `shown` is not displayed; it distinguishes this error from others at the same place.
   void forbidden(const Json& shown, std::string detail) const;
   void duplicate() const;
   void duplicate(std::string_view shown, std::string detail = "") const;
@@ -81,17 +81,17 @@ class Place {
   void not_supported(const Json& shown, std::initializer_list<std::string_view> supported,
                      std::string_view why = "") const;
 
-  // ---- the checks that most fields share
+  // ---- checks that most fields share
 
-  // Text that is there and not empty, else `required`.
+  // Reports `required` unless there is a non-empty text.
   bool has_text() const;
-  // `problem` (job/template/syntax.h), if there is one, makes it invalid.
+  // Reports `problem` (job/template/syntax.h) as invalid, if there is one.
   void must_be(std::string_view problem) const;
-  // If it is there and not empty, it is one of these.
+  // If present and not empty, the value must be one of these.
   void one_of(std::initializer_list<std::string_view> supported) const;
-  // The same where empty is not the same as absent.
+  // The same where empty differs from absent.
   void exactly_one_of(std::initializer_list<std::string_view> supported) const;
-  // The same where absent is the same as empty, and both are wrong.
+  // The same where both absent and empty are wrong.
   void surely_one_of(std::initializer_list<std::string_view> supported) const;
   void in_range(std::int64_t min, std::int64_t max) const;
   void not_negative() const;

@@ -12,14 +12,14 @@ using Seen = std::set<std::string, std::less<>>;
 
 void check_number(const Place& port) { port.in_range(1, 65'535); }
 
-// "TCP/10.0.0.1/80": what a node has once.
+// "TCP/10.0.0.1/80": unique on a node.
 std::string host_port_key(const Json& port, std::int64_t number) {
   const std::string protocol = kube::string_at(port, {"protocol"});
   return fmt::format("{}/{}/{}", protocol.empty() ? "TCP" : protocol,
                      kube::string_at(port, {"hostIP"}), number);
 }
 
-// With the network of the host, a port that names none on the host gets its own number there.
+// With hostNetwork, a port without hostPort gets its own number there.
 std::int64_t number_on_host(const Json& port, bool host_network) {
   const auto number = kube::int_at(port, {"hostPort"});
   return number == 0 && host_network ? kube::int_at(port, {"containerPort"}) : number;
@@ -36,8 +36,8 @@ void check_unique_host_ports(const Place& container, bool host_network, Seen& se
   });
 }
 
-// The controller's own port is one of the host's only in the host's network. The error is at the
-// port that its author can change.
+// The controller's own port is a host port only with hostNetwork. The error is reported at the port
+// that the author can change.
 void check_added_port(const Place& containers, const Facts& facts) {
   if (!facts.host_network || facts.added_port == 0) return;
   const std::string added = fmt::format("TCP//{}", facts.added_port);
@@ -100,7 +100,7 @@ void check_host_ports(const Place& spec, const Facts& facts) {
   containers.each_item(
       [&](const Place& one) { check_unique_host_ports(one, facts.host_network, seen); });
   check_added_port(containers, facts);
-  // Init containers run one after the other: each is looked at by itself.
+  // Init containers run one after another, so each is checked alone.
   const Place init_containers = spec.at("initContainers");
   init_containers.each_item([&](const Place& one) {
     Seen own;

@@ -35,7 +35,7 @@ void check_http(const Place& http, const Facts&) {
   headers.each_item([&](const Place& header) {
     const Place name = header.at("name");
     const std::string why = header_name_problem(name.text());
-    // The API server's path is the list's, without an index.
+    // The API server reports the list's path, without an index.
     if (name.value().is_string() && !why.empty()) headers.invalid(name.text(), why);
   });
 }
@@ -65,7 +65,7 @@ constexpr std::array kHookHandlers{Handler{"exec", check_exec}, Handler{"httpGet
                                    Handler{"tcpSocket", check_socket},
                                    Handler{"sleep", check_sleep}};
 
-// Exactly one.
+// Exactly one handler.
 template <typename Handlers>
 void check_handlers(const Place& holder, const Handlers& handlers, const Facts& facts) {
   int found = 0;
@@ -95,7 +95,7 @@ void check_probe(const Place& probe, Probe kind, const Facts& facts) {
   const auto wanted = successes.integer().value_or(1);
   if (kind == Probe::kReadiness) {
     successes.not_negative();
-  } else if (wanted != 1 && wanted != 0) {  // 0 becomes 1
+  } else if (wanted != 1 && wanted != 0) {  // 0 defaults to 1
     successes.invalid("must be 1");
   }
   const Place grace = probe.at("terminationGracePeriodSeconds");

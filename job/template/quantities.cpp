@@ -1,4 +1,4 @@
-// Amounts that are no container's request or limit, and huge pages and claims that are.
+// Quantities other than a container's requests and limits; also huge pages and claims.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kHugePages = "hugepages-";
 
-// Amounts of huge pages are whole pages: hugepages-2Mi comes by 2Mi.
+// Huge pages come in whole pages: hugepages-2Mi is a multiple of 2Mi.
 void check_pages(const Place& list, bool& has_pages, bool& has_compute) {
   list.each_entry([&](const std::string& resource, const Place& amount) {
     has_compute = has_compute || resource == "cpu" || resource == "memory";
@@ -26,7 +26,7 @@ void check_pages(const Place& list, bool& has_pages, bool& has_compute) {
     const auto size = kube::parse_quantity(page, kube::Scale::kOne);
     const auto bytes = kube::parse_quantity(text_of(amount), kube::Scale::kOne);
     const bool is_name = label_key_problem(resource).empty();
-    if (!is_name || !bytes || *bytes < 0) return;  // told where all amounts are checked
+    if (!is_name || !bytes || *bytes < 0) return;  // reported by the check of all amounts
     if (!size || *size <= 0 || !kube::is_whole(page) || *bytes % *size != 0) {
       amount.invalid(amount.value(), fmt::format("{} is not positive integer multiple of {}",
                                                  text_of(amount), resource));
@@ -129,7 +129,7 @@ void check_claims(const Place& container, const Facts& facts) {
     if (name.empty()) return claim.required();
     if (!request.text().empty()) request.must_be(dns_label_problem(request.text()));
     const std::string key = request.text().empty() ? name : name + "/" + request.text();
-    const auto part = seen.lower_bound(name + "/");  // of the claim, named before
+    const auto part = seen.lower_bound(name + "/");  // a request of this claim, named before
     const bool overlaps = request.text().empty() && part != seen.end() &&
                           std::string_view(*part).starts_with(name + "/");
     if (overlaps || seen.contains(name) || !seen.insert(key).second) return claim.duplicate(key);
@@ -138,14 +138,14 @@ void check_claims(const Place& container, const Facts& facts) {
   });
 }
 
-// ---- of the pod as a whole
+// ---- the pod as a whole
 
 namespace {
 
 struct PodLevel {
   const Place& requests;
   const Place& limits;
-  std::set<std::string, std::less<>> exceeded{};  // limits that one container exceeds by itself
+  std::set<std::string, std::less<>> exceeded{};  // limits that a single container exceeds
 };
 
 std::optional<std::int64_t> amount_at(const Place& list, std::string_view resource) {
@@ -153,8 +153,7 @@ std::optional<std::int64_t> amount_at(const Place& list, std::string_view resour
   return amount_of(amount, resource);
 }
 
-// `total`: what the containers ask for together, which is what the pod asks for where it says
-// nothing itself.
+// `total`: the sum over containers, which is the pod's request unless the pod states one.
 void check_total(const PodLevel& pod, const std::string& resource, std::int64_t total) {
   const bool is_huge = resource.starts_with(kHugePages);
   const auto request = amount_at(pod.requests, resource);
@@ -172,7 +171,7 @@ void check_total(const PodLevel& pod, const std::string& resource, std::int64_t 
   }
 }
 
-// `place`: of the container below spec.resources, where the API server tells of it.
+// `place`: the container's path below spec.resources, which the API server reports.
 void check_container_limits(const Place& container, const Place& place, PodLevel& pod) {
   const Place resources = container.at("resources");
   const Place limits = resources.at("limits");
@@ -202,7 +201,7 @@ void check_pod_resources(const Place& spec, const Facts& facts) {
   const Place limits = resources.at("limits");
   const Place containers = spec.at("containers");
   const Place init_containers = spec.at("initContainers");
-  // Without this part of the spec, which would stand in for the sum.
+  // Without this part of the spec, which would replace the sum.
   const Json parts = {{"containers", containers.value()},
                       {"initContainers", init_containers.value()}};
   PodLevel pod{requests, limits};
@@ -216,8 +215,8 @@ void check_pod_resources(const Place& spec, const Facts& facts) {
   for (const auto& [resource, total] : totals.amounts()) check_total(pod, resource, total);
 }
 
-// People copy it from a running pod. Without a class the admission plugin RuntimeClass refuses
-// every pod that has it; whether it is that of a class only the cluster knows.
+// People copy it from a running pod. Without a class, the admission plugin RuntimeClass refuses
+// every pod that has it. Whether it matches a class only the cluster knows.
 void check_overhead(const Place& spec, const Facts&) {
   const Place overhead = spec.at("overhead");
   const Place runtime_class = spec.at("runtimeClassName");

@@ -1,5 +1,4 @@
-// What containers, and pods as a whole, ask for: names of resources, amounts, requests against
-// limits.
+// Resources of containers and of pods as a whole: names, amounts, requests against limits.
 #include <algorithm>
 #include <array>
 
@@ -20,13 +19,13 @@ bool has_domain(std::string_view resource) { return resource.find('/') != resour
 
 bool is_huge_pages(std::string_view resource) { return resource.starts_with("hugepages-"); }
 
-// Things that are counted: those of any domain but Kubernetes' own.
+// Countable resources: those outside Kubernetes' own domains.
 bool is_extended(std::string_view resource) {
   return has_domain(resource) && resource.find("kubernetes.io/") == std::string_view::npos;
 }
 
-// Never shared between pods. What is of Kubernetes' own domains, such as kubernetes.io/batch-cpu,
-// is shared like cpu.
+// Never shared between pods. Resources of Kubernetes' own domains, such as kubernetes.io/batch-cpu,
+// are shared like cpu.
 bool is_device(std::string_view resource) {
   return is_extended(resource) || is_huge_pages(resource);
 }
@@ -40,7 +39,7 @@ std::string with_guess(std::string text, const std::string& guess) {
   return guess.empty() ? text : fmt::format("{}: did you mean {}?", text, guess);
 }
 
-// "" or what is wrong with this name of a resource.
+// "", or what is wrong with this resource name.
 std::string name_problem(const std::string& resource) {
   if (!is_known(resource)) {
     std::string guess = similar_device(resource);
@@ -56,20 +55,20 @@ std::string name_problem(const std::string& resource) {
     return with_guess(std::move(why), similar_device(resource));
   }
   if (!is_extended(resource)) return "";
-  // Quotas have it with "requests." before it.
+  // Quotas prefix it with "requests.".
   const bool is_of_quota = resource.starts_with(kOfQuotas);
   if (!is_of_quota && label_key_problem(std::string(kOfQuotas) + resource).empty()) return "";
   return with_guess("doesn't follow extended resource name standard",
                     is_of_quota ? resource.substr(kOfQuotas.size()) : "");
 }
 
-// "" or what is wrong with this amount by itself.
+// "", or what is wrong with this amount by itself.
 std::string amount_problem(const std::string& resource, const std::string& text) {
   if (auto why = quantity_problem(text, resource); !why.empty()) return why;
   return is_extended(resource) && !kube::is_whole(text) ? "must be an integer" : "";
 }
 
-// What resources belong to: a container or, since Kubernetes 1.34, the pod as a whole, which has
+// The owner of resources: a container or, since Kubernetes 1.34, the pod as a whole, which may have
 // only some of them.
 enum class Holder { kContainer, kPod };
 
@@ -78,7 +77,7 @@ bool has_resource(Holder holder, std::string_view resource) {
          is_huge_pages(resource);
 }
 
-// An amount that is left blank, null, counts as 0: so the API server reads it.
+// The API server reads a null amount as 0.
 bool is_blank(const Place& amount) { return !amount.is_there(); }
 
 void check_amount(const std::string& resource, const Place& amount, Holder holder) {
@@ -93,7 +92,7 @@ void check_amount(const std::string& resource, const Place& amount, Holder holde
   amount.must_be(why);
 }
 
-// Both are written.
+// Both are present.
 void check_against_limit(const std::string& resource, const Place& request, const Place& limit) {
   const auto wanted = is_blank(request) ? 0 : amount_of(request, resource);
   const auto most = is_blank(limit) ? 0 : amount_of(limit, resource);

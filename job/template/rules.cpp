@@ -12,7 +12,7 @@ namespace nervex::job {
 namespace pod_template {
 namespace {
 
-// ---- what of the pod itself is said in one line each
+// ---- one-line checks of the pod itself
 
 void check_pod(const Place& spec, const Facts&) {
   const Place deadline = spec.at("activeDeadlineSeconds");
@@ -21,7 +21,7 @@ void check_pod(const Place& spec, const Facts&) {
     const Place name = spec.at(field);
     if (!name.text().empty()) name.must_be(dns_subdomain_problem(name.text()));
   }
-  const Place runtime_class = spec.at("runtimeClassName");  // empty is another than absent
+  const Place runtime_class = spec.at("runtimeClassName");  // empty differs from absent
   if (runtime_class.value().is_string()) {
     runtime_class.must_be(dns_subdomain_problem(runtime_class.text()));
   }
@@ -34,9 +34,9 @@ void check_pod(const Place& spec, const Facts&) {
   preemption.one_of({"PreemptLowerPriority", "Never"});
 }
 
-// The admission plugin Priority computes it from the class, and refuses pods that say another. Up
-// to 1000000000 any class may have it, also one that is the cluster's default: that is a warning.
-// Beyond there are only the two classes of Kubernetes itself.
+// The admission plugin Priority computes it from the class and refuses pods that state another
+// value. Up to 1000000000 any class may have it, also the cluster's default: that is a warning.
+// Higher values belong only to the two classes of Kubernetes itself.
 void check_priority(const Place& spec, const Facts&) {
   constexpr std::int64_t kHighestOfUsers = 1'000'000'000;
   constexpr std::int64_t kClusterCritical = 2'000'000'000;
@@ -94,7 +94,7 @@ void check_resource_claims(const Place& spec, const Facts&) {
   });
 }
 
-// Also of a spec that is not there.
+// Also for an absent spec.
 void check_has_containers(const Place& spec) {
   if (spec.is_there() && !spec.is_object()) return;
   const Place containers = spec.at("containers");
@@ -137,7 +137,7 @@ Facts::Volume kind_of(const Json& volume) {
   for (auto at = volume.begin(); at != volume.end(); ++at) {
     if (at.key() != "name" && !at->is_null()) return Facts::Volume::kOther;
   }
-  return Facts::Volume::kEmptyDir;  // without a source it is one, too
+  return Facts::Volume::kEmptyDir;  // without a source it is also one
 }
 
 void gather_volumes(const Json& volumes, Facts& facts) {
@@ -161,7 +161,7 @@ Facts facts_of(const Place& spec, const Place& labels, const Place& volumes,
   facts.labels = &labels.value();
   facts.os = kube::string_at(pod, {"os", "name"});
   const std::string restart = kube::string_at(pod, {"restartPolicy"});
-  // The controller's default for coordinators; for others it is the API server's.
+  // The controller's default for coordinators, otherwise the API server's.
   facts.restarts_never = restart == "Never" || (restart.empty() && role == Role::kCoordinator);
   facts.host_network = kube::bool_at(pod, {"hostNetwork"});
   facts.host_ipc = kube::bool_at(pod, {"hostIPC"});
@@ -201,7 +201,7 @@ void check_pod_template(const Json& pod_template, std::string_view path, const J
   const Place annotations = metadata.at("annotations");
   pod_template::check_annotations(annotations);
   const Place spec = root.at("spec");
-  const Place misplaced = root.at("containers");  // which is said elsewhere
+  const Place misplaced = root.at("containers");  // reported by another check
   if (!misplaced.is_there()) pod_template::check_has_containers(spec);
   if (!spec.is_object()) return;
   const Place volumes = spec.at("volumes");
@@ -224,7 +224,7 @@ FieldErrors check_metadata(const Json& object) {
   } else if (!name.text().empty()) {
     name.must_be(pod_template::dns_subdomain_problem(name.text()));
   } else {
-    std::string_view stem = prefix.text();  // what is added to it is right
+    std::string_view stem = prefix.text();  // a hyphen at its end is valid
     if (stem.ends_with('-')) stem.remove_suffix(1);
     prefix.must_be(pod_template::dns_subdomain_problem(stem));
   }

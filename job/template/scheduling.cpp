@@ -1,4 +1,4 @@
-// Where pods may go: labels and selectors, affinity, tolerations, spread, gates.
+// Scheduling of pods: labels and selectors, affinity, tolerations, spread, gates.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -27,7 +27,7 @@ void check_values(const Place& values) {
   });
 }
 
-// What an operator asks of `values`. Labels of nodes are compared as numbers, too.
+// What an operator requires of `values`. Node labels are also compared as numbers.
 void check_operator(const Place& requirement, bool compares_numbers) {
   const Place op = requirement.at("operator");
   const Place values = requirement.at("values");
@@ -130,15 +130,15 @@ void check_node_affinity(const Place& affinity) {
 
 // ---- other pods
 
-// Of the pod: the template's labels and those that the controller adds.
+// Whether the pod has the label, from its template or from the controller.
 bool has_label(const Facts& facts, std::string_view key) {
   constexpr std::array kAdded{kGroupLabel, kJobLabel, kControllerLabel, kRoleLabel, kPodNameLabel};
   return std::find(kAdded.begin(), kAdded.end(), key) != kAdded.end() ||
          (facts.labels != nullptr && kube::member(*facts.labels, key) != nullptr);
 }
 
-// Keys by which the selector selects twice when the API server has added an expression to it for
-// each of `added` that is a label of the pod.
+// Keys that the selector uses twice after the API server has added an expression for each of
+// `added` that is a label of the pod.
 Seen keys_selected_twice(const Json& selector, const Json& added, const Facts& facts) {
   Seen once;
   Seen twice;
@@ -167,7 +167,7 @@ void check_label_keys(const Place& holder, std::string_view field) {
   keys.each_item(check_key_if_text);
 }
 
-// `mismatched`: absent for spreads, which have none.
+// `mismatched`: absent for spreads, which do not have it.
 void check_match_keys(const Place& holder, const Place& mismatched, const Facts& facts) {
   check_label_keys(holder, "matchLabelKeys");
   const Place keys = holder.at("matchLabelKeys");
@@ -194,7 +194,7 @@ void check_pod_term(const Place& term, const Facts& facts) {
   const Place namespaces_of = term.at("namespaceSelector");
   check_label_selector(namespaces_of);
   const Place names = term.at("namespaces");
-  const Place told = term.at("namespace");  // as the API server writes it
+  const Place told = term.at("namespace");  // the API server's path
   names.each_item([&](const Place& name) {
     const std::string why = dns_label_problem(name.text());
     if (name.value().is_string() && !why.empty()) told.invalid(name.text(), why);
@@ -300,7 +300,7 @@ void check_constraint(const Place& constraint, const Facts& facts) {
 
 }  // namespace
 
-// The API server's path is that of all labels, so that each key and value is shown.
+// The API server reports the path of all labels, so each key and value is shown.
 void check_labels(const Place& labels) {
   labels.each_entry([&](const std::string& key, const Place& value) {
     if (const auto why = label_key_problem(key); !why.empty()) labels.invalid(key, why);
@@ -314,7 +314,7 @@ void check_annotations(const Place& annotations) {
   constexpr std::size_t kMaxBytes = std::size_t{256} << 10U;
   std::size_t bytes = 0;
   annotations.each_entry([&](const std::string& key, const Place& value) {
-    const std::string lower = to_lower(key);  // upper and lower case may differ
+    const std::string lower = to_lower(key);  // may differ in case
     if (const auto why = label_key_problem(lower); !why.empty()) annotations.invalid(key, why);
     bytes += key.size() + value.text().size();
   });
@@ -344,7 +344,7 @@ void check_tolerations(const Place& spec, const Facts&) {
 void check_spread(const Place& spec, const Facts& facts) {
   const Place constraints = spec.at("topologySpreadConstraints");
   constraints.each_item([&](const Place& one) { check_constraint(one, facts); });
-  // The API server names the first of two that are the same.
+  // The API server reports the first of two equal ones.
   const auto kind_at = [&](std::size_t i) {
     const Json& constraint = constraints.value()[i];
     return fmt::format("{{{}, {}}}", kube::string_at(constraint, {"topologyKey"}),

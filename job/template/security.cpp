@@ -1,4 +1,4 @@
-// Security contexts of pods and containers, namespaces of the host, and what Windows has not.
+// Security contexts of pods and containers, host namespaces, and fields that Windows lacks.
 #include <algorithm>
 #include <array>
 
@@ -59,7 +59,7 @@ void check_app_armor(const Place& context) {
   }
 }
 
-// Names of sysctls, with dots or with slashes.
+// Names of sysctls, with dots or slashes.
 bool is_of_network(std::string_view name) {
   return name.starts_with("net.") || name.starts_with("net/");
 }
@@ -100,7 +100,7 @@ void check_pod_security(const Place& spec, const Facts& facts) {
     for (const auto& [field, shown] :
          {std::pair{"hostPID", "HostPID"}, std::pair{"hostIPC", "HostIPC"}}) {
       const Place place = spec.at(field);
-      const Place told = spec.at(shown);  // as the API server writes them
+      const Place told = spec.at(shown);  // the API server's path
       if (place.is_true()) told.forbidden("when `hostUsers` is false");
     }
   }
@@ -108,7 +108,7 @@ void check_pod_security(const Place& spec, const Facts& facts) {
   const Place pid = spec.at("hostPID");
   const Place context = spec.at("securityContext");
   if (share.is_true() && pid.is_true()) {
-    const Place told = context.at("shareProcessNamespace");  // where it is in the internal version
+    const Place told = context.at("shareProcessNamespace");  // its path in the internal version
     told.invalid(true, "ShareProcessNamespace and HostPID cannot both be enabled");
   }
   if (!context.is_object()) return;
@@ -154,7 +154,7 @@ void check_container_security(const Place& container, const Facts& facts) {
 
 namespace {
 
-// Those of `fields` that are there, true or not empty.
+// Forbids those of `fields` that are set: true, or not empty.
 void forbid(const Place& holder, std::initializer_list<std::string_view> fields,
             std::string_view why) {
   for (const auto field : fields) {

@@ -26,7 +26,7 @@ bool is_label_text(std::string_view text) {
       text, [](char c) { return is_lower_or_digit(c) || c == '-'; }, is_lower_or_digit);
 }
 
-// part(text) for all that stands between dots.
+// part(text) for each part between dots.
 template <typename Part>
 bool all_parts(std::string_view text, Part part) {
   for (;;) {
@@ -77,7 +77,7 @@ std::string more_bytes_than(std::size_t limit) {
   return fmt::format("must be no more than {} bytes", limit);
 }
 
-// What file systems and shells would take for a way out of a folder.
+// Path elements that file systems and shells read as a step out of a folder.
 std::string dots_problem(std::string_view text) {
   if (text == ".") return "must not be '.'";
   if (text == "..") return "must not be '..'";
@@ -188,7 +188,7 @@ std::string sysctl_problem(std::string_view text) {
 }
 
 std::string ip_problem(std::string_view text) {
-  std::string address;  // without leading zeros, which the API server allows and the library not
+  std::string address;  // without leading zeros: the API server allows them, the library does not
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool leads = text[i] == '0' && (address.empty() || address.back() == '.');
     const bool more = i + 1 < text.size() && is_digit(text[i + 1]);
@@ -210,7 +210,7 @@ std::string iscsi_name_problem(std::string_view name) {
     return valid ? "" : "must be valid format";
   }
   if (!name.starts_with("iqn")) return "must be valid format starting with iqn, eui, or naa";
-  // The API server is content with a right end.
+  // The API server accepts any text before a valid name.
   for (auto at = std::size_t{0}; at != name.npos; at = name.find("iqn.", at + 1)) {
     if (is_iqn(name.substr(at))) return "";
   }

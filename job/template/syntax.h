@@ -1,8 +1,8 @@
-// job/template/syntax.h - is this text a name, a label, a port, an address, as Kubernetes has them?
+// job/template/syntax.h - is this text a valid Kubernetes name, label, port or address?
 //
-// Each function answers "" or what is wrong, in the words of the API server (1.36,
+// Each function returns "" or the error in the words of the API server (1.36,
 // k8s.io/apimachinery/pkg/util/validation and pkg/api/validate/content), without its regular
-// expressions. Of several faults of one text the first.
+// expressions. If a text has several errors, the first counts.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ std::string sysctl_problem(std::string_view text);
 std::string ip_problem(std::string_view text);  // v4 or v6
 std::string iscsi_name_problem(std::string_view text);
 
-// Paths: a relative one that stays below its root, and one that must only not climb.
+// Paths: a relative one that stays below its root, and one that must not contain "..".
 std::string descending_path_problem(std::string_view text);
 std::string climbing_path_problem(std::string_view text);
 

@@ -1,4 +1,4 @@
-// Sources of volumes: for each kind what the API server demands of it.
+// Sources of volumes: what the API server requires of each kind.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -30,13 +30,13 @@ void check_required(const Place& holder, std::initializer_list<std::string_view>
   }
 }
 
-// Of a reference to a secret, which may be absent.
+// For a reference to a secret, which may be absent.
 void check_secret_name(const Place& holder, std::string_view field) {
   const Place secret = holder.at(field);
   if (secret.is_object()) check_required(secret, {"name"});
 }
 
-// A relative path below the volume, whose own names begin with two dots.
+// A relative path below the volume. The volume reserves names that begin with two dots.
 void check_file_path(const Place& path) {
   if (!path.has_text()) return;
   const std::string& text = path.text();
@@ -76,7 +76,7 @@ void check_downward_file(const Place& holder, const Place& file) {
   } else if (!field.is_there() && !resource.is_there()) {
     holder.required("one of fieldRef and resourceFieldRef is required");
   }
-  // The API server's paths are those of the list, without an index.
+  // The API server reports the list's path, without an index.
   const Place told_field(field.value(), "fieldRef", holder);
   if (field.is_object()) check_field_ref(told_field, true);
   const Place told_resource(resource.value(), "resourceFieldRef", holder);
@@ -94,7 +94,7 @@ void check_downward(const Place& source) {
 
 // ---- one source each
 
-// nullopt: no quantity.
+// nullopt: not a quantity.
 std::optional<std::int64_t> amount_of(const Place& quantity) {
   const Json& value = quantity.value();
   const auto amount = kube::parse_quantity(
@@ -257,7 +257,7 @@ void check_image(const Place& source) {
   policy.one_of({"Always", "IfNotPresent", "Never"});
 }
 
-// ---- sources that few use
+// ---- rarely used sources
 
 void check_partition(const Place& disk) {
   const Place partition = disk.at("partition");
@@ -291,7 +291,7 @@ void check_iscsi(const Place& source) {
       source.at("chapAuthDiscovery").is_true() || source.at("chapAuthSession").is_true();
   if (is_secret_used && !secret.is_there()) secret.required();
   const Place initiator = source.at("initiatorName");
-  const Place told = source.at("initiatorname");  // as the API server writes it
+  const Place told = source.at("initiatorname");  // the API server's path
   if (!initiator.value().is_string()) return;
   const std::string why = iscsi_name_problem(initiator.text());
   if (!why.empty()) told.invalid(initiator.text(), why);
@@ -310,7 +310,7 @@ void check_flocker(const Place& source) {
   if (name.text().find('/') != std::string::npos) name.invalid("must not contain '/'");
 }
 
-// A list that is there and not empty.
+// A list that is present and not empty.
 void check_has_items(const Place& list) {
   if (list.size() == 0 && (list.value().is_array() || !list.is_there())) list.required();
 }
@@ -395,9 +395,9 @@ void check_storage_os(const Place& source) {
 struct Source {
   std::string_view field;
   void (*check)(const Place& source);
-  std::string_view told{};  // in paths of the API server, where that is another
+  std::string_view told{};  // name in the API server's paths, where it differs
 };
-// In the order in which the API server looks: what comes second is what it calls one too many.
+// In the API server's order: it reports a second source as one too many.
 constexpr std::array kSources{
     Source{"emptyDir", check_empty_dir},
     Source{"hostPath", check_host_path},
@@ -449,7 +449,7 @@ void check_volume_source(const Place& volume) {
   }
   const Place iscsi = volume.at("iscsi");
   const Place name = volume.at("name");
-  constexpr std::size_t kMaxName = 64;  // of an interface that the node makes
+  constexpr std::size_t kMaxName = 64;  // name of an interface that the node creates
   const std::size_t length = name.text().size() + 1 + iscsi.at("targetPortal").text().size();
   if (iscsi.at("initiatorName").is_there() && length > kMaxName) {
     name.invalid(

@@ -14,11 +14,11 @@
 namespace nervex::job::pod_template {
 namespace {
 
-// A person's job has few volumes. Of thousands each guess would cost the square of it.
+// Hand-written jobs have few volumes. Each guess would cost the square of thousands of volumes.
 constexpr std::size_t kMaxVolumesToGuess = 100;
 constexpr std::size_t kMaxMountsToGuess = 100;
 
-// What to do about a volume that is not there.
+// Advice for a volume that does not exist.
 std::string volume_advice(const std::string& name, const Facts& facts) {
   constexpr std::size_t kMaxListed = 8;
   if (facts.volumes.empty()) {
@@ -48,7 +48,7 @@ void check_volumes(const Place& spec, const Facts&) {
 
 namespace {
 
-// The API server's path is the list's, without an index.
+// The API server reports the list's path, without an index.
 void check_recursive(const Place& mounts, const Place& mount) {
   const Place recursive = mount.at("recursiveReadOnly");
   const Place told = mounts.at("recursiveReadOnly");
@@ -65,8 +65,8 @@ void check_recursive(const Place& mounts, const Place& mount) {
   }
 }
 
-// Of mounts or devices: where each volume is. Of several places the last one, as for the API
-// server.
+// For mounts or devices: the path of each volume. If a volume has several, the last one counts, as
+// for the API server.
 struct Paths {
   std::map<std::string, std::string, std::less<>> by_volume;
   std::set<std::string_view> all;
@@ -108,7 +108,7 @@ void check_mounts(const Place& container, const Facts& facts) {
     const Place sub_path_expr = mount.at("subPathExpr");
     const std::string& sub = sub_path.text();
     const std::string& expr = sub_path_expr.text();
-    // These have the list's path in the API server's own words, without an index.
+    // The API server reports these with the list's path, without an index.
     const Place list_sub = mounts.at("subPath");
     const Place list_expr = mounts.at("subPathExpr");
     if (const auto why = descending_path_problem(sub); !sub.empty() && !why.empty()) {

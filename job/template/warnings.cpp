@@ -1,5 +1,5 @@
-// What of a job's templates Kubernetes takes and nobody means. The API server warns of most of it
-// (kubernetes 1.36, pkg/api/pod/warnings.go) when the pods are created, which nobody sees.
+// Template fields that Kubernetes accepts but users rarely intend. The API server warns of most
+// (kubernetes 1.36, pkg/api/pod/warnings.go) when pods are created, unseen by users.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -16,8 +16,8 @@ namespace {
 
 using pod_template::Place;
 
-// What is cut from a warning is its end: each begins with the path, then says what is wrong, then
-// names what people chose.
+// Long warnings lose their end: so each starts with the path, then states the fault, then names
+// user-chosen texts.
 class TemplateWarnings {
  public:
   void add(const Place& place, std::string_view text) {
@@ -33,8 +33,8 @@ class TemplateWarnings {
 
 // ---- variables
 
-// False: no name is there twice. By hashes, since of thousands of variables in a job hardly ever
-// one is set twice: to compare their names, which begin alike, was a tenth of a large review.
+// False: no name appears twice. Uses hashes: in jobs with thousands of variables duplicates are
+// rare, and comparing names with equal prefixes took a tenth of a large review.
 bool may_repeat(const Json& variables) {
   std::vector<std::size_t> hashes;
   hashes.reserve(variables.size());
@@ -46,7 +46,7 @@ bool may_repeat(const Json& variables) {
   return std::adjacent_find(hashes.begin(), hashes.end()) != hashes.end();
 }
 
-// PATH: "$(PATH):/more" goes on with the value before it.
+// PATH: "$(PATH):/more" extends the previous value.
 bool goes_on(const Json& variable, std::string_view name) {
   const std::string_view value = kube::text_at(variable, {"value"});
   const std::string before = fmt::format("$({})", name);
@@ -85,7 +85,7 @@ bool is_bytes(std::string_view resource) {
   return resource == "memory" || resource == "ephemeral-storage" || resource == "storage";
 }
 
-// Of a container, of the pod as a whole, or of a claim.
+// For a container, the pod as a whole, or a claim.
 void warn_of_resources(const Place& holder, TemplateWarnings& warnings) {
   const Place resources = holder.at("resources");
   for (const auto field : {"limits", "requests"}) {
@@ -104,7 +104,7 @@ void warn_of_resources(const Place& holder, TemplateWarnings& warnings) {
   }
 }
 
-// What a kubelet knows; the API server takes any text.
+// Media that a kubelet knows; the API server accepts any text.
 bool is_medium(std::string_view medium) {
   return medium.empty() || medium == "Memory" || medium == "HugePages" ||
          medium.starts_with("HugePages-");
@@ -132,7 +132,7 @@ void warn_of_volumes(const Place& owner, TemplateWarnings& warnings) {
 
 // ---- selectors
 
-// `term` chooses among other pods by its labelSelector, and without one none.
+// `term` selects other pods by its labelSelector; without one it selects none.
 bool selects_none(const Json& term) {
   return term.is_object() && kube::find(term, {"labelSelector"}) == nullptr;
 }
@@ -146,7 +146,7 @@ void warn_of_spreads(const Place& pod, TemplateWarnings& warnings) {
   });
 }
 
-// The names of these lists alone are half a warning, so they come last.
+// The names of these lists fill half a warning, so they come last.
 void warn_of_affinity(const Place& pod, TemplateWarnings& warnings) {
   constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
   constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -180,7 +180,7 @@ void warn_of_pod(const Place& pod, TemplateWarnings& warnings) {
   }
 }
 
-// "" or why a kubelet would not pull it (InvalidImageName); the API server takes any text.
+// "", or why a kubelet would not pull it (InvalidImageName); the API server accepts any text.
 std::string_view image_problem(std::string_view image) {
   constexpr std::string_view kUpper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
   if (image.find_first_of(" \t") != image.npos) return "has a blank in it";
@@ -218,7 +218,7 @@ void warn_of_containers(const Place& pod, TemplateWarnings& warnings) {
 
 std::vector<std::string> template_warnings(const Json& object) {
   TemplateWarnings warnings;
-  FieldErrors no_errors;  // a place wants to know where they would go
+  FieldErrors no_errors;  // a place needs somewhere to report errors
   const Place root(object, "", no_errors);
   const Place spec = root.at("spec");
   for (const std::string_view role : kRolesWithTemplates) {
