@@ -1,4 +1,4 @@
-// kube/access_review.h - who said 403 to a write: the authorizer, or admission?
+// kube/access_review.h - who answered a write with 403: the authorizer or admission?
 #pragma once
 
 #include <functional>
@@ -12,19 +12,18 @@
 namespace nervex::kube {
 
 // The authorizer and admission (quota, webhooks, policies) both answer 403 Forbidden. Admission's
-// refusal is final; the authorizer's may pass by itself: an API server that starts refuses all
-// until its roles are read, and a role may be granted a moment after the program starts. So after a
-// 403 a SelfSubjectAccessReview is asked (Kubernetes authorization.k8s.io/v1; system:basic-user
-// lets every account create it):
-//   the right is missing, or nobody answers   kUnauthorized: ask again later, end nothing
-//   the right is there                        the write is sent once more, since the right may have
-//                                             come between the two; a second 403 is admission's:
-//                                             kForbidden
+// refusal is final. The authorizer's may be temporary: a starting API server refuses everything
+// until its roles are read, and a role may be granted just after the program starts. So a 403 leads
+// to a SelfSubjectAccessReview (Kubernetes authorization.k8s.io/v1; system:basic-user lets every
+// account create it):
+//   right missing, or no answer   kUnauthorized: retry later, end nothing
+//   right present                 the write is sent once more, as the right may be newer than
+//                                 the 403; a second 403 is admission's: kForbidden
 // Admission never refuses a read: its 403 is always kUnauthorized.
 //
-// Repeating is safe: a write that was answered 403 had no effect. Costs two requests per refused
-// write, none otherwise. Left open: behind several API servers of which one is starting, the review
-// may be answered by one that is ready and the write twice by one that is not. Thread-safe.
+// Repeating is safe, because a write answered with 403 had no effect. Costs two requests per
+// refused write, none otherwise. Not covered: with several API servers, a ready one may answer the
+// review and a starting one both writes. Thread-safe.
 class AccessReviewApi final : public Api {
  public:
   explicit AccessReviewApi(Api& api) : api_(api) {}
@@ -40,7 +39,7 @@ class AccessReviewApi final : public Api {
   Api& api_;
 };
 
-// The spec.resourceAttributes that such a request needs; nullopt: it is no write of an object.
+// The spec.resourceAttributes for such a request; nullopt: it does not write an object.
 std::optional<Json> resource_attributes(std::string_view method, std::string_view path);
 
 }  // namespace nervex::kube

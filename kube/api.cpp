@@ -14,7 +14,7 @@ Result<Json> send_for_object(Api& api, const ApiRequest& request) {
   const auto body = api.send(request);
   if (!body) return body.error();
   auto object = parse_json(*body);
-  // The write may have taken effect: as with a lost reply, only looking again helps.
+  // The write may have taken effect: as after a lost reply, only another read can tell.
   if (!object)
     return Error{Code::kTransient,
                  fmt::format("{} {}: {}", request.method, request.path, object.error().message)};
@@ -55,7 +55,7 @@ std::string with_dry_run(std::string path, DryRun dry_run) {
 
 std::string name_of(const Json& object) { return string_at(object, {"metadata", "name"}); }
 
-// What the API server would refuse, or would obey to our regret: a bug of ours.
+// A request that the API server would refuse or that would do harm: a bug of ours.
 Error misuse(std::string_view method, const std::string& path, std::string_view what) {
   return {Code::kInternal, fmt::format("{} {}: {}", method, path, what)};
 }
@@ -150,7 +150,7 @@ Result<Json> apply_object(Api& api, const ResourceKind& kind, std::string_view n
   }
   std::string url = fmt::format("{}?fieldManager={}", path, percent_encode(field_manager));
   if (force == Force::kYes) url += "&force=true";
-  // JSON is YAML, and this is the only name of the format.
+  // JSON is valid YAML, and the API server has no other name for the format.
   return send_for_object(api, {"PATCH", with_dry_run(std::move(url), dry_run), to_text(object),
                                "application/apply-patch+yaml"});
 }

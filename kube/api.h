@@ -1,4 +1,4 @@
-// kube/api.h - the Kubernetes API as a door: one request, or one watch.
+// kube/api.h - how is the Kubernetes API called? One request, or one watch.
 #pragma once
 
 #include <functional>
@@ -17,25 +17,25 @@ struct ApiRequest {
   std::string path;          // with query, not encoded further
   std::string body;          // JSON or empty
   std::string content_type;  // "application/json", "application/merge-patch+json", ...
-  // Asked each time just before it is sent, when all waiting for a connection is over. Its error is
-  // the answer then, and nothing is sent.
+  // Called each time just before the request is sent, after all waiting for a connection. On an
+  // error nothing is sent, and the error is the answer.
   std::function<Result<Nothing>()> before_sending{};
-  // Told of a reply that is no 2xx, when it becomes the answer: its status and its body, which may
-  // be a metav1.Status with details that an Error does not hold.
+  // Called with the status and body of a final non-2xx reply. The body may be a metav1.Status with
+  // details that an Error does not hold.
   std::function<void(int status, std::string_view body)> on_refusal{};
 };
 
-// An interface so that tests can keep the API server in memory. It is plain (requests, not typed
-// verbs) so that fast tests cover paths, bodies and preconditions too, and a lost reply (the write
-// happened, the answer did not arrive) is one line in a test. Thread-safe.
+// An interface, so that tests can keep the API server in memory. It takes requests instead of typed
+// verbs: so fast tests also cover paths, bodies and preconditions, and can simulate a lost reply
+// (the write happened, the answer did not arrive) in one line. Thread-safe.
 class Api {
  public:
   virtual ~Api() = default;
-  // The body of a 2xx reply; anything else as the Error it stands for (status_error()), with
-  // retry_after if the server asked to wait.
+  // Returns the body of a 2xx reply. Any other reply becomes an Error (status_error()), with
+  // retry_after if the server sent it.
   virtual Result<std::string> send(const ApiRequest& request) = 0;
-  // Calls `on_line` for each line of the reply until the server ends it (ok), on_line returns
-  // false (ok), `stop` is requested (ok) or it breaks (Error).
+  // Calls `on_line` for each line of the reply. Ends with ok when the server ends the reply,
+  // on_line returns false or `stop` is requested; with an Error when the stream breaks.
   virtual Result<Nothing> stream(const std::string& path,
                                  const std::function<bool(std::string_view line)>& on_line,
                                  std::stop_token stop) = 0;
@@ -59,10 +59,10 @@ inline constexpr ResourceKind kAggregatorConfigs{"nervex.sensetime.com", "v1alph
                                                  "aggregatorconfigs"};
 inline constexpr ResourceKind kPodGroups{"nervex.sensetime.com", "v1alpha1", "podgroups"};
 
-// Of scheduler-plugins, for gangs of other operators (kube/model/foreign_pod_group.h).
+// From scheduler-plugins, for gangs of other operators (kube/model/foreign_pod_group.h).
 inline constexpr ResourceKind kForeignPodGroups{"scheduling.x-k8s.io", "v1alpha1", "podgroups"};
 
-// For a part of a path or a query value: everything but RFC 3986's unreserved characters as %XX.
+// For a path segment or a query value: encodes all but RFC 3986's unreserved characters as %XX.
 std::string percent_encode(std::string_view text);
 
 // "/api/v1/namespaces/a/pods/p/status". Empty ns: all namespaces or a cluster-scoped kind; empty
@@ -70,66 +70,66 @@ std::string percent_encode(std::string_view text);
 std::string api_path(const ResourceKind& kind, std::string_view ns = "", std::string_view name = "",
                      std::string_view sub_resource = "");
 
-// The collection at `path`, but only objects with that label. Both are percent-encoded.
+// The collection at `path`, restricted to objects with that label. Percent-encodes both arguments.
 std::string with_label(const std::string& path, std::string_view label, std::string_view value);
 
-// kYes: the server checks, defaults and answers as ever, and stores nothing.
+// kYes: the server validates, sets defaults and answers as usual, but stores nothing.
 enum class DryRun { kNo, kYes };
 
 // Typed verbs over Api::send. Each returns the object as the server stored it. Errors are those of
-// send(); an answer that cannot be read is kTransient, for the write may have taken effect.
+// send(); an unreadable answer is kTransient, because the write may have taken effect.
 Result<Json> get_object(Api& api, const ResourceKind& kind, std::string_view ns,
                         std::string_view name);
 Result<Json> create_object(Api& api, const ResourceKind& kind, std::string_view ns,
                            const Json& object, DryRun dry_run = DryRun::kNo);
-// RFC 7386 merge patch. Put metadata.resourceVersion into it to make it conditional (else kConflict
-// never comes), metadata.uid to guard against a namesake.
+// RFC 7386 merge patch. Include metadata.resourceVersion to make it conditional (otherwise never
+// kConflict), and metadata.uid to guard against another object of the same name.
 Result<Json> merge_patch(Api& api, const ResourceKind& kind, std::string_view ns,
                          std::string_view name, const Json& patch,
                          std::string_view sub_resource = "", DryRun dry_run = DryRun::kNo);
-// RFC 6902 JSON patch: an array of operations that take effect all together or not at all.
-// kInvalid: one of them does not fit, such as a `test` of what is otherwise by now, or what would
-// come out is refused. The object as it is now tells which.
+// RFC 6902 JSON patch: an array of operations that take effect together or not at all. kInvalid: an
+// operation fails, such as a `test` of a value that has changed, or the result is refused. A read
+// of the object tells which.
 Result<Json> json_patch(Api& api, const ResourceKind& kind, std::string_view ns,
                         std::string_view name, const Json& operations);
-// Replaces the object, found by its metadata.name. kConflict: somebody else wrote since its
-// metadata.resourceVersion. kInternal without one: what others wrote would be lost.
+// Replaces the object, found by its metadata.name. kConflict: it was written since its
+// metadata.resourceVersion. kInternal without one, since others' writes would be lost.
 Result<Json> update_object(Api& api, const ResourceKind& kind, std::string_view ns,
                            const Json& object, std::string_view sub_resource = "",
                            DryRun dry_run = DryRun::kNo);
 
-// Takes one finalizer off the object of that uid and leaves the others. Of a built-in kind only (a
-// strategic merge patch). kConflict: the name now belongs to another object.
+// Removes one finalizer from the object of that uid and keeps the others. Only for built-in kinds
+// (a strategic merge patch). kConflict: the name now belongs to another object.
 Result<Json> remove_finalizer(Api& api, const ResourceKind& kind, std::string_view ns,
                               std::string_view name, std::string_view uid,
                               std::string_view finalizer);
 
-// Server-side apply: the object's fields, and no others, are to be what `object` says; it is
-// created if need be. Fields that this manager applied before and no longer names are removed.
-// kConflict: a field belongs to another manager and has another value; kYes takes it over. `object`
-// needs apiVersion, kind and metadata.name, and must not hold managedFields (kInternal).
+// Server-side apply: sets the fields in `object` and no others; creates the object if needed.
+// Removes fields that this manager applied before and no longer names. kConflict: a field belongs
+// to another manager and has another value; kYes takes it over. `object` needs apiVersion, kind and
+// metadata.name, and must not hold managedFields (kInternal).
 enum class Force { kNo, kYes };
 Result<Json> apply_object(Api& api, const ResourceKind& kind, std::string_view ns,
                           const Json& object, std::string_view field_manager,
                           Force force = Force::kNo, std::string_view sub_resource = "",
                           DryRun dry_run = DryRun::kNo);
 
-// What becomes of an object's dependants: deleted afterwards, deleted before it, or kept.
+// When an object's dependants are deleted: after it, before it, or never.
 enum class Propagation { kBackground, kForeground, kOrphan };
 struct DeleteOptions {
-  std::string_view resource_version{};  // if not empty: only if nobody wrote since
+  std::string_view resource_version{};  // if not empty: only if unchanged since
   Propagation propagation = Propagation::kBackground;
   DryRun dry_run = DryRun::kNo;
   std::optional<int> grace_period_seconds{};  // not set: the object's own
 };
 struct Deletion {
-  bool was_gone = false;  // there was nothing to delete
-  // The object while it takes leave (it has a deletionTimestamp then), or its last state, or a
-  // Status that says so: as the API server pleases. Null if it was gone.
+  bool was_gone = false;  // the object did not exist
+  // The object while it is being deleted (with a deletionTimestamp), its last state, or a Status,
+  // as the API server chooses. Null if was_gone.
   Json answer{};
 };
-// With preconditions.uid: kConflict if the name now belongs to another object, or if that is not
-// the version given. kInternal without a uid: nothing is deleted by its name alone.
+// With preconditions.uid: kConflict if the name now belongs to another object or its version
+// differs. kInternal without a uid: objects are never deleted by name alone.
 Result<Deletion> delete_object(Api& api, const ResourceKind& kind, std::string_view ns,
                                std::string_view name, std::string_view uid,
                                const DeleteOptions& options = {});

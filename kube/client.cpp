@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 using std::chrono::seconds;
 using Headers = std::map<std::string, std::string>;
 
-// Bookmarks come about once a minute: a watch that is silent for longer is half open.
+// Bookmarks come about once a minute: a longer silence means that the connection is half open.
 constexpr auto kWatchSilence = 150s;
 
 constexpr int kMaxTries = 3;
@@ -36,7 +36,7 @@ std::optional<seconds> retry_after_of(const HttpResponse& response) {
   return parse_retry_after(header->second, SystemClock().now());
 }
 
-// What the reply stands for, if it is no 2xx.
+// The Error for a non-2xx reply.
 Error error_of(const std::string& context, const HttpResponse& response) {
   Error error = status_error(context, response.status, response.body);
   if (error.code == Code::kTransient) error.retry_after = retry_after_of(response);
@@ -47,14 +47,14 @@ std::string context_of(std::string_view method, std::string_view path) {
   return fmt::format("{} {}", method, path.substr(0, path.find('?')));
 }
 
-// A POST without effects, a dry run or a review: it may be sent again whatever became of it.
+// A POST without effects, a dry run or a review: always safe to send again.
 bool stores_nothing(const ApiRequest& request) {
   const std::string_view path = request.path;
   const bool is_review = path.substr(0, path.find('?')).ends_with("reviews");
   return request.method == "POST" && (is_review || path.find("dryRun=All") != path.npos);
 }
 
-// https://host:port/prefix: some gateways serve several clusters below one host.
+// https://host:port/prefix: some gateways serve several clusters on one host.
 struct SplitUrl {
   std::string server;
   std::string prefix;
@@ -85,7 +85,7 @@ HttpClientOptions options_of(const ConnectionConfig& config) {
 
 // ---- Retry-After
 
-constexpr seconds kMaxRetryAfter = std::chrono::hours(1);  // a longer one is cut to this
+constexpr seconds kMaxRetryAfter = std::chrono::hours(1);  // longer waits are cut to this
 constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
@@ -100,7 +100,7 @@ std::optional<seconds> parse_seconds(std::string_view text) {
              : kMaxRetryAfter;
 }
 
-// "Sun, 06 Nov 1994 08:49:37 GMT": every part at its place. The weekday says nothing new.
+// "Sun, 06 Nov 1994 08:49:37 GMT": fixed positions. Ignores the weekday.
 std::optional<SysTime> parse_http_date(std::string_view text) {
   constexpr std::string_view kForm = "Sun, 06 Nov 1994 08:49:37 GMT";
   if (text.size() != kForm.size() || text.substr(3, 2) != ", " || !text.ends_with(" GMT")) {
@@ -135,7 +135,7 @@ std::optional<seconds> wait_before_repeat(std::string_view method, int status,
 
 namespace {
 
-// The text in quotes that begins at `at`, which is moved behind it.
+// The quoted text that starts at `at`; moves `at` behind it.
 std::string take_quoted(std::string_view header, std::size_t& at) {
   std::string text;
   for (++at; at < header.size() && header[at] != '"'; ++at) {
@@ -213,13 +213,13 @@ struct Client::Impl {
     return type != response.headers.end() && type->second.starts_with(kProtobufType);
   }
 
-  // A server that is newer than this program may send what it cannot read: JSON from now on.
+  // A newer server may send what this program cannot decode: use JSON from now on.
   Error unreadable(const Error& error) {
     is_unreadable = true;
     return {Code::kTransient, error.message + ", asking for JSON from now on"};
   }
 
-  // Nothing is repeated here that may have been executed.
+  // Never repeats a request that may have been executed.
   bool may_repeat(const ApiRequest& request, const HttpResponse& response, MonoTime until) {
     const auto wait = wait_before_repeat(request.method, response.status, retry_after_of(response));
     if (!wait || clock.mono() + *wait >= until) return false;
@@ -252,7 +252,7 @@ void Client::end_calls_by(MonoTime deadline) { impl_->http.end_calls_by(deadline
 Result<std::string> Client::send(const ApiRequest& request) {
   const std::string context = context_of(request.method, request.path);
   const MonoTime until = impl_->end_of_call();
-  bool has_doubted = false;  // our identity or the server's; another try shows whether that was it
+  bool has_doubted = false;  // of our identity or the server's; one more try may settle it
   bool has_repeated = !stores_nothing(request);
   for (int tries = 1;; ++tries) {
     const auto shown = impl_->identity.present();

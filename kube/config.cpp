@@ -1,4 +1,4 @@
-// The one door to yaml-cpp.
+// The only user of yaml-cpp.
 #include "kube/config.h"
 
 #include <cctype>
@@ -18,19 +18,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// ---- what do kubeconfig files say about server and user of their current context?
+// ---- kubeconfig files: server and user of the current context
 
 constexpr std::string_view kExecV1 = "client.authentication.k8s.io/v1";
 constexpr std::string_view kExecV1Beta1 = "client.authentication.k8s.io/v1beta1";
-// The name of a cluster's extension that is meant for its plugin.
+// The cluster extension that is passed to its plugin.
 constexpr std::string_view kExecExtension = "client.authentication.k8s.io/exec";
 
 struct KubeconfigFile {
-  fs::path folder;  // relative file names in it count from here
+  fs::path folder;  // base of relative file names in it
   YAML::Node root;
 };
 
-// A named entry of one of the lists, with the folder of the file it stands in.
+// A named entry of one of the lists, with the folder of its file.
 struct Entry {
   fs::path folder;
   YAML::Node body;
@@ -43,7 +43,7 @@ std::string text_at(const YAML::Node& node, const char* key) {
   return at && at.IsScalar() ? at.Scalar() : std::string();
 }
 
-// As JSON would have it: what is not in quotes may be a boolean or a number.
+// As in JSON: an unquoted scalar may be a boolean or a number.
 Json to_json(const YAML::Node& node) {
   if (node.IsSequence()) {
     Json list = Json::array();
@@ -82,7 +82,7 @@ std::string without_spaces(std::string text) {
   return text;
 }
 
-// A PEM text, and the file it stands in if it has one of its own.
+// A PEM text, and its file if it has its own.
 struct Pem {
   std::string text;
   std::string file;
@@ -104,7 +104,7 @@ Result<Pem> pem_at(const Entry& entry, const std::string& key) {
   return Pem{*std::move(pem), file};
 }
 
-// What we would have to obey and cannot: going on without it would be somebody else's connection.
+// Refuses unsupported settings: without them the connection would be a different one.
 Result<Nothing> refuse_unsupported(const Entry& entry, std::initializer_list<const char*> keys,
                                    std::string_view instead) {
   for (const char* key : keys) {
@@ -132,7 +132,7 @@ Result<Nothing> read_cluster(const Entry& cluster, ConnectionConfig& config) {
   return ok();
 }
 
-// What a plugin may know about the cluster: spec.cluster of client.authentication.k8s.io.
+// The cluster's description for a plugin: spec.cluster of client.authentication.k8s.io.
 std::string describe_cluster(const Entry& cluster, const ConnectionConfig& config) {
   Json info = {{"server", config.url}};
   if (!config.server_name.empty()) info["tls-server-name"] = config.server_name;
@@ -164,7 +164,7 @@ std::vector<std::string> texts_at(const YAML::Node& node, const char* key) {
   return texts;
 }
 
-// A command with a slash counts from the kubeconfig's folder, another is looked up in PATH.
+// A command with a slash is relative to the kubeconfig's folder; others are looked up in PATH.
 std::string command_of(const Entry& user, const std::string& command) {
   const bool is_path = command.find('/') != std::string::npos;
   return is_path ? (user.folder / command).string() : command;
@@ -218,7 +218,7 @@ Result<Nothing> read_user(const Entry& user, const Entry& cluster, ConnectionCon
   return read_exec(user, cluster, config);
 }
 
-// A context without a user is an anonymous one, as for clientcmd (client_config.go, getAuthInfo).
+// A context without a user is anonymous, as in clientcmd (client_config.go, getAuthInfo).
 Result<Entry> user_of(const std::vector<KubeconfigFile>& files, const Entry& context) {
   const std::string name = text_at(context.body, "user");
   if (name.empty()) return Entry{context.folder, YAML::Node(YAML::NodeType::Map)};
@@ -251,7 +251,7 @@ Result<ConnectionConfig> read_context(const std::vector<KubeconfigFile>& files) 
   return config;
 }
 
-// Of entries with the same name in several files the first counts. kInvalid says which part is
+// Of entries with the same name in several files, the first counts. kInvalid names the part that is
 // missing or not supported.
 Result<ConnectionConfig> read_kubeconfigs(const std::vector<fs::path>& paths) {
   try {
@@ -260,7 +260,7 @@ Result<ConnectionConfig> read_kubeconfigs(const std::vector<fs::path>& paths) {
       const auto text = read_file(path.string());
       if (!text) return invalid(text.error().message);
       const YAML::Node root = YAML::Load(*text);
-      if (root.IsNull()) continue;  // empty, as `touch` leaves it: it adds nothing to the others
+      if (root.IsNull()) continue;  // empty, as from `touch`: adds nothing
       if (!root.IsMap()) return invalid(path.string() + " is not a kubeconfig");
       files.push_back({path.parent_path(), root});
     }
@@ -270,7 +270,7 @@ Result<ConnectionConfig> read_kubeconfigs(const std::vector<fs::path>& paths) {
   }
 }
 
-// ---- what do environment and service account say?
+// ---- environment and service account
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);

@@ -1,4 +1,4 @@
-// kube/config.h - where is the API server and who are we? kubeconfig or in-cluster.
+// kube/config.h - which API server, and which identity? kubeconfig or in-cluster.
 #pragma once
 
 #include <chrono>
@@ -16,33 +16,33 @@ struct ConnectionConfig {
   std::string ca{};           // PEM text; empty: the system's
   std::string client_cert{};  // PEM text
   std::string client_key{};   // PEM text
-  // The files of these texts: looked at each minute, for they are renewed while we run. Empty: the
-  // text stands in the kubeconfig itself.
+  // The files of these texts. Checked each minute, because they are renewed while we run. Empty:
+  // the text is in the kubeconfig itself.
   std::string ca_file{};
   std::string client_cert_file{};
   std::string client_key_file{};
   std::string server_name{};  // tls-server-name
   std::string token{};        // bearer; empty: none
-  std::string token_file{};   // read again each minute, wins over token
-  // Asked for a token or a certificate if none of them is given above.
+  std::string token_file{};   // read again each minute; wins over token
+  // Used for a token or a certificate if neither is set above.
   std::optional<ExecPlugin> exec{};
   std::string ns{};  // the context's namespace; "default" if it names none
-  // For a connection, and for each piece of a request or a reply. Not for watches.
+  // For a connection, and for each part of a request or a reply. Not for watches.
   std::chrono::milliseconds request_timeout = std::chrono::seconds(30);
-  std::size_t connections = 16;  // kept; so many requests are under way at once. Not for watches
-  // For all of a call: the wait for a connection, the reply, and what is repeated. Not for watches.
+  std::size_t connections = 16;  // kept; also the maximum of concurrent requests. Not for watches
+  // Limit for a whole call: waiting for a connection, the reply, and retries. Not for watches.
   std::optional<std::chrono::milliseconds> call_timeout{};
 };
 
-// The current context of that file. Relative file names count from its folder. kInvalid says which
-// part of the file is missing or not supported.
+// The current context of that file. Relative file names are relative to its folder. kInvalid names
+// the part of the file that is missing or not supported.
 Result<ConnectionConfig> load_kubeconfig(const std::string& path);
 // From the service account mounted into a pod, and KUBERNETES_SERVICE_HOST and _PORT.
 Result<ConnectionConfig> load_in_cluster(
     const std::string& folder = "/var/run/secrets/kubernetes.io/serviceaccount");
-// `path` if not empty, else in-cluster. Programs.
+// For programs: `path` if not empty, else in-cluster.
 Result<ConnectionConfig> load_config(const std::string& path);
-// `path`, else $KUBECONFIG, else ~/.kube/config: as kubectl does it. CLI. KUBECONFIG may list
+// For the CLI, as kubectl: `path`, else $KUBECONFIG, else ~/.kube/config. KUBECONFIG may list
 // several files (a:b): of entries with the same name the first counts, absent files are skipped.
 Result<ConnectionConfig> load_user_config(const std::string& path);
 

@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::size_t kMaxName = 253;  // DNS subdomain
 
-// As client-go names them: the object, then something that does not repeat.
+// As in client-go: the object's name and a unique suffix.
 std::string event_name(const std::string& object, std::uint64_t number) {
   const std::string suffix = fmt::format(".{:016x}", number);
   return object.substr(0, kMaxName - suffix.size()) + suffix;
 }
 
-// '\n' stands in none of the parts but the message, which comes last.
+// Only the message, which comes last, may contain '\n'.
 std::string key_of(const ObjectRef& about) {
   return fmt::format("{}\n{}\n{}\n{}\n{}", about.api_version, about.kind, about.ns, about.name,
                      about.uid);
@@ -53,7 +53,7 @@ std::optional<EventWrite> EventCorrelator::decide(const ObjectRef& about, const 
   if (seen.count == 0 || mono - seen.last > kEventWindow) {
     seen = Seen{event_name(about.name, next_number_++), 0, false, now, mono};
   }
-  ++seen.count;  // counted also if it is not written: the next write tells
+  ++seen.count;  // also if not written: the next write reports the count
   seen.last = mono;
   if (!take_token(object, mono)) return std::nullopt;
   const bool is_first = !std::exchange(seen.is_written, true);
@@ -87,8 +87,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMaxMessage = 1024;  // the API server refuses longer ones
-constexpr int kMaxWriteTries = 3;          // of a write that met a busy or absent API server
+constexpr std::size_t kMaxMessage = 1024;  // the API server's limit
+constexpr int kMaxWriteTries = 3;          // when the API server is busy or absent
 constexpr auto kRetryPause = 5s;
 
 // Events of cluster-scoped objects live in "default".
@@ -119,7 +119,7 @@ Json encode_event(const EventWrite& write, const std::string& component) {
           {"count", write.count}};
 }
 
-// The message too: a combined event keeps the latest.
+// Includes the message: a combined event keeps the latest.
 Json encode_repeat(const EventWrite& write) {
   return {{"count", write.count},
           {"lastTimestamp", to_rfc3339(write.last_time)},
@@ -143,7 +143,7 @@ void EventRecorder::start() {
   thread_ = std::jthread([this](const std::stop_token& stop) {
     try {
       run(stop);
-    } catch (const std::exception& e) {  // events are not worth the process
+    } catch (const std::exception& e) {  // an event failure must not end the process
       log_error("event recorder failed", {{"error", e.what()}});
       has_thread_ = false;
     }
@@ -192,13 +192,13 @@ void EventRecorder::run(const std::stop_token& stop) {
   }
 }
 
-// A create that was repeated after a lost reply finds the name taken: by itself.
+// A create repeated after a lost reply finds the name taken by itself.
 Result<Nothing> EventRecorder::write(const EventWrite& event) {
   const std::string ns = namespace_of(event.about);
   if (!event.is_first) {
     const auto patched = merge_patch(api_, kEvents, ns, event.name, encode_repeat(event));
     if (patched) return ok();
-    // Events live for an hour by default: this one has expired, or was never written.
+    // Events expire after an hour by default: this one has expired, or was never written.
     if (patched.error().code != Code::kNotFound) return patched.error();
   }
   const auto created = create_object(api_, kEvents, ns, encode_event(event, component_));
@@ -208,7 +208,7 @@ Result<Nothing> EventRecorder::write(const EventWrite& event) {
 
 void EventRecorder::write_and_count(const EventWrite& event, const std::stop_token& stop) {
   auto written = write(event);
-  // The caller's thread does not wait for better times, our own does.
+  // Only the recorder's own thread waits and retries, not the caller's.
   for (int tries = 1; tries < kMaxWriteTries && has_thread_ && !written; ++tries) {
     if (written.error().code != Code::kTransient || sleep_unless_stopped(kRetryPause, stop)) break;
     written = write(event);

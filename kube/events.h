@@ -1,6 +1,6 @@
-// kube/events.h - how does `kubectl describe` learn what happened to an object?
+// kube/events.h - how do events reach `kubectl describe`?
 //
-// Rules and numbers of client-go's EventCorrelator (k8s.io/client-go/tools/record/events_cache.go).
+// Follows client-go's EventCorrelator (k8s.io/client-go/tools/record/events_cache.go).
 #pragma once
 
 #include <atomic>
@@ -47,32 +47,31 @@ struct Event {
 // One write of a v1 Event.
 struct EventWrite {
   ObjectRef about;
-  Event event;           // its message may speak for several
+  Event event;           // its message may stand for several
   std::string name;      // of the Event object
-  bool is_first = true;  // create it; else patch what is there
-  int count = 1;         // how often it happened
+  bool is_first = true;  // create it; else patch the existing one
+  int count = 1;         // number of occurrences
   SysTime first_time{};
   SysTime last_time{};
   bool operator==(const EventWrite&) const = default;
 };
 
-// How long an event that comes again counts as the same one.
+// How long a repeated event counts as the same one.
 inline constexpr std::chrono::minutes kEventWindow{10};
-// So many messages of one object, type and reason stand for themselves within the window; further
-// ones become one "(combined from similar events): ..." that keeps the latest message.
+// This many messages of one object, type and reason are written individually within the window;
+// later ones become one "(combined from similar events): ..." with the latest message.
 inline constexpr std::size_t kMostSimilarEvents = 10;
-// Writes about one object: so many at once, then one for each interval.
+// Writes about one object: this many at once, then one per interval.
 inline constexpr int kEventBurst = 25;
 inline constexpr std::chrono::minutes kEventInterval{5};
 
-// A map that forgets what was not asked for longest: at most `limit` values by text. Not
-// thread-safe.
+// A map of at most `limit` values by text that evicts the least recently used. Not thread-safe.
 template <typename T>
 class Lru {
  public:
   explicit Lru(std::size_t limit) : limit_(limit) {}
 
-  // The value of `key`, a T() if there was none. Valid until the next call.
+  // The value of `key`, or a new T(). Valid until the next call.
   T& get(const std::string& key) {
     const auto [at, is_new] = by_key_.try_emplace(key);
     if (is_new) {
@@ -90,19 +89,19 @@ class Lru {
   std::size_t size() const { return by_key_.size(); }
 
  private:
-  using Order = std::list<std::pair<const std::string*, T>>;  // keys are the map's own
+  using Order = std::list<std::pair<const std::string*, T>>;  // points to the map's keys
   const std::size_t limit_;
   Order latest_;
   std::unordered_map<std::string, typename Order::iterator> by_key_;
 };
 
-// Remembers a bounded number of objects and events, the latest. Not thread-safe.
+// Remembers the latest objects and events, up to a bound. Not thread-safe.
 class EventCorrelator {
  public:
-  // `first_number` makes this process' Event names differ from those of the process before.
+  // `first_number` makes this process's Event names differ from those of earlier processes.
   explicit EventCorrelator(std::uint64_t first_number, std::size_t most_keys = 4096);
 
-  // nullopt: too many about this object, say nothing. `mono` must not go back between calls.
+  // nullopt: too many about this object, write nothing. `mono` must not go back between calls.
   std::optional<EventWrite> decide(const ObjectRef& about, const Event& event, SysTime now,
                                    MonoTime mono);
 
@@ -111,7 +110,7 @@ class EventCorrelator {
     std::set<std::size_t> messages;  // hashes
     MonoTime last{};
   };
-  struct Seen {  // one event that may come again
+  struct Seen {  // one event that may be repeated
     std::string name;
     int count = 0;
     bool is_written = false;
@@ -133,24 +132,24 @@ class EventCorrelator {
   Lru<Bucket> buckets_;
 };
 
-struct EventStats {  // since the recorder was made
+struct EventStats {  // since the recorder was created
   std::uint64_t created = 0;
   std::uint64_t patched = 0;
-  std::uint64_t limited = 0;  // kept back: too many about one object
+  std::uint64_t limited = 0;  // suppressed: too many about one object
   std::uint64_t dropped = 0;  // the queue was full, or the recorder ended
-  std::uint64_t failed = 0;   // refused by the API server, or not to be had after some tries
+  std::uint64_t failed = 0;   // refused by the API server, or out of retries
   bool operator==(const EventStats&) const = default;
 };
 
 // Writes v1 Events as EventCorrelator decides: repeats become patches of one Event's count. Best
-// effort: nothing that happens here reaches the caller, and when the queue is full the newest event
-// is dropped, since what happened first explains more. After start() a thread of its own does the
-// writing, so that a slow API server never slows down the thread that records; until then (tests,
-// programs that run once) the caller's thread does. Thread-safe.
+// effort: callers never see a failure. When the queue is full the newest event is dropped, because
+// the first events explain most. After start() its own thread writes, so that a slow API server
+// never delays the caller; before that (tests, programs that run once) the caller's thread does.
+// Thread-safe.
 class EventRecorder {
  public:
   EventRecorder(Api& api, const Clock& clock, std::string component);
-  ~EventRecorder();  // ends the thread; what it had not written yet is dropped
+  ~EventRecorder();  // ends the thread and drops unwritten events
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
 
@@ -158,7 +157,7 @@ class EventRecorder {
   void record(const ObjectRef& about, const Event& event);
   EventStats stats() const;
 
-  // Events that wait for the thread; the newest are dropped beyond.
+  // Events waiting for the thread; above this the newest are dropped.
   static constexpr std::size_t kMostQueued = 1'000;
 
  private:

@@ -95,7 +95,7 @@ void Manager::stop(HttpServer& ops) {
   ending.linger();
   for (HttpServer* server : servers_) server->stop();
   for (const auto& runnable : runnables_) {
-    if (runnable.stop) runnable.stop();  // before the lease is given back: they write
+    if (runnable.stop) runnable.stop();  // before the lease is given back, because they write
   }
   ops.stop();
   if (leadership_) leadership_->release();

@@ -1,5 +1,5 @@
-// kube/manager.h - what every long-running program has, and in which order it starts and stops; as
-// controller-runtime's Manager.
+// kube/manager.h - what do all long-running programs share, and in which order do its parts start
+// and stop? As controller-runtime's Manager.
 #pragma once
 
 #include <deque>
@@ -25,21 +25,20 @@
 
 namespace nervex::kube {
 
-// Something with threads of its own.
+// A part with its own threads.
 struct Runnable {
   std::function<void()> start;
-  std::function<void()> stop;  // returns when they have ended; may be empty
+  std::function<void()> stop;  // returns when its threads have ended; may be empty
 };
 
-// Construct it first in main, by create(), and call run() at its end: all that is given to it is
-// borrowed until run() returns, by when every thread has ended. Not thread-safe but for what its
-// parts promise.
+// Construct it first in main with create(), and call run() at its end. It borrows all arguments
+// until run() returns; by then every thread has ended. Not thread-safe, unless a part promises it.
 class Manager {
  public:
-  // Blocks the signals that end a program, for this and all later threads, and reads the connection
-  // to the API server. `name` is the program's: of its requests, metrics and log lines. `leader`:
-  // how to elect one; null: every replica works. `connections`: requests of client() that may be
-  // under way at once; more callers wait. Null if there is no connection, which is logged.
+  // Blocks termination signals for this and all later threads, and reads the connection to the API
+  // server. `name`: the program's, for requests, metrics and log lines. `leader`: election
+  // settings; null: every replica works. `connections`: concurrent requests of client(); more
+  // callers wait. Null if there is no connection, which is logged.
   static std::unique_ptr<Manager> create(const std::string& name, const CommonFlags& flags,
                                          const LeaderFlags* leader = nullptr,
                                          std::size_t connections = ConnectionConfig().connections);
@@ -48,23 +47,22 @@ class Manager {
   Metrics& metrics() { return metrics_; }
   Health& health() { return health_; }
   Client& client() { return *client_; }
-  // One more of the same account, for calls that somebody waits for: each ends after
-  // `call_timeout`, whatever it waits for. `connections`: as in create(). Before run() only.
+  // Another client of the same account, for calls with a waiting caller: each call ends after
+  // `call_timeout`. `connections`: as in create(). Call it before run().
   Client& add_client(std::chrono::milliseconds call_timeout, std::size_t connections);
-  // Only of a manager with `leader`. Losing it ends the program.
+  // Only with `leader`. Losing leadership ends the program.
   Leadership& leadership() { return *leadership_; }
   Reflectors& caches() { return *caches_; }
 
-  // For callers of the program. Served as long as it runs, probes included.
+  // Adds a server for the program's callers. run() adds its health routes and starts it.
   void add(HttpServer& server) { servers_.push_back(&server); }
-  // Starts after everything else, in the order given; stops after the servers, in that order, and
+  // Starts after all other parts, in the order added; stops in that order after the servers and
   // before the lease is given back.
   void add(Runnable runnable) { runnables_.push_back(std::move(runnable)); }
-  // The same with one thread, which runs `body` and ends soon after a stop was requested.
+  // The same with one thread, which runs `body` and ends soon after a stop request.
   void add_thread(std::function<void(const std::stop_token&)> body);
 
-  // Called when the program was told to end, before anything else is: for what would keep callers
-  // waiting.
+  // Called first at shutdown: for work that would keep callers waiting.
   void at_stop(std::function<void()> act) { at_stop_.push_back(std::move(act)); }
 
   // Starts caches, probes, servers, election and runnables; waits for SIGTERM, SIGINT or a lost
@@ -75,10 +73,10 @@ class Manager {
   Manager(std::string name, CommonFlags flags);
   void connect(ConnectionConfig config, const LeaderFlags* leader);
   void show_caches();
-  std::optional<int> start(HttpServer& ops);  // an exit code: it failed, and that is logged
+  std::optional<int> start(HttpServer& ops);  // exit code of a failure, which is logged
   void stop(HttpServer& ops);
 
-  StopSignal stop_;  // before all that may start threads
+  StopSignal stop_;  // before any part that may start threads
   const std::string name_;
   const CommonFlags flags_;
   const SystemClock clock_;

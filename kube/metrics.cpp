@@ -7,7 +7,7 @@ namespace {
 
 using Samples = std::vector<MetricSample>;
 
-// client-go's buckets for requests, with some below them: our API servers are near.
+// client-go's buckets for requests, plus smaller ones: our API servers are near.
 const std::vector<double> kRequestBounds{0.001, 0.0025, 0.005, 0.025, 0.1, 0.25, 0.5,
                                          1,     2,      4,     8,     15,  30,   60};
 
@@ -28,7 +28,7 @@ HistogramSample encode(const DurationHistogram& histogram) {
 }  // namespace
 
 RequestObserver request_observer(Metrics& metrics, const std::string& url) {
-  // Each is looked up by its labels: about a microsecond, beside a request that takes hundreds.
+  // The look-up by labels takes about a microsecond; a request takes hundreds.
   return [&metrics, host = host_of(url)](const RequestSeen& seen) {
     const std::string code = seen.status == 0 ? "<error>" : std::to_string(seen.status);
     const std::string method(seen.method);

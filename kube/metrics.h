@@ -1,4 +1,4 @@
-// kube/metrics.h - the metrics that client-go's users know, of our client, queue and election.
+// kube/metrics.h - which client-go metrics do client, queue and election have?
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace nervex::kube {
 // rest_client_requests_total and rest_client_request_duration_seconds, for a Client of `url`.
 RequestObserver request_observer(Metrics& metrics, const std::string& url);
 
-// workqueue_*, read from the queue when somebody looks. All that is given is borrowed, here and
-// below, until the last Metrics::text().
+// workqueue_*, read from the queue at each scrape. All arguments, here and below, are borrowed
+// until the last Metrics::text().
 void add_queue_metrics(Metrics& metrics, const std::string& name, const WorkQueue& queue);
 
 // leader_election_master_status: 1 while this process may write as the leader.

@@ -1,4 +1,4 @@
-// kube/paged_list.h - how is a collection read that is too large for one reply?
+// kube/paged_list.h - how is a collection too large for one reply read?
 #pragma once
 
 #include <functional>
@@ -10,16 +10,16 @@
 
 namespace nervex::kube {
 
-// Asks for pages of `page_size` objects, one after the other, and gives `on_item` the JSON text of
-// each object; an Error of it ends the list. Returns the list's resourceVersion, "" if `stop` was
-// requested. No resourceVersion is named: a consistent read. kExpired: the later pages were too old
-// to be had; begin again. Memory: one page, as text.
+// Reads pages of `page_size` objects one after another and passes the JSON text of each object to
+// `on_item`; its Error ends the list. Returns the list's resourceVersion, or "" if `stop` was
+// requested. Names no resourceVersion, so it is a consistent read. kExpired: the later pages have
+// expired; start again. Memory: one page, as text.
 Result<std::string> list_in_pages(
     Api& api, const std::string& path, int page_size,
     const std::function<Result<Nothing>(std::string_view json)>& on_item,
     const std::stop_token& stop = {});
 
-// `path` with one more part of a query.
+// `path` with another query parameter.
 std::string with_query(const std::string& path, const std::string& query);
 
 }  // namespace nervex::kube

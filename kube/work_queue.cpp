@@ -8,13 +8,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// As client-go's ItemExponentialFailureRateLimiter, but for its longest delay of 1,000 s: an object
-// whose writes failed holds capacity or waits meanwhile, and what was wrong may be put right.
+// As client-go's ItemExponentialFailureRateLimiter, except for its longest delay of 1,000 s: an
+// object whose writes failed holds capacity or waits meanwhile, and the cause may be fixed sooner.
 constexpr milliseconds kFirstDelay{5};
 constexpr milliseconds kLongestDelay{60'000};
 constexpr int kMostDoublings = 14;  // 5 ms << 14 is beyond the longest delay
 
-// The clock may be a test's: it does not wake anybody when it moves.
+// A test's clock does not wake waiting threads when it moves.
 constexpr milliseconds kLongestWait{1000};
 
 milliseconds delay_after(int failures) {
@@ -57,7 +57,7 @@ void WorkQueue::add_after(const std::string& key, milliseconds delay) {
     at->second = due;
   }
   delayed_.emplace(due, key);
-  wake_.notify_one();  // it may be due before what a worker waits for
+  wake_.notify_one();  // it may be due before the key that a worker waits for
 }
 
 milliseconds WorkQueue::add_failed(const std::string& key, milliseconds at_least) {
@@ -102,7 +102,7 @@ std::optional<std::string> WorkQueue::next() {
   const auto waited = dirty_.extract(key);
   counted_.in_queue.observe(seconds_between(waited.mapped(), now));
   working_.emplace(key, now);
-  // This worker may have been the one that waited for the next delay to end: another takes over.
+  // This worker may have been the one that waited for the next delay: another takes over.
   if (!ready_.empty() || !delayed_.empty()) wake_.notify_one();
   return key;
 }
@@ -150,7 +150,7 @@ std::size_t WorkQueue::waiting() const {
   return ready_.size() + due;
 }
 
-// Of a key that is being worked on only a note is kept: done() puts it back into the line.
+// For a key in progress, only a note is kept: done() queues it again.
 void WorkQueue::push(const std::string& key, MonoTime since) {
   if (shut_down_ || !dirty_.emplace(key, since).second) return;
   ++counted_.adds;

@@ -1,4 +1,4 @@
-// kube/work_queue.h - which key is to be looked at next, by which worker?
+// kube/work_queue.h - which key does a worker handle next?
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@
 
 namespace nervex::kube {
 
-// How long did things take? Counts per bucket (not yet added up), as Prometheus' histograms need
-// them. Bounds are controller-runtime's for its queues: 10 ns, tenfold, to 1000 s.
+// Distribution of durations. Counts per bucket (not cumulative), for Prometheus histograms. Bounds
+// are controller-runtime's for its queues: 10 ns, tenfold, to 1000 s.
 struct DurationHistogram {
   static constexpr std::array<double, 12> kBoundsSeconds = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3,
                                                             1e-2, 1e-1, 1,    10,   100,  1000};
@@ -28,21 +28,20 @@ struct DurationHistogram {
   std::uint64_t total() const;
 };
 
-// What client-go's workqueue metrics show (k8s.io/client-go/util/workqueue/metrics.go). Counters
-// count since the queue was made; seconds are the clock's.
+// The data of client-go's workqueue metrics (k8s.io/client-go/util/workqueue/metrics.go). Counters
+// start when the queue is created; seconds are the clock's.
 struct WorkQueueStats {
   std::size_t depth = 0;          // size()
-  std::uint64_t adds = 0;         // keys that came into the line: repeats that fold are not counted
+  std::uint64_t adds = 0;         // keys added to the queue; repeats of a waiting key do not count
   std::uint64_t retries = 0;      // calls of add_after() and add_failed()
   DurationHistogram in_queue;     // from add, or the end of the delay, to next()
   DurationHistogram at_work;      // from next() to done()
-  double unfinished_seconds = 0;  // summed over the keys that are being worked on
-  double longest_running_seconds = 0;  // of these the largest
+  double unfinished_seconds = 0;  // summed over the keys in progress
+  double longest_running_seconds = 0;  // the largest of these
 };
 
-// client-go's workqueue: a key is given to one worker at a time, repeats fold, a key added while it
-// is being worked on comes again afterwards. Back-off per key: 5 ms, doubling, to 1000 s.
-// Thread-safe.
+// client-go's workqueue: a key goes to one worker at a time, repeats fold, and a key added while in
+// progress is queued again afterwards. Back-off per key: 5 ms, doubling, to 60 s. Thread-safe.
 class WorkQueue {
  public:
   explicit WorkQueue(const Clock& clock) : clock_(clock) {}
@@ -50,22 +49,22 @@ class WorkQueue {
   WorkQueue& operator=(const WorkQueue&) = delete;
 
   void add(const std::string& key);
-  // Of several delays of one key the earliest end counts.
+  // Of several delays of one key the earliest end applies.
   void add_after(const std::string& key, std::chrono::milliseconds delay);
-  // With the key's back-off, which grows by this call, or `at_least` (Error::retry_after) if that
-  // is longer; returns the delay.
+  // Uses the key's back-off, which this call increases, or `at_least` (Error::retry_after) if that
+  // is longer. Returns the delay.
   std::chrono::milliseconds add_failed(const std::string& key,
                                        std::chrono::milliseconds at_least = {});
   void forget(const std::string& key);  // resets the key's back-off
   int failures(const std::string& key) const;
 
-  // Blocks until a key is due; nullopt after shut_down(), whatever still waits. Call done(key)
-  // afterwards. A clock that jumps (tests) is noticed within a second.
+  // Blocks until a key is due; nullopt after shut_down(), even if keys wait. Call done(key)
+  // afterwards. Notices a jump of the clock (tests) within a second.
   std::optional<std::string> next();
   void done(const std::string& key);
   void shut_down();
-  std::size_t size() const;  // keys that are due now and wait for a worker
-  // Cheap enough for every scrape: copies two histograms, walks the keys that are worked on.
+  std::size_t size() const;  // keys that are due and wait for a worker
+  // Cheap enough for every scrape: copies two histograms and walks the keys in progress.
   WorkQueueStats stats() const;
 
  private:
@@ -77,8 +76,8 @@ class WorkQueue {
   mutable Mutex mutex_;
   CondVar wake_;
   std::deque<std::string> ready_ GUARDED_BY(mutex_);
-  std::unordered_map<std::string, MonoTime> dirty_ GUARDED_BY(mutex_);    // to be worked on, since
-  std::unordered_map<std::string, MonoTime> working_ GUARDED_BY(mutex_);  // given out, since
+  std::unordered_map<std::string, MonoTime> dirty_ GUARDED_BY(mutex_);    // to be handled, since
+  std::unordered_map<std::string, MonoTime> working_ GUARDED_BY(mutex_);  // in progress, since
   std::multimap<MonoTime, std::string> delayed_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, MonoTime> due_ GUARDED_BY(mutex_);  // of the keys in delayed_
   std::unordered_map<std::string, int> failures_ GUARDED_BY(mutex_);

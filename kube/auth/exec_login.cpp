@@ -59,7 +59,7 @@ Result<ExecLogin::Issued> ExecLogin::get() {
   return fetch();
 }
 
-// By one thread at a time; without the lock while the plugin runs.
+// One thread at a time; releases the lock while the plugin runs.
 Result<ExecLogin::Issued> ExecLogin::fetch() {
   auto credential = run_();
   MutexLock lock(mutex_);
@@ -71,7 +71,7 @@ Result<ExecLogin::Issued> ExecLogin::fetch() {
   } else if (!issued_ ||
              (issued_->credential.expires && clock_.now() >= *issued_->credential.expires)) {
     failure_ = credential.error();
-  }  // else the old one is good for the rest of its time
+  }  // else the old one stays in use until it expires
   fetched_.notify_all();
   if (failure_) return *failure_;
   return *issued_;

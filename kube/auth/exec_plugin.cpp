@@ -8,7 +8,7 @@
 namespace nervex::kube {
 namespace {
 
-constexpr std::size_t kMaxQuoted = 2048;  // of what it said about its failure; the end tells most
+constexpr std::size_t kMaxQuoted = 2048;  // of its error output; the end says most
 
 Error invalid(std::string_view problem) {
   return {Code::kInvalid, fmt::format("its answer {}", problem)};

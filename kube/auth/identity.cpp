@@ -6,7 +6,7 @@
 #include "base/read_file.h"
 
 namespace nervex::kube {
-// ---- files with our credentials
+// ---- credential files
 
 namespace {
 
@@ -15,11 +15,11 @@ using namespace std::chrono_literals;
 constexpr auto kAge = 60s;
 constexpr auto kTokenAge = 60s;
 
-// Leaves `text` as it is if there is no file of that name. False: there is, but not to be read.
+// Keeps `text` if there is no such file. False: the file exists but cannot be read.
 bool read_into(const std::string& path, std::string& text) {
   if (path.empty()) return true;
   auto read = read_file(path);
-  if (!read || read->empty()) return false;  // empty: somebody is writing it just now
+  if (!read || read->empty()) return false;  // empty: it is being written
   text = *std::move(read);
   return true;
 }
@@ -39,7 +39,7 @@ std::optional<std::string> read_trimmed(const std::string& path) {
 
 }  // namespace
 
-// ---- authorities and certificates
+// ---- certificate authorities and certificates
 
 CredentialFiles::CredentialFiles(const ConnectionConfig& config, const Clock& clock)
     : ca_file_(config.ca_file),
@@ -97,7 +97,7 @@ Result<std::string> TokenFile::get() {
   if (!text) log_warn("cannot read the token file", {{"file", file_}});
   MutexLock lock(mutex_);
   if (text) value_ = *text;
-  read_at_ = clock_.mono();  // also after a failure: the old token may do for another minute
+  read_at_ = clock_.mono();  // also after a failure: the old token may work for another minute
   if (value_.empty()) return Error{Code::kTransient, "cannot read the token file " + file_};
   return value_;
 }
@@ -157,8 +157,8 @@ bool Identity::failed(const Error& error) {
   return error.code == Code::kUnauthorized && adopt_files();
 }
 
-// A file that makes no sense changes nothing: it may be half written, or the other half of a pair
-// may be on its way. It is reported once, for the files are not said to have changed again.
+// Unusable files change nothing: a file may be half written, or the other file of a pair may be
+// late. Reported once, because the files do not count as changed again.
 bool Identity::adopt_files() {
   const auto changed = files_.changed();
   if (!changed) return false;
@@ -188,7 +188,7 @@ Result<Nothing> Identity::adopt(const ExecLogin::Issued& issued) {
   HttpCredentials wanted = credentials_;
   wanted.client_cert = issued.credential.client_cert;
   wanted.client_key = issued.credential.client_key;
-  // A token alone needs no new connections.
+  // A change of only the token needs no new connections.
   const bool is_same_cert = wanted.client_cert == credentials_.client_cert &&
                             wanted.client_key == credentials_.client_key;
   if (!is_same_cert) {

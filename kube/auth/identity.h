@@ -1,4 +1,4 @@
-// kube/auth/identity.h - whom do we trust, and as whom do we ask, at this moment?
+// kube/auth/identity.h - whom does the client trust, and which identity does it present, now?
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace nervex::kube {
 
-// ---- files with our credentials
+// ---- credential files
 
-// Looks at a ConnectionConfig's files once a minute, and when asked to. Their contents count, not
-// their dates: the kubelet swaps symbolic links. A file that cannot be read keeps its old text, and
-// is logged once. Thread-safe.
+// Reads a ConnectionConfig's files once a minute and on request. Compares contents, not dates,
+// because the kubelet swaps symbolic links. An unreadable file keeps its old text and is logged
+// once. Thread-safe.
 class CredentialFiles {
  public:
   CredentialFiles(const ConnectionConfig& config, const Clock& clock);
 
-  // The texts of now, if they are not those that were returned last (at first: the config's).
+  // The current texts, if they differ from those last returned (at first: the config's).
   std::optional<HttpCredentials> changed();
-  // Something went wrong for which a changed file may be the reason: the next call looks.
+  // A request failed, perhaps because a file has changed: the next call reads the files.
   void look_soon();
 
  private:
@@ -40,16 +40,15 @@ class CredentialFiles {
   bool was_readable_ GUARDED_BY(mutex_) = true;
 };
 
-// The bearer token that somebody else keeps fresh in a file.
-// Read again when it is a minute old (the kubelet renews projected tokens at 80 % of their life),
-// and after the server refused it. Thread-safe.
+// A bearer token in a file that another program refreshes. Read again after a minute (the kubelet
+// renews projected tokens at 80 % of their life), and after the server refused it. Thread-safe.
 class TokenFile {
  public:
   TokenFile(std::string file, const Clock& clock) : file_(std::move(file)), clock_(clock) {}
 
-  // kTransient while the file has never been readable; afterwards the old token does.
+  // kTransient until the file was read once; later failures return the old token.
   Result<std::string> get();
-  // The server did not like it.
+  // The server refused the token.
   void drop();
 
  private:
@@ -62,25 +61,25 @@ class TokenFile {
   std::optional<MonoTime> read_at_ GUARDED_BY(mutex_);
 };
 
-// Keeps tokens, certificates and authorities up to date without a restart, and puts the latter two
-// into the HTTP client. What is given in the config beside a credential plugin wins over the
-// plugin's, as with kubectl. Thread-safe.
+// Keeps tokens, certificates and authorities up to date without a restart, and passes the latter
+// two to the HTTP client. Values in the config win over those of a credential plugin, as with
+// kubectl. Thread-safe.
 class Identity {
  public:
-  // `http` was made with the config's texts, and outlives this.
+  // `http` was created with the config's texts and outlives this.
   Identity(const ConnectionConfig& config, HttpClient& http, const Clock& clock);
 
   struct Presented {
     std::string token;         // empty: none
     std::uint64_t number = 0;  // of the plugin's credential
   };
-  // To be asked before each request; may read files or run the plugin. kTransient: none to be had.
+  // Call before each request; may read files or run the plugin. kTransient: no credential.
   Result<Presented> present();
 
-  // 401. True if another try has another credential to show.
+  // After a 401. True if another credential is available for another try.
   bool refused(const Presented& shown);
-  // There was no answer. True if the server could not prove who it is and what we trust has changed
-  // since: then the request was not sent, and may be.
+  // After a request without an answer. True if the server failed verification and our trusted
+  // authorities have changed since: the request was not sent, and may be retried.
   bool failed(const Error& error);
 
  private:
@@ -94,7 +93,7 @@ class Identity {
   std::optional<TokenFile> token_file_;
   std::optional<ExecLogin> exec_;
   CredentialFiles files_;
-  // Held while the HTTP client takes them over, so that the newest ones win.
+  // Held while the HTTP client takes over credentials, so that the newest win.
   Mutex mutex_;
   HttpCredentials credentials_ GUARDED_BY(mutex_);
   std::uint64_t adopted_ GUARDED_BY(mutex_) = 0;  // number of the plugin's credential in use

@@ -17,7 +17,7 @@ namespace nervex::kube {
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
-// How long to wait before the next try, doubling, and how long to watch: never in step with others.
+// Doubling back-off and watch durations, jittered so that reflectors do not act in step.
 class Reflector::Pace {
  public:
   Pace(milliseconds initial, milliseconds longest)
@@ -43,10 +43,10 @@ class Reflector::Pace {
 
 namespace {
 
-// A streaming list that breaks off so often is asked for in pages: they get further each time.
+// After this many broken streaming lists, lists come in pages: these get further each time.
 constexpr int kMostBrokenStreams = 3;
 
-// A watch that asked for bookmarks gets one two seconds before it ends (kube-apiserver's
+// A watch with bookmarks gets one two seconds before it ends (kube-apiserver's
 // cacheWatcher.nextBookmarkTime), so about one second after it began.
 constexpr int kShortWatchSeconds = 3;
 
@@ -79,7 +79,7 @@ void Reflector::start() {
   thread_ = std::jthread([this](const std::stop_token& stop) {
     try {
       run(stop);
-    } catch (const std::exception& e) {  // a cache that nobody feeds any more must not be used
+    } catch (const std::exception& e) {  // a cache that gets no more updates must not be used
       log_error("reflector failed", {{"path", options_.path}, {"error", e.what()}});
       std::abort();
     }
@@ -88,7 +88,7 @@ void Reflector::start() {
 
 void Reflector::run(const std::stop_token& stop) {
   Pace pace(options_.backoff_initial, options_.backoff_max);
-  int failures = 0;  // watches in a row
+  int failures = 0;  // consecutive failed watches
   while (!stop.stop_requested()) {
     if (const auto followed = follow_question(); !followed) {
       log_failure("newest version not read", followed.error());
@@ -126,7 +126,7 @@ void Reflector::run(const std::stop_token& stop) {
   }
 }
 
-// A question that was asked meanwhile is worth a try at once.
+// A new question is worth an immediate retry.
 void Reflector::back_off(milliseconds time, const std::stop_token& stop) {
   MutexLock lock(mutex_);
   asked_.wait_for(mutex_, stop, time, [this] { return freshness_.asked() != noticed_; });
@@ -165,7 +165,7 @@ Result<Nothing> Reflector::follow_question() {
     if (position_.empty() || !freshness_.is_open()) return ok();
     is_expecting = freshness_.is_expecting();
   }
-  // A short watch did not get there: the API server's own cache may be behind.
+  // A short watch did not get there: the API server's own cache may lag behind.
   if (is_expecting || listed_ <= options_.few_objects) {
     position_.clear();
     return ok();
@@ -180,7 +180,7 @@ Result<Nothing> Reflector::follow_question() {
   return ok();
 }
 
-// Without a resourceVersion this is a consistent read, however little of it we want.
+// Without a resourceVersion this is a consistent read, even with a small limit.
 Result<std::string> Reflector::newest_version() {
   const auto body = api_.send({"GET", with_query(options_.path, "limit=1"), "", ""});
   if (!body) return body.error();
@@ -203,7 +203,7 @@ Result<Nothing> Reflector::check_synced(std::string_view what) const {
                                              failure_.empty() ? "" : ": ", failure_)};
 }
 
-// That a watch ends is a part of every day; but without a first list the program does nothing.
+// The end of a watch is expected; but without a first list the program does nothing.
 void Reflector::log_failure(const char* event, const Error& error) {
   const bool is_refused = error.code == Code::kUnauthorized || error.code == Code::kForbidden;
   const bool is_ordinary = synced() && !is_refused;
@@ -217,7 +217,7 @@ bool Reflector::is_missing(const Error& error) const {
   return options_.retry_missing && error.code == Code::kNotFound;
 }
 
-// All that there was went with its kind.
+// The kind was removed, and all its objects with it.
 void Reflector::note_missing(bool is_missing) {
   if (is_missing) {
     begin_list();
@@ -242,7 +242,7 @@ bool Reflector::keeps_streaming(const RequestEnd& end) {
 Result<Nothing> Reflector::list_pages(const std::stop_token& stop) {
   auto listed = list_pages_once(stop);
   if (listed || listed.error().code != Code::kExpired) return listed;
-  // The later pages were too old to be had: etcd keeps five minutes of history by default.
+  // The position of the later pages has expired: etcd keeps five minutes of history by default.
   return list_pages_once(stop);
 }
 
@@ -288,7 +288,7 @@ void Reflector::finish_list(std::string version) {
 RequestEnd Reflector::stream(int timeout_seconds, const std::stop_token& stop) {
   const auto started = SteadyClock::now();
   const std::string query = stream_query(position_, timeout_seconds);
-  std::stop_source request;  // ended by refresh(), once the list in it is complete
+  std::stop_source request;  // ended by refresh() once its list is complete
   const std::stop_callback end_with(stop, [&request] { request.request_stop(); });
   RequestEnd end;
   if (position_.empty()) {
@@ -334,14 +334,14 @@ Result<Nothing> Reflector::take(WatchEvent event) {
       sink_.remove(event.object);
       break;
     case WatchType::kBookmark:
-      if (!is_listing) break;  // only its resourceVersion counts
+      if (!is_listing) break;  // only its resourceVersion is used
       if (!event.ends_initial_events || event.resource_version.empty()) {
         return Error{Code::kInvalid, "watch: a bookmark amid the initial events"};
       }
       finish_list(std::move(event.resource_version));
       return ok();
   }
-  // Amid a list there is no position to come back to.
+  // In the middle of a list there is no position to resume from.
   if (is_listing || event.resource_version.empty()) return ok();
   if (is_newer_version(position_, event.resource_version)) {
     return Error{Code::kExpired,

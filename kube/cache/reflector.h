@@ -1,5 +1,4 @@
-// kube/cache/reflector.h - how does a store stay equal to the API server? List, then watch, for
-// ever.
+// kube/cache/reflector.h - how does a store follow the API server? List, then watch, repeatedly.
 #pragma once
 
 #include <atomic>
@@ -29,40 +28,38 @@ struct ReflectorOptions {
   int page_size = 500;
   std::chrono::milliseconds backoff_initial{800};
   std::chrono::milliseconds backoff_max{30'000};
-  // Ask for lists as the beginning of a watch (Kubernetes 1.32, KEP-3157): neither side then holds
-  // a whole page of objects. A server that refuses is asked for pages from then on.
+  // Request lists as the start of a watch (Kubernetes 1.32, KEP-3157), so that neither side holds a
+  // whole page of objects. If a server refuses, all later lists come in pages.
   bool streaming_lists = true;
-  // refresh(): a kind of which the last list had at most so many objects is listed again. That is
-  // quicker than the bookmark of a short watch, which is what larger kinds are brought up to date
-  // by (kube-apiserver 1.36: 10 ms against 0.5 to 1.5 s).
+  // refresh() lists a kind again if its last list had at most this many objects. For small kinds
+  // that is faster than the bookmark of a short watch, which larger kinds use (kube-apiserver 1.36:
+  // 10 ms against 0.5 to 1.5 s).
   std::size_t few_objects = 500;
-  // The kind may be missing: its CRD is not installed. Then the API server answers 404, which
-  // counts as a list of nothing, and it is asked again after this time. Not set: a 404 is an error.
+  // The kind may be missing because its CRD is not installed. Then a 404 counts as an empty list,
+  // and the next request follows after this time. Not set: a 404 is an error.
   std::optional<std::chrono::milliseconds> retry_missing{};
-  // Called on the reflector's thread when it turned out that such a kind is missing, and that it is
-  // there.
+  // Called on the reflector's thread when such a kind is found missing, and when it appears.
   std::function<void(bool is_missing)> on_missing = [](bool) {};
-  // Called on the reflector's thread when synced() or check_fresh() may have changed for the
-  // better.
+  // Called on the reflector's thread when synced() or check_fresh() may have become true.
   std::function<void()> on_progress = [] {};
 };
 
-// What a reflector feeds. Called on the reflector's thread only.
+// Receives a reflector's updates. Called only on the reflector's thread.
 struct ReflectorSink {
-  // Everything from here to end_list() is one list. It may come again instead: the list failed.
+  // Starts a list, which ends with end_list(). Called again instead if the list failed.
   std::function<void()> begin_list;
   // One listed, added or modified object's JSON text. An Error is logged and the object skipped.
   std::function<Result<Nothing>(std::string_view json)> upsert;
   // One deleted object's JSON text.
   std::function<void(std::string_view json)> remove;
-  // The list is complete, as of this resourceVersion: what it does not have was deleted.
+  // The list is complete as of this resourceVersion; objects not in it were deleted.
   std::function<void(std::string_view version)> end_list;
 };
 
-// Owns one thread from start() until it is destroyed. Lists, watches from there with bookmarks,
-// lists again on 410, reconnects with jittered back-off (0.8 s, doubling, to 30 s). Lists never
-// name a resourceVersion, so they are consistent reads. No answer for 150 s counts as broken; a
-// watch that hears neither an event nor a bookmark for two minutes ends in a new list.
+// Owns one thread from start() until destruction. Lists, watches from there with bookmarks, lists
+// again on 410, reconnects with jittered back-off (0.8 s, doubling, to 30 s). Lists never name a
+// resourceVersion, so they are consistent reads. A connection without an answer for 150 s counts as
+// broken; a watch without an event or a bookmark for two minutes leads to a new list.
 class Reflector {
  public:
   Reflector(Api& api, ReflectorOptions options, ReflectorSink sink);
@@ -77,40 +74,40 @@ class Reflector {
   // plural. Thread-safe.
   Result<Nothing> check_synced(std::string_view what) const;
 
-  // Asks that the sink get everything that is stored now, at the API server, before
-  // check_fresh() succeeds again. Ends the watch that is open, or the back-off: an idle kind would
-  // hear how far it is only with the next bookmark. Repeated with back-off until it is answered; a
-  // list under way is left to end first. Thread-safe.
-  void refresh();
-  // kTransient while a refresh() is not answered: "pods may be out of date", with the last failure.
+  // Requires the sink to get everything now stored at the API server before check_fresh() succeeds
+  // again. Ends the open watch or the back-off, because an idle kind learns its position only with
+  // the next bookmark. Retries with back-off until answered; a list in progress finishes first.
   // Thread-safe.
+  void refresh();
+  // kTransient until the last refresh() is answered: "pods may be out of date", with the last
+  // failure. Thread-safe.
   Result<Nothing> check_fresh(std::string_view what) const;
 
  private:
   class Pace;
 
   void run(const std::stop_token& stop);
-  // All pages; starts over once if they expire on the way. The position afterwards is the list's.
+  // Reads all pages; starts over once if they expire meanwhile. Sets the position to the list's.
   Result<Nothing> list_pages(const std::stop_token& stop);
   Result<Nothing> list_pages_once(const std::stop_token& stop);
-  // One watch from `position_`, or, if there is none, a streaming list and the watch behind it.
+  // One watch from `position_`; without a position, a streaming list and the watch behind it.
   RequestEnd stream(int timeout_seconds, const std::stop_token& stop);
-  // For an open question: clears `position_` if a list is to answer it, else finds out how far the
-  // watch has to get.
+  // For an open question: clears `position_` if a list must answer it, else finds out which version
+  // the watch must reach.
   Result<Nothing> follow_question();
   Result<std::string> newest_version();
   bool is_refreshing() const;
-  // From here on refresh() may end the request by `request`. False: it was called meanwhile.
+  // From here on refresh() may end the request through `request`. False: it was already called.
   bool may_be_ended(const std::stop_source& request);
   void back_off(std::chrono::milliseconds time, const std::stop_token& stop);
-  // An Error: the stream is of no more use.
+  // Error: the stream cannot be used any more.
   Result<Nothing> take(WatchEvent event);
   void begin_list();
   void finish_list(std::string version);
   void log_failure(const char* event, const Error& error);
   bool is_missing(const Error& error) const;
   void note_missing(bool is_missing);
-  // After a streaming list: is the next one to be streamed as well?
+  // After a streaming list: whether to stream the next one too.
   bool keeps_streaming(const RequestEnd& end);
 
   Api& api_;
@@ -119,25 +116,25 @@ class Reflector {
   std::atomic<bool> synced_{false};
   mutable Mutex mutex_;
   CondVar asked_;                           // refresh() was called
-  std::string failure_ GUARDED_BY(mutex_);  // the last one while not synced, or not fresh
+  std::string failure_ GUARDED_BY(mutex_);  // the last one before it was synced or fresh
   Freshness freshness_ GUARDED_BY(mutex_);
-  std::optional<std::stop_source> watch_ GUARDED_BY(mutex_);  // the watch that may be ended
+  std::optional<std::stop_source> watch_ GUARDED_BY(mutex_);  // the watch that refresh() may end
   // The reflector thread's own:
-  Freshness::Question noticed_ = 0;     // the latest question when the request under way was chosen
-  Freshness::Question list_knows_ = 0;  // the latest one when the list under way was begun
-  std::size_t listed_ = 0;              // objects of the list under way, or of the last one
-  std::string position_;  // resourceVersion up to which all is known; empty: a list is due
+  Freshness::Question noticed_ = 0;     // the latest question when the current request was chosen
+  Freshness::Question list_knows_ = 0;  // the latest question when the current list began
+  std::size_t listed_ = 0;              // objects in the current or last list
+  std::string position_;  // resourceVersion up to which all is known; empty: list next
   bool streams_lists_;
-  std::optional<bool> is_kind_missing_;  // as said last
-  int broken_streams_ = 0;               // streaming lists in a row that broke off half-way
+  std::optional<bool> is_kind_missing_;  // as last reported
+  int broken_streams_ = 0;               // consecutive streaming lists that broke off
   std::jthread thread_;
 };
 
-// The usual sink: decodes into `store` and tells `changed(before, after)` of each difference,
-// either of which may be null. `decode` may filter by returning kNotFound: the object counts as
-// absent. What Store::update() folds in is reported by the next difference, as its `before`.
-// `readability_changed(key)`: what is there cannot be read, or what was there could not be and is
-// gone.
+// The usual sink: decodes into `store` and reports each difference to `changed(before, after)`,
+// either of which may be null. `decode` may filter with kNotFound: the object counts as absent.
+// What Store::update() folds in appears as `before` in the next difference.
+// `readability_changed(key)`: an object became unreadable, or an unreadable one was deleted or
+// became readable.
 template <typename T>
 ReflectorSink sink_into(
     Store<T>& store, std::function<Result<T>(std::string_view json)> decode,
@@ -151,7 +148,7 @@ ReflectorSink sink_into(
 
   ReflectorSink sink;
   sink.begin_list = [&store] { store.begin_list(); };
-  // `store` no longer has them as unreadable.
+  // Objects that `store` no longer has as unreadable.
   const auto tell_gone = [&store, readability_changed](const std::vector<std::string>& unreadable) {
     for (const auto& key : unreadable) {
       if (readability_changed && !store.unreadable(key)) readability_changed(key);
@@ -172,7 +169,7 @@ ReflectorSink sink_into(
       tell(store.erase(id->key, id->resource_version), nullptr);
       return ok();
     }
-    // It exists: the last state that could be read is better than none.
+    // The object exists: its last readable state is better than none.
     const auto whole = parse_json(json);
     const bool deleting = whole && decode_meta(*whole).deleting;
     tell(store.keep(id->key, {id->uid, deleting, object.error().message}), nullptr);

@@ -12,7 +12,7 @@ NextTry after_watch(const RequestEnd& end, int failures_before) {
   const bool was_silent = !end.brought_something && end.lasted >= kSilence;
   NextTry next;
   next.failures = !end.error || was_long ? 0 : failures_before + 1;
-  // Whatever is not a broken connection or a busy server says something about the position.
+  // Any error other than a broken connection or a busy server concerns the position.
   const bool is_refused = end.error && *end.error != Code::kTransient;
   next.list = is_refused || was_silent || next.failures >= kFailuresBeforeList;
   next.at_once = was_long && !end.error && end.is_complete;
@@ -37,7 +37,7 @@ bool Freshness::expect(Question question, std::string version, std::string_view 
   return true;
 }
 
-// Versions that are no numbers cannot be compared: then only the very same one counts.
+// Non-numeric versions cannot be compared: only an equal one counts.
 void Freshness::reached(std::string_view position) {
   if (expected_.empty()) return;
   if (position == expected_ || is_newer_version(position, expected_)) listed(expected_for_);

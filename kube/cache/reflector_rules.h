@@ -1,5 +1,4 @@
-// kube/cache/reflector_rules.h - what does a reflector do next, and has it seen all that was stored
-// when somebody asked? Pure.
+// kube/cache/reflector_rules.h - what does a reflector do next, and is its cache up to date? Pure.
 #pragma once
 
 #include <chrono>
@@ -12,64 +11,63 @@
 
 namespace nervex::kube {
 
-// ---- a watch or a list ended: what next, and when?
+// ---- after a watch or a list: the next request and its time
 
-// How one request ended that was to bring a list, a watch or both.
+// How a request for a list, a watch or both ended.
 struct RequestEnd {
-  std::optional<Code> error;           // none: as it should, or by the server's time-out
+  std::optional<Code> error;           // none: normally, or by the server's timeout
   std::chrono::milliseconds lasted{};  // from the request to its end
-  bool is_complete = false;            // the initial events had ended, if it began as a list
+  bool is_complete = false;            // if it began as a list: all initial events came
   bool brought_something = false;      // an event or a bookmark
 };
 
 struct NextTry {
-  bool list = false;     // else watch from where we are
+  bool list = false;     // else watch from the current position
   bool at_once = false;  // else after the back-off
-  int failures = 0;      // watches in a row that failed
+  int failures = 0;      // consecutive failed watches
   bool operator==(const NextTry&) const = default;
 };
 
-// A watch that ends sooner was not worth opening at once again (client-go's "very short watch").
+// A watch that ends sooner is not reopened at once (client-go's "very short watch").
 inline constexpr std::chrono::milliseconds kWorthwhile{1'000};
 
-// Bookmarks come about once a minute to a watch that asked for them (kubernetes.md, section 4).
-// Without any for longer, the position itself is not trusted: an etcd that was restored from a
-// backup is behind it, and then a watch hears nothing at all until it has caught up.
+// Watches that ask for bookmarks get one about once a minute (kubernetes.md, section 4). After a
+// longer silence the position itself is not trusted: an etcd restored from a backup is behind it,
+// and a watch then gets nothing until etcd has caught up.
 inline constexpr std::chrono::milliseconds kSilence{120'000};
 
-// The position is not trusted either after so many short watches in a row: about ten minutes of
-// back-off.
+// After this many short watches in a row, about ten minutes of back-off, the position is not
+// trusted.
 inline constexpr int kFailuresBeforeList = 20;
 
 NextTry after_watch(const RequestEnd& end, int failures_before);
 
-// May a streaming list have been refused by a server that does not know it (400, 422)? Then lists
-// come in pages for good.
+// Whether the server may have refused a streaming list because it does not support it (400, 422).
+// All later lists then come in pages.
 bool refuses_streaming(const RequestEnd& end);
-// Or did it break off half-way? What came is lost then, where pages would get further each time.
+// Whether it broke off midway. The received part is lost; pages would get further each time.
 bool broke_off(const RequestEnd& end);
 
-// ---- has a cache seen all that was stored when somebody asked?
+// ---- is a cache up to date with a question?
 
-// A leader that has just taken its lease asks this of every cache: what the leader before it wrote
-// may not have come through a standby's watch yet. Two things answer a question: a complete list
-// that was begun after it (lists are consistent reads), or a watch that has reached the version
-// which a consistent read, made after the question, showed.
+// A new leader asks this of every cache, because the previous leader's writes may not have reached
+// a standby's watch yet. A question is answered by a complete list that began after it (lists are
+// consistent reads), or by a watch that reached the version of a consistent read made after it.
 class Freshness {
  public:
-  using Question = std::uint64_t;  // counts from 1; an answer to a later one answers the earlier
+  using Question = std::uint64_t;  // counts from 1; a later answer covers earlier questions
 
   void ask() { ++asked_; }
-  Question asked() const { return asked_; }  // the latest one; 0: nobody has asked
+  Question asked() const { return asked_; }  // the latest one; 0: none yet
   bool is_open() const { return answered_ < asked_; }
 
   // A list that was begun when `question` was the latest one is complete.
   void listed(Question question);
-  // A consistent read, begun when `question` was the latest one, showed `version`, while the watch
-  // was at `position`. False if the watch is beyond that version: then the history went back
-  // (restored etcd), and only a list can answer.
+  // A consistent read, begun when `question` was the latest one, returned `version`, with the watch
+  // at `position`. False if the watch is beyond that version: the history went back (restored
+  // etcd), and only a list can answer.
   bool expect(Question question, std::string version, std::string_view position);
-  // A version was asked for already, for the latest question.
+  // The version for the latest question is already known.
   bool is_expecting() const { return is_open() && expected_for_ == asked_; }
   // The watch has reported everything up to `position`.
   void reached(std::string_view position);

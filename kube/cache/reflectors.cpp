@@ -35,7 +35,7 @@ bool Reflectors::wait_until_current(const std::stop_token& stop) {
 }
 
 void Reflectors::progressed() {
-  // With the lock: nobody stands between looking at the caches and beginning to wait.
+  // Under the lock, so that no waiter misses this between checking the caches and waiting.
   const MutexLock lock(mutex_);
   progressed_.notify_all();
 }

@@ -1,5 +1,5 @@
-// kube/cache/reflectors.h - all kinds that a program watches, as controller-runtime's Cache: are
-// they listed, are they up to date?
+// kube/cache/reflectors.h - which kinds does a program watch, and are they listed and up to date?
+// As controller-runtime's Cache.
 #pragma once
 
 #include <chrono>
@@ -16,16 +16,15 @@
 
 namespace nervex::kube {
 
-// One reflector, so one thread, per kind, from start() until stop() or destruction. Kinds are added
-// before start(). What is said of them is thread-safe.
+// One reflector, and so one thread, per kind, from start() until stop() or destruction. Add kinds
+// before start(). The checks are thread-safe.
 class Reflectors {
  public:
   explicit Reflectors(Api& api) : api_(api) {}
   Reflectors(const Reflectors&) = delete;
   Reflectors& operator=(const Reflectors&) = delete;
 
-  // `kind` is its plural, for people and metrics. `store` is what `sink` fills, and outlives the
-  // threads.
+  // `kind` is its plural, for people and metrics. `sink` fills `store`, which outlives the threads.
   template <typename T>
   void add(const char* kind, std::string path, const Store<T>& store, ReflectorSink sink) {
     ReflectorOptions options;
@@ -34,8 +33,8 @@ class Reflectors {
     watches_.push_back({kind, [&store] { return store.size(); },
                         std::make_unique<Reflector>(api_, options, std::move(sink)), false});
   }
-  // The same of a kind that may be missing, now or later. Nothing waits for it: it has no part in
-  // what is said below. `on_missing`: ReflectorOptions.
+  // The same for a kind that may be missing, now or later. No check below includes it.
+  // `on_missing`: ReflectorOptions.
   template <typename T>
   void add_optional(const char* kind, std::string path, const Store<T>& store, ReflectorSink sink,
                     std::function<void(bool is_missing)> on_missing) {
@@ -48,17 +47,17 @@ class Reflectors {
   }
 
   void start();
-  void stop();  // joins the threads; nothing is watched any more
+  void stop();  // joins the threads and ends all watches
 
-  // All first lists are complete. kTransient: which one is not.
+  // All first lists are complete. kTransient names the kind that is not listed.
   Result<Nothing> check_synced() const;
-  // For a new leader, since what the one before it wrote may not have come through our watches:
-  // asks that every cache be brought up to date, and returns.
+  // For a new leader, because the previous leader's writes may not have come through our watches:
+  // requires every cache to be brought up to date, and returns at once.
   void refresh();
   // check_synced(), and every cache is up to date since refresh(). kTransient: which one is not,
   // and why.
   Result<Nothing> check_current() const;
-  // Returns as soon as check_current() succeeds. False: `stop` was requested before that.
+  // Returns as soon as check_current() succeeds. False: `stop` was requested first.
   bool wait_until_current(const std::stop_token& stop);
 
   // Calls `visit` with each kind and a thread-safe function that counts its objects.
@@ -76,7 +75,7 @@ class Reflectors {
   void progressed();
 
   Api& api_;
-  Mutex mutex_;  // for waiting alone
+  Mutex mutex_;  // only for waiting
   CondVar progressed_;
   std::vector<Watch> watches_;
 };

@@ -1,20 +1,20 @@
-// kube/cache/store.h - what do we know of a kind? Objects by key, with one index, for many readers.
+// kube/cache/store.h - what is known of a kind? Objects by key, with one index, for many readers.
 //
-// Two tell a store what is: the reflector, with lists and watch events, and the program itself,
-// with the API server's answers to its own writes, which are folded in ahead of the watch so that
-// no decision is made on a cache older than the program's last write (read-your-writes). Who wins:
+// Two sources update a store: the reflector, with lists and watch events, and the program itself,
+// with the API server's answers to its own writes. Answers are folded in ahead of the watch, so no
+// decision uses a cache older than the program's last write (read-your-writes). Precedence:
 //
 //   event against stored   the newer resourceVersion; the stored one if they are equal
 //   list against stored    the list, even if its object looks older: lists are consistent reads
-//                          (quorum), so an older one means that etcd was restored from a backup.
-//                          But what update() or forget() folded in since begin_list() may be newer
-//                          than the list and stays, unless the list's version says otherwise
+//                          (quorum), so an older object means that etcd was restored from a backup.
+//                          Exception: what update() or forget() folded in since begin_list() may be
+//                          newer than the list and stays, unless the list's version says otherwise
 //   own write              counts unless the watch has reported its version or a later one
 //   own delete             the uid never comes back, until the watch reports its end
 //
-// What folding in cannot give: a write whose reply is lost or cannot be read is not in the store
-// until the watch reports it, and neither is any with an opaque resourceVersion. Writes must be
-// safe to repeat then: deterministic names, preconditions on uid or resourceVersion.
+// Limits of folding in: a write with a lost or unreadable reply is not in the store until the watch
+// reports it, nor is a write with an opaque resourceVersion. Such writes must be safe to repeat:
+// deterministic names, preconditions on uid or resourceVersion.
 // See docs/adr/2026-11-21-caches.md.
 #pragma once
 
@@ -36,18 +36,18 @@
 
 namespace nervex::kube {
 
-// An object that is there, and of which this program makes nothing.
+// An object that exists but that this program cannot decode.
 struct Unreadable {
   std::string uid;
   bool deleting = false;
   std::string why;  // in the decoder's words
 };
 
-// Objects are immutable once stored: readers share them without copying. Thread-safe; no callback
-// runs under the lock but `index_of`, which must be pure. T needs `.meta` (kube::Meta) or, like
-// Node, `.name`, `.uid` and `.resource_version`. Every `key` must be the object's key_of().
-// Memory: 64 bytes an object beside the object itself, 8 more if it is indexed; what pods and
-// nodes have in common is held once (SharePool).
+// Objects are immutable once stored: readers share them without copying. Thread-safe. Only
+// `index_of`, which must be pure, is called under the lock. T needs `.meta` (kube::Meta) or, like
+// Node, `.name`, `.uid` and `.resource_version`. Every `key` must be the object's key_of(). Memory:
+// 64 bytes per object beside the object itself, 8 more if indexed; values shared by pods and nodes
+// are stored once (SharePool).
 template <typename T>
 class Store {
  public:
@@ -58,35 +58,34 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // ---- what lists and watches report, by one thread
+  // ---- updates from lists and watches, by one thread
 
-  // All that is reported from here to end_list() is one list. Call it before the list is asked for.
-  // A list that fails is discarded by the next begin_list().
+  // Reports from here to end_list() form one list. Call it before the list is requested. The next
+  // begin_list() discards a failed list.
   void begin_list();
-  // The list is complete and as of `version`: what it does not have was deleted. Returns that.
+  // The list is complete as of `version`; objects not in it were deleted. Returns them.
   std::vector<Ptr> end_list(std::string_view version);
-  // A listed object, or one that was added or modified. Returns what was there and what is there
-  // now; the same twice if nothing changes.
+  // A listed, added or modified object. Returns the previous and the current object; they are the
+  // same if nothing changed.
   std::pair<Ptr, Ptr> exchange(const std::string& key, T object);
-  // The same; returns what was there.
+  // The same; returns the previous object.
   Ptr put(const std::string& key, T object);
-  // Something of this key is there and cannot be read: unreadable() tells, and what is stored
-  // stays, unless it is of another uid: then it was deleted, and is returned.
+  // An object with this key exists but cannot be read: unreadable() reports it, and the stored
+  // object stays. A stored object of another uid was deleted, and is returned.
   Ptr keep(const std::string& key, Unreadable what);
-  // A deletion, or a state that does not count as being there. Returns what was there. Does nothing
-  // if that is newer than `version` (a namesake of ours was folded in since). With its `uid`
-  // this is the end of that object.
+  // A deletion, or a state that counts as absent. Returns the previous object. Does nothing if that
+  // is newer than `version` (another object of the same name was folded in). With `uid` this is the
+  // end of that object.
   Ptr erase(const std::string& key, std::string_view version = "", std::string_view uid = "");
 
-  // ---- what our own writes came to, by any thread
+  // ---- results of our own writes, by any thread
 
-  // Folds in what the API server answered; false if it was ignored because the watch has already
-  // reported this version or a later one, so that a late reply never brings back what was deleted
-  // meanwhile. Compares numbers: once something was reported, opaque resourceVersions are all
-  // ignored.
+  // Folds in the API server's answer. False if it was ignored because the watch has already
+  // reported this version or a later one, so that a late reply never restores a deleted object.
+  // Compares numbers: after the first report, opaque resourceVersions are always ignored.
   bool update(const std::string& key, T object);
-  // The object of this uid was deleted: the API server said so to our delete. Returns what was
-  // there.
+  // The API server has confirmed our delete of the object with this uid. Returns the previous
+  // object.
   Ptr forget(const std::string& key, const std::string& uid);
 
   // ---- readers
@@ -96,26 +95,26 @@ class Store {
   std::vector<Ptr> all() const;                               // sorted by key
   std::vector<std::string> keys() const;                      // sorted
   std::size_t size() const;
-  // Whoever acts upon the absence of an object asks this, too. Nullopt: what is there now under
-  // this key can be read, or nothing is there.
+  // Callers that act on the absence of an object must check this too. Nullopt: the object with this
+  // key is readable, or does not exist.
   std::optional<Unreadable> unreadable(const std::string& key) const;
   std::vector<std::string> unreadable_keys() const;  // sorted; nearly always none
 
  private:
   struct Entry {
     mutable Ptr object;
-    mutable std::uint32_t listed_in = 0;  // number of the last list that had it
-    mutable std::uint32_t folded_in = 0;  // number of the list during which update() put it here
+    mutable std::uint32_t listed_in = 0;  // number of the last list that contained it
+    mutable std::uint32_t folded_in = 0;  // number of the list during which update() stored it
   };
-  struct Less {  // by key, without making one
+  struct Less {  // by key, without building one
     using is_transparent = void;
     bool operator()(const Entry& a, const Entry& b) const;
     bool operator()(const Entry& a, std::string_view key) const;
     bool operator()(std::string_view key, const Entry& b) const;
   };
   using Entries = std::set<Entry, Less>;
-  // Of a delete that the watch reported before the reply came the uid is kept in vain, until the
-  // next list: hence a bound. What the newest ones are good for is over in seconds.
+  // If the watch reported a delete before its reply came, the uid is kept needlessly until the next
+  // list: hence a bound. The newest entries are needed only for seconds.
   static constexpr std::size_t kMaxDeleted = 4096;
 
   bool was_deleted(const T& reported) const REQUIRES(mutex_);
@@ -131,16 +130,16 @@ class Store {
   const IndexOf index_of_;
   mutable Mutex mutex_;
   Entries entries_ GUARDED_BY(mutex_);
-  // Sorted by key. A set's entries stay where they are.
+  // Sorted by key. The entries of a set have stable addresses.
   std::unordered_map<std::string, std::vector<const Entry*>> index_ GUARDED_BY(mutex_);
-  // uids of own deletes of which the watch did not tell yet, with the number of the list then.
+  // uids of own deletes that the watch has not reported yet, with the current list's number.
   std::unordered_map<std::string, std::uint32_t> deleted_ GUARDED_BY(mutex_);
-  std::deque<std::string> deleted_order_ GUARDED_BY(mutex_);  // oldest first, also of ended ones
-  // By key, with the number of the last list that had it.
+  std::deque<std::string> deleted_order_ GUARDED_BY(mutex_);  // oldest first, includes ended ones
+  // By key, with the number of the last list that contained it.
   std::map<std::string, std::pair<Unreadable, std::uint32_t>> unreadable_ GUARDED_BY(mutex_);
   // The version of the last list, or of the newest event since. All older states are known.
   std::string position_ GUARDED_BY(mutex_);
-  std::uint32_t list_ GUARDED_BY(mutex_) = 1;  // number of the list under way or last made
+  std::uint32_t list_ GUARDED_BY(mutex_) = 1;  // number of the current or last list
   bool listing_ GUARDED_BY(mutex_) = false;
   SharePool pool_ GUARDED_BY(mutex_);
 };

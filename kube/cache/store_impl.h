@@ -11,7 +11,7 @@
 
 namespace nervex::kube {
 
-// ---- how do objects compare by key, which version and uid have they?
+// ---- comparison by key; version and uid of objects
 
 template <typename T>
 std::string key_of(const T& object) {
@@ -55,7 +55,7 @@ KeyParts key_parts_of(const T& object) {
   }
 }
 
-// As std::string::compare() of the joined keys, which are not made.
+// Like std::string::compare() of the joined keys, without building them.
 inline int compare_keys(KeyParts a, std::string_view key) {
   if (a.ns.empty()) return a.name.compare(key);
   const int of_ns = a.ns.compare(key.substr(0, a.ns.size()));
@@ -69,7 +69,7 @@ inline int compare_keys(KeyParts a, KeyParts b) {
   return compare_keys(a, std::string(b.ns).append(b.ns.empty() ? "" : "/").append(b.name));
 }
 
-// ---- what lists and watches tell
+// ---- updates from lists and watches
 
 template <typename T>
 void Store<T>::begin_list() {
@@ -88,7 +88,7 @@ auto Store<T>::end_list(std::string_view version) -> std::vector<Ptr> {
     dropped.push_back(remove(entry));
   }
   std::erase_if(unreadable_, [list = list_](const auto& one) { return one.second.second != list; });
-  // A list that began after the delete knows of it.
+  // A list that began after the delete reflects it.
   std::erase_if(deleted_, [list = list_](const auto& gone) { return gone.second != list; });
   std::deque<std::string> still_gone;
   for (auto& uid : deleted_order_) {
@@ -148,7 +148,7 @@ auto Store<T>::erase(const std::string& key, std::string_view version, std::stri
   return remove(at);
 }
 
-// ---- what our own writes came to
+// ---- results of our own writes
 
 template <typename T>
 bool Store<T>::update(const std::string& key, T object) {
@@ -244,9 +244,9 @@ std::size_t Store<T>::size() const {
   return entries_.size();
 }
 
-// ---- who wins
+// ---- precedence
 
-// We deleted what is reported here; the watch, or a list that began before, is only late.
+// We deleted the reported object; the watch, or a list that began earlier, is late.
 template <typename T>
 bool Store<T>::was_deleted(const T& reported) const {
   const auto deleted = deleted_.empty() ? deleted_.end() : deleted_.find(uid_of(reported));
@@ -260,7 +260,7 @@ bool Store<T>::stays(const Entry& stored, const T& reported) const {
   const bool is_newer = is_newer_version(had, has);
   const bool is_same = !had.empty() && had == has;
   if (!listing_) return is_newer || is_same;
-  // A restored etcd gives the same versions out again, for other contents.
+  // A restored etcd assigns the same versions again to other contents.
   return (is_newer && stored.folded_in == list_) || (is_same && *stored.object == reported);
 }
 
@@ -280,7 +280,7 @@ auto Store<T>::set(const std::string& key, T object) -> const Entry& {
     at = entries_.insert(Entry{std::move(shared)}).first;
   } else {
     unindex(*at);
-    at->object = std::move(shared);  // of the same key: the order stays
+    at->object = std::move(shared);  // same key, so the order stays
   }
   index(*at);
   return *at;

@@ -18,7 +18,7 @@ std::chrono::nanoseconds LeaseElection::unseen_for() const {
 void LeaseElection::try_acquire_or_renew() {
   if (lose_if_late()) return;
   if (renew_quickly()) return;
-  if (!look()) return;  // nothing was learnt: the next try comes soon
+  if (!look()) return;  // no information: the next try comes soon
   const MonoTime now = clock_.mono();
   switch (next_step(view_, options_, now)) {
     case LeaseStep::kWait:
@@ -27,13 +27,13 @@ void LeaseElection::try_acquire_or_renew() {
       return lose(view_.record ? "the lease is held by " + view_.record->holder : "no renewal");
     case LeaseStep::kAcquire:
     case LeaseStep::kRenew:
-      // Counted from before the request: the API server stores it later than that.
+      // Counted from before the request, since the API server stores it later.
       if (write(claim(view_, options_, clock_.now()))) lead_since(now);
       return;
   }
 }
 
-// A leader knows the lease as it wrote it: no need to read it first.
+// A leader knows the lease as it last wrote it, so it need not read it first.
 bool LeaseElection::renew_quickly() {
   if (!view_.renewed_at || lease_.is_null()) return false;
   const MonoTime began = clock_.mono();
@@ -50,7 +50,7 @@ bool LeaseElection::look() {
     return true;
   }
   if (lease.error().code == Code::kNotFound) {
-    // Its holder may have renewed it just before it was deleted.
+    // Its holder may have renewed it just before the deletion.
     if (std::exchange(view_.exists, false)) view_.changed_at = clock_.mono();
     lease_ = nullptr;
     return true;
@@ -76,7 +76,7 @@ void LeaseElection::note(Json lease) {
                            {"holder", record.holder.empty() ? "nobody" : record.holder}});
 }
 
-// Conditional on what was read, so that of two candidates one gets 409.
+// Conditional on the version read, so that of two candidates one gets 409.
 bool LeaseElection::write(const LeaseRecord& record) {
   const bool is_new = lease_.is_null();
   const std::string text = to_text(encode_lease(lease_, record, options_));
@@ -89,7 +89,7 @@ bool LeaseElection::write(const LeaseRecord& record) {
       return true;
     }
   }
-  // Whether it was stored is for the next look to tell. A conflict is the others' luck.
+  // The next read shows whether it was stored. A conflict means that another candidate won.
   const Error error = reply ? Error{Code::kTransient, "the reply is no JSON"} : reply.error();
   const auto log = error.code == Code::kConflict ? log_debug : log_warn;
   log("lease not written", {{"lease", options_.lease.to_string()},
@@ -121,7 +121,7 @@ void LeaseElection::release() {
   };
   if (!was_leader || !is_ours()) return;
   if (!write(give_back(*view_.record, clock_.now()))) {
-    // A renewal whose reply was lost has moved the version.
+    // A renewal with a lost reply has changed the version.
     if (!look() || !is_ours() || !write(give_back(*view_.record, clock_.now()))) return;
   }
   log_info("lease released", {{"lease", options_.lease.to_string()}});

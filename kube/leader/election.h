@@ -1,8 +1,8 @@
-// kube/leader/election.h - one candidate's part in an election: reads and writes the Lease.
+// kube/leader/election.h - what does one candidate in an election do? Reads and writes the Lease.
 //
-// try_acquire_or_renew() does what next_step() says; some thread calls it again and again
-// (kube/leader/leadership).
-// What others may ask, is_leader() and may_write(), never waits for the API server.
+// try_acquire_or_renew() does what next_step() says; a thread calls it repeatedly
+// (kube/leader/leadership). is_leader() and may_write(), for other threads, never wait for the API
+// server.
 #pragma once
 
 #include <atomic>
@@ -23,26 +23,26 @@ class LeaseElection {
 
   // ---- by one thread
 
-  // Looks at the lease and takes, renews or gives up leadership. At most three requests, which may
-  // take as long as the API server does. An election that was lost stays lost.
+  // Reads the lease and takes, renews or gives up leadership. At most three requests, which may
+  // take as long as the API server does. A lost election stays lost.
   void try_acquire_or_renew();
-  // Gives the lease back, if it is ours. From the begin of this call nothing may be written.
+  // Gives the lease back, if it is ours. From the start of this call nothing may be written.
   void release();
 
   // ---- thread-safe
 
   bool is_leader() const { return state_.load() == State::kLeading; }
-  // Led once, and never will again.
+  // Led once, and will never lead again.
   bool is_lost() const { return state_.load() == State::kLost; }
-  // Nobody else can lead yet: the last successful renewal was begun less than the lease duration
-  // ago, on the monotonic clock. Costs one look at the clock.
+  // No other process can lead yet: the last successful renewal began less than the lease duration
+  // ago, on the monotonic clock. Reads the clock once.
   bool may_write() const;
-  // Since the last successful renewal was begun; zero if this is not the leader.
+  // Time since the last successful renewal began; zero if this is not the leader.
   std::chrono::nanoseconds unrenewed_for() const;
-  // Since the lease was last read or written; from the beginning on if it never was.
+  // Time since the lease was last read or written, or since construction.
   std::chrono::nanoseconds unseen_for() const;
-  // If the renew deadline is over, leadership is lost whatever try_acquire_or_renew() may be
-  // waiting for. Returns is_lost().
+  // After the renew deadline leadership is lost, even while try_acquire_or_renew() waits. Returns
+  // is_lost().
   bool lose_if_late();
 
   const LeaseOptions& options() const { return options_; }
@@ -51,7 +51,7 @@ class LeaseElection {
   enum class State { kWaiting, kLeading, kLost };
 
   bool renew_quickly();
-  bool look();  // false: the API server could not be asked
+  bool look();  // false: the API server did not answer
   void note(Json lease);
   bool write(const LeaseRecord& record);
   void lead_since(MonoTime began);
@@ -61,11 +61,11 @@ class LeaseElection {
   Api& api_;
   const Clock& clock_;
   const LeaseOptions options_;
-  // By try_acquire_or_renew() and release() only:
+  // Only for try_acquire_or_renew() and release():
   LeaseView view_;
   Json lease_;  // as last read or written; null if there is none
   std::string last_reported_holder_;
-  // For all:
+  // For all threads:
   std::atomic<State> state_ = State::kWaiting;
   std::atomic<MonoTime> renewed_at_{};  // while leading
   std::atomic<MonoTime> seen_at_;

@@ -1,4 +1,4 @@
-// kube/leader/flags.h - which flags say whether and how to elect a leader?
+// kube/leader/flags.h - which flags configure leader election?
 #pragma once
 
 #include <chrono>
@@ -11,18 +11,18 @@
 
 namespace nervex::kube {
 
-// Names and defaults as Kubernetes' own components have them.
+// Names and defaults of Kubernetes' own components.
 struct LeaderFlags {
   bool elect = true;
   LeaseOptions lease;  // without an identity
 };
 
-// Adds --leader-elect and --leader-elect-*. Durations that do not fit each other are an error of
-// usage. `flags` lives as long as `app`; `lease_name` is the Lease's.
+// Adds --leader-elect and --leader-elect-*. Inconsistent durations are a usage error. `flags` must
+// live as long as `app`; `lease_name` is the Lease's.
 void add_leader_flags(CLI::App& app, LeaderFlags& flags, const std::string& lease_name);
 
-// For the client that renews the lease: a call that hangs leaves time for another one on a new
-// connection, before the renew deadline.
+// For the client that renews the lease: a hanging call leaves time for another one on a new
+// connection before the renew deadline.
 ConnectionConfig lease_connection(ConnectionConfig config, const LeaderFlags& flags);
 
 // With a new identity; nullopt: no election.

@@ -12,10 +12,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// As kube-controller-manager has it: what a leader may be late beyond its lease duration.
+// As in kube-controller-manager: how late a leader may be beyond its lease duration.
 constexpr std::chrono::seconds kTolerance{20};
 
-// Candidates that were started together must not ask together; client-go's JitterFactor.
+// Candidates that start together must not ask together; client-go's JitterFactor.
 milliseconds jittered(milliseconds period) {
   static thread_local std::minstd_rand random(std::random_device{}());
   const double share = std::uniform_real_distribution<double>(1.0, 2.2)(random);
@@ -94,7 +94,7 @@ void Leadership::campaign(const std::stop_token& stop) {
   if (election_->is_lost()) std::call_once(lost_reported_, lost_);
 }
 
-// Looks often enough that a deadline is noticed well before the lease is over.
+// Checks often enough to notice a deadline well before the lease ends.
 void Leadership::watch_deadline(const std::stop_token& stop) {
   const auto& options = election_->options();
   const milliseconds margin = options.lease_duration - options.renew_deadline;
@@ -106,11 +106,11 @@ void Leadership::watch_deadline(const std::stop_token& stop) {
 }
 
 void Leadership::tell() {
-  const MutexLock lock(mutex_);  // else a waiter could look before and wait after this
+  const MutexLock lock(mutex_);  // otherwise a waiter could check before and wait after this
   changed_.notify_all();
 }
 
-// ---- writes of a leader
+// ---- a leader's writes
 
 Result<std::string> LeaderApi::send(const ApiRequest& request) {
   if (request.method == "GET") return api_.send(request);

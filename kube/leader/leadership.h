@@ -1,5 +1,5 @@
-// kube/leader/leadership.h - the threads that take part in an election, who waits for its outcome,
-// and may this write be sent? Only by who leads at this very moment.
+// kube/leader/leadership.h - which threads take part in an election, how does a program wait for
+// its outcome, and may it write now?
 #pragma once
 
 #include <atomic>
@@ -19,13 +19,13 @@
 
 namespace nervex::kube {
 
-// Two threads from start() until release() or destruction: one that reads and writes the lease, and
-// one that watches the renew deadline, which the first cannot do while it waits for an API server
-// that does not answer. All else is thread-safe.
+// Two threads from start() until release() or destruction: one reads and writes the lease; the
+// other watches the renew deadline, which the first cannot do while it waits for an unresponsive
+// API server. All other members are thread-safe.
 class Leadership {
  public:
-  // No election (`lease` is empty): leads from start() on. `lost` is called once, on one of the
-  // threads, if leadership is lost; the process should end then, for what it knows may be stale.
+  // An empty `lease` means no election: it leads from start() on. `lost` is called once, on one of
+  // the threads, when leadership is lost: end the process then, as its caches may be stale.
   Leadership(Api& api, const Clock& clock, std::optional<LeaseOptions> lease,
              std::function<void()> lost);
   ~Leadership();
@@ -33,19 +33,19 @@ class Leadership {
   Leadership& operator=(const Leadership&) = delete;
 
   void start();
-  // Ends the threads and gives the lease back, so that another candidate leads at once. Call when
-  // what the leader does has ended: writes are refused from here on. Waits for requests under way.
+  // Ends the threads and gives the lease back, so that another candidate leads at once. Call it
+  // after the leader's work has ended: from here on writes are refused. Waits for current requests.
   void release();
 
   // Blocks until this process leads (true) or `stop` is requested (false).
   bool wait(const std::stop_token& stop);
   bool is_leader() const;
-  // A write may be sent now. Costs one look at the clock.
+  // A write may be sent now. Reads the clock once.
   bool may_write() const;
   // For readiness: it leads or could take over. kTransient: it cannot read or write the lease.
   Result<Nothing> check_ready() const;
-  // For liveness, as client-go's HealthzAdaptor. kTransient: the leader has not renewed for far
-  // longer than its lease, and has not noticed.
+  // For liveness, as client-go's HealthzAdaptor. kTransient: the leader is far beyond its lease
+  // without a renewal, and has not noticed.
   Result<Nothing> check_live() const;
 
  private:
@@ -63,11 +63,11 @@ class Leadership {
   std::jthread campaign_;
 };
 
-// The API as a leader's work sees it. Each mutating request asks the monotonic clock just before it
-// is sent whether the lease still holds; if not, it is kTransient and nothing is sent. Reads pass.
+// The API for a leader's work. Just before each mutating request is sent, the monotonic clock must
+// show that the lease still holds; otherwise it is kTransient and nothing is sent. Reads pass.
 //
-// This is no fence: a request that was sent in time may be carried out late. What two leaders must
-// never both do is guarded by UIDs and resourceVersions besides. Thread-safe.
+// This is not a fence: a request that was sent in time may be executed late. UIDs and
+// resourceVersions also guard what two leaders must never both do. Thread-safe.
 class LeaderApi final : public Api {
  public:
   LeaderApi(Api& api, const Leadership& leadership) : api_(api), leadership_(leadership) {}

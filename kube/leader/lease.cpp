@@ -33,7 +33,7 @@ std::string text_at(const Json& spec, const char* field) {
   return at != spec.end() && at->is_string() ? at->get<std::string>() : "";
 }
 
-// At least 0, and 0 for what is no number.
+// At least 0; 0 for anything but a number.
 int count_at(const Json& spec, const char* field) {
   const auto at = spec.find(field);
   if (at == spec.end() || !at->is_number_integer()) return 0;
@@ -45,14 +45,14 @@ bool is_held_by_other(const LeaseView& view, const LeaseOptions& options) {
   return view.record && !view.record->holder.empty() && view.record->holder != options.identity;
 }
 
-// A duration of 0 is nobody's: another client's half-written lease must not be taken at once.
+// A duration of 0 is not trusted: another client's half-written lease must not be taken at once.
 milliseconds timeout_of(const LeaseRecord& record, const LeaseOptions& options) {
   return record.duration > seconds(0) ? milliseconds(record.duration) : options.lease_duration;
 }
 
 LeaseStep next_of_leader(const LeaseView& view, const LeaseOptions& options, MonoTime now) {
   const bool is_late = now - *view.renewed_at >= options.renew_deadline;
-  // Even an expired lease of somebody else: they have led since our last renewal.
+  // Also for another holder's expired lease: it has led since our last renewal.
   return is_late || is_held_by_other(view, options) ? LeaseStep::kStepDown : LeaseStep::kRenew;
 }
 

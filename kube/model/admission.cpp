@@ -10,16 +10,16 @@ namespace nervex::kube {
 namespace {
 
 constexpr std::string_view kApiVersion = "admission.k8s.io/v1";
-// request.object.metadata.managedFields and oldObject's: who wrote which field, as large as the
-// fields' names together. By level: of spec and status, too, which have no such field.
+// metadata.managedFields of request.object and oldObject: as large as the names of all fields
+// together. Selected by level, which also covers spec and status; they have no such field.
 constexpr MembersAt kManagedFields{"managedFields", 3};
-// Larger reviews keep them: they count where it is decided whether the object is too large.
+// Larger reviews keep them: they count in the check for objects that are too large.
 constexpr std::size_t kMaxBytesWithout = std::size_t{256} << 10U;
-// The API server hides what is longer from kubectl's users (admission.k8s.io/v1, warnings).
+// The API server hides longer warnings from kubectl's users (admission.k8s.io/v1, warnings).
 constexpr std::size_t kMaxWarning = 120;
 constexpr std::size_t kMostLines = 4;  // of one warning
 
-// Takes the object out of the review: a large job is not copied.
+// Moves the object out of the review, so that a large job is not copied.
 Json take(Json& request, const char* key) {
   const auto at = request.find(key);
   return at == request.end() ? Json() : std::move(*at);

@@ -1,4 +1,4 @@
-// kube/model/admission.h - an admission review, v1: what the API server asks and hears.
+// kube/model/admission.h - what does an admission review v1 contain? Request and response.
 #pragma once
 
 #include <optional>
@@ -27,16 +27,16 @@ struct AdmissionRequest {
   Json old_object;  // null on CREATE
 };
 
-// metav1.StatusCause: one wrong field of an object that was refused.
+// metav1.StatusCause: one wrong field of a refused object.
 struct StatusCause {
   std::string reason;   // metav1.CauseType: FieldValueRequired, FieldValueInvalid, ...
-  std::string message;  // for people; does not name the field again
+  std::string message;  // for people; does not repeat the field
   std::string field;    // spec.coordinator.template.spec.containers[0].image
   bool operator==(const StatusCause&) const = default;
 };
 
-// metav1.StatusDetails. Of an Invalid answer kubectl prints these, not the message: the kind and
-// the name, then one line for each cause.
+// metav1.StatusDetails. For an Invalid answer kubectl prints these instead of the message: kind and
+// name, then one line for each cause.
 struct StatusDetails {
   std::string group;
   std::string kind;  // empty: no details
@@ -51,16 +51,16 @@ struct AdmissionResponse {
   std::string message;                // of a refusal
   StatusDetails details;              // of a refusal
   Json patch;                         // array of JSON Patch operations; null or empty: no patch
-  std::vector<std::string> warnings;  // the codec makes lines of 120 characters of each
+  std::vector<std::string> warnings;  // the codec wraps each into lines of 120 characters
   bool operator==(const AdmissionResponse&) const = default;
 };
 
-// Kubernetes' own objects have a third of it. Every level costs stack on each thread that reviews.
+// Kubernetes' own objects use a third of it. Every level costs stack on each review thread.
 inline constexpr int kMaxReviewDepth = 100;
-// kInvalid if this is no admission.k8s.io/v1 AdmissionReview with a request. Objects may come
-// without their metadata.managedFields.
+// kInvalid if this is not an admission.k8s.io/v1 AdmissionReview with a request. The result may
+// omit the objects' metadata.managedFields.
 Result<AdmissionRequest> decode_review(std::string_view body);
-// The review to send back for request `uid`; the patch goes base64 with patchType JSONPatch.
+// The answer to request `uid`; the patch is base64 with patchType JSONPatch.
 std::string encode_review(const std::string& uid, const AdmissionResponse& response);
 
 // Standard base64 with padding.

@@ -37,7 +37,7 @@ bool meets(const Json& requirement, const Labels& labels) {
   return op == "DoesNotExist" && !is_there;
 }
 
-// matchLabels as requirements, sorted by key, then matchExpressions: however it is written.
+// matchLabels as requirements, sorted by key, then matchExpressions: one form for all spellings.
 std::vector<Json> requirements_of(const Json& selector) {
   std::vector<Json> out;
   const Json* labels = find(selector, {"matchLabels"});
@@ -57,8 +57,8 @@ std::vector<Json> requirements_of(const Json& selector) {
   return out;
 }
 
-// The namespaces whose pods the term selects, "*" for all; nullopt: it cannot be told, or the pod's
-// own is not among them.
+// The namespaces whose pods the term selects, "*" for all; nullopt: unknown, or the pod's own
+// namespace is not selected.
 std::optional<std::string> scope_of(const Json& term, std::string_view ns) {
   std::set<std::string> names;
   for (const Json& name : array_at(term, {"namespaces"})) {
@@ -74,7 +74,7 @@ std::optional<std::string> scope_of(const Json& term, std::string_view ns) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-// "kubernetes.io/hostname#4fe5..." of a term that selects the pod itself.
+// "kubernetes.io/hostname#4fe5..." for a term that selects the pod itself.
 std::optional<std::string> name_of(const Json& term, std::string_view ns, const Labels& labels) {
   const std::string key = string_at(term, {"topologyKey"});
   const Json* selector = find(term, {"labelSelector"});

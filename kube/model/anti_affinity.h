@@ -1,4 +1,4 @@
-// kube/model/anti_affinity.h - which pods keep apart from others of their kind, or together?
+// kube/model/anti_affinity.h - which pods must run apart from, or together with, their own kind?
 #pragma once
 
 #include <string>
@@ -10,32 +10,32 @@
 
 namespace nervex::kube {
 
-// An implicit resource (resources.h): in each group of nodes with one value of the label that the
-// name gives, one pod at a time.
+// An implicit resource (resources.h): one pod at a time in each group of nodes with the same value
+// of the label in its name.
 inline constexpr std::string_view kPodAntiAffinity = "podAntiAffinity:";
 
 inline constexpr std::string_view kHostname = "kubernetes.io/hostname";
 
 using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
 
-// One resource for each of a pod's required anti-affinity terms that selects the pod itself:
-// "podAntiAffinity:kubernetes.io/hostname#4fe5...". The hash stands for namespaces and selector, so
-// pods with equal terms share it. Left to kube-scheduler, and so left out: terms that select other
-// pods alone, pods that a term selects but that do not have it, terms with a selector for the
-// labels of namespaces or with matchLabelKeys. `required` is the pod spec's
+// One resource for each required anti-affinity term that selects the pod itself:
+// "podAntiAffinity:kubernetes.io/hostname#4fe5...". The hash covers namespaces and selector, so
+// pods with equal terms share it. Omitted, and left to kube-scheduler: terms that select only other
+// pods, selected pods that lack the term, terms with a namespace selector or matchLabelKeys.
+// `required` is the pod spec's
 // affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.
 std::vector<std::string> self_anti_affinity(const Json& required, std::string_view ns,
                                             const Labels& labels);
 
-// The same of required affinity terms (affinity.podAffinity):
-// "topology.kubernetes.io/zone#4fe5...". Pods with equal ones have to be in one group of nodes. Two
-// of the term's pods need not be if other pods match it, too: that is left to kube-scheduler.
+// The same for required affinity terms (affinity.podAffinity):
+// "topology.kubernetes.io/zone#4fe5...". Pods with equal terms must run in one group of nodes. If
+// other pods match the term, two of its pods may be apart: kube-scheduler decides.
 std::vector<std::string> self_affinity(const Json& required, std::string_view ns,
                                        const Labels& labels);
-// "topology.kubernetes.io/zone" of such a term.
+// "topology.kubernetes.io/zone" from such a term.
 std::string_view topology_key_of_term(std::string_view term);
 
-// "kubernetes.io/hostname" of such a resource; empty for every other one.
+// "kubernetes.io/hostname" from such a resource; empty for any other resource.
 std::string_view topology_key_of(std::string_view resource);
 
 }  // namespace nervex::kube

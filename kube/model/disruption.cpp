@@ -43,8 +43,8 @@ std::optional<std::string_view> reason_for(const std::array<Row, kSize>& rows,
   return row == rows.end() ? std::nullopt : std::optional(row->ours);
 }
 
-// The kubelet's admission handlers may bring reasons of their own, OutOfcpu and whatever comes with
-// a later version. Its message begins the same way for all of them (kubelet.go, rejectPod).
+// The kubelet's admission handlers may have their own reasons, such as OutOfcpu, and later versions
+// may add more. The message starts the same way for all (kubelet.go, rejectPod).
 bool was_rejected(const Pod& pod) {
   constexpr std::string_view kRejectedMessage = "Pod was rejected: ";
   return pod.reason.str().starts_with("OutOf") || pod.message.str().starts_with(kRejectedMessage);
@@ -52,7 +52,7 @@ bool was_rejected(const Pod& pod) {
 
 }  // namespace
 
-// The kubelet's own word is the more exact one: it marks every pod it stops TerminationByKubelet.
+// The kubelet's own reason is more exact: it marks every pod it stops TerminationByKubelet.
 std::optional<std::string_view> disruption_of(const Pod& pod) {
   if (const auto known = reason_for(kPodReasons, pod.reason.str())) return known;
   if (was_rejected(pod)) return kRejected;

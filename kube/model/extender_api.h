@@ -1,7 +1,7 @@
-// kube/model/extender_api.h - the messages between kube-scheduler and an extender.
+// kube/model/extender_api.h - which messages do kube-scheduler and an extender exchange?
 //
-// k8s.io/kube-scheduler/extender/v1 (v0.36): the structs have no JSON tags, so keys are Go names,
-// while the pod inside is ordinary camelCase JSON.
+// k8s.io/kube-scheduler/extender/v1 (v0.36): the structs have no JSON tags, so keys are Go names;
+// the pod inside is ordinary camelCase JSON.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ struct FilterArgs {
 
 struct FilterResult {
   std::vector<std::string> node_names;
-  // name, which stands there once, and why; never retried by preemption. One unfit node is enough
-  // to say "wait".
+  // Each node name once, with the reason; preemption does not retry it. One unfit node is enough to
+  // make the pod wait.
   std::vector<std::pair<std::string, std::string>> failed_and_unresolvable;
   std::string error;  // "cannot tell yet": error back-off, not unschedulable
   bool operator==(const FilterResult&) const = default;

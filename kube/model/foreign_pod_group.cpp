@@ -6,7 +6,7 @@
 namespace nervex::kube {
 namespace {
 
-// Other readers of minResources skip nothing: the API server has checked that they are quantities.
+// Skips unreadable amounts of minResources, though the API server accepts only quantities.
 Resources readable(const Json& list) {
   Resources resources;
   if (!list.is_object()) return resources;

@@ -1,7 +1,6 @@
 // kube/model/foreign_pod_group.h - the PodGroup of scheduler-plugins
-// (scheduling.x-k8s.io/v1alpha1), by which other operators ask for gang scheduling.
-//
-// Not to be mixed up with gang/pod_group.h, the suite's own PodGroup.
+// (scheduling.x-k8s.io/v1alpha1), which other operators use for gang scheduling. Not the suite's
+// own PodGroup, gang/pod_group.h.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@
 namespace nervex::kube {
 
 inline constexpr std::string_view kForeignGroupApiVersion = "scheduling.x-k8s.io/v1alpha1";
-// A pod with this label is of the PodGroup of that name, in its namespace.
+// A pod with this label belongs to the PodGroup of that name in its namespace.
 inline constexpr std::string_view kForeignGroupLabel = "scheduling.x-k8s.io/pod-group";
 
 struct ForeignPodGroupStatus {
@@ -33,14 +32,14 @@ struct ForeignPodGroupStatus {
 
 struct ForeignPodGroup {
   Meta meta;
-  std::int64_t min_member = 0;  // 0 or 1: each pod for itself
+  std::int64_t min_member = 0;  // 0 or 1: each pod by itself
   std::optional<std::int64_t> schedule_timeout_seconds{};
-  Resources min_resources;  // unreadable quantities are left out
+  Resources min_resources;  // without unreadable quantities
   ForeignPodGroupStatus status;
   bool operator==(const ForeignPodGroup&) const = default;
 };
 
-// Phases, as sigs.k8s.io/scheduler-plugins v0.28.9 has them in apis/scheduling/v1alpha1.
+// Phases of sigs.k8s.io/scheduler-plugins v0.28.9, apis/scheduling/v1alpha1.
 inline constexpr std::string_view kPhasePending = "Pending";        // fewer than minMember pods
 inline constexpr std::string_view kPhaseScheduling = "Scheduling";  // too few of them run yet
 inline constexpr std::string_view kPhaseRunning = "Running";        // minMember run or succeeded
@@ -53,7 +52,7 @@ Json encode_foreign_status(const ForeignPodGroupStatus& status);
 
 // "" if the pod names none.
 const std::string& foreign_group_of(const Meta& pod);
-// Keeps what the above and planning such pods need.
+// Keeps what foreign_group_of() and planning such pods need.
 PodFilter with_foreign_groups(PodFilter filter);
 
 }  // namespace nervex::kube

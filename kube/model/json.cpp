@@ -12,18 +12,18 @@
 namespace nervex::kube {
 namespace {
 
-// Where the string that begins with the quotation mark at `begin` ends, or where the text does.
+// The end of the string that starts with the quotation mark at `begin`, or the end of the text.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
   for (std::size_t at = text.find('"', begin + 1); at != std::string_view::npos;
        at = text.find('"', at + 1)) {
     std::size_t backslashes = 0;
-    while (text[at - 1 - backslashes] == '\\') ++backslashes;  // the one at `begin` is none
+    while (text[at - 1 - backslashes] == '\\') ++backslashes;  // ends at `begin`
     if (backslashes % 2 == 0) return at;
   }
   return text.size();
 }
 
-// Calls `see` with each character that is no part of a string.
+// Calls `see` with each character outside strings.
 template <typename See>
 void outside_strings(std::string_view text, See see) {
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -35,8 +35,8 @@ void outside_strings(std::string_view text, See see) {
   }
 }
 
-// Counted on the text, since nlohmann has no limit of its own and its callback doubles the time.
-// Exact for valid JSON; on anything else the parser complains by itself.
+// Counts on the text, because nlohmann has no depth limit and its callback doubles the time. Exact
+// for valid JSON; the parser reports other texts.
 bool is_deeper_than(int max_depth, std::string_view text) {
   int depth = 0;
   int deepest = 0;
@@ -47,8 +47,8 @@ bool is_deeper_than(int max_depth, std::string_view text) {
   return deepest > max_depth;
 }
 
-// "[json.exception.parse_error.101] parse error at ..." without the library's own label, nor most
-// of the token that was read last, which may be as long as the text.
+// "[json.exception.parse_error.101] parse error at ..." without the library's label and most of the
+// last token, which may be as long as the text.
 std::string_view shortened(std::string_view what) {
   constexpr std::size_t kMaxLength = 300;
   const auto end = what.find("] ");
@@ -62,7 +62,7 @@ Result<Json> parse_json(std::string_view text, int max_depth, MembersAt skipped)
   if (is_deeper_than(max_depth, text)) {
     return Error{Code::kInvalid, fmt::format("JSON is nested deeper than {}", max_depth)};
   }
-  // nlohmann takes it for the end of the text, and would never look at what follows.
+  // nlohmann takes it for the end of the text and would ignore what follows.
   if (text.find('\0') != std::string_view::npos) {
     return Error{Code::kInvalid, "not JSON: there is a zero byte in it"};
   }
@@ -79,8 +79,8 @@ Error not_json(const Json::exception& error) {
 
 JsonCount count_json(std::string_view text) {
   JsonCount count;
-  std::size_t texts = 0;      // keys, too
-  bool may_have_key = false;  // the value counted last: what is no JSON must not make it less
+  std::size_t texts = 0;      // includes keys
+  bool may_have_key = false;  // keeps the count an upper bound for invalid JSON
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '"') {
@@ -103,13 +103,13 @@ namespace {
 
 struct Marks {
   std::size_t commas = 0;
-  std::size_t brackets = 0;  // that open
+  std::size_t brackets = 0;  // opening ones
   std::size_t braces = 0;
   std::size_t colons = 0;
   std::size_t quotes = 0;
 };
 
-// Adds those of at most 255 characters: counters of one byte are added up 16 at a time.
+// Adds the counts of at most 255 characters: one-byte counters allow 16 additions at a time.
 void count_marks(std::string_view block, Marks& marks) {
   std::uint8_t commas = 0;
   std::uint8_t brackets = 0;
@@ -148,7 +148,7 @@ JsonCount count_json_at_most(std::string_view text) {
 
 namespace {
 
-// From the leaves up: what has no children is freed as it is.
+// From the leaves up: a value without children is freed directly.
 void free_children(Json& value) {
   if (!value.is_structured()) return;
   for (Json& child : value) {

@@ -1,4 +1,4 @@
-// kube/model/json.h - how does JSON text become a value and back? The one door to nlohmann::json.
+// kube/model/json.h - how does JSON text become a value and back? The only user of nlohmann::json.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@ using Json = nlohmann::json;
 
 namespace kube {
 
-// Deeper documents are refused: copying and writing a DOM recurse.
+// Deeper documents are refused, because copying and writing a DOM recurse.
 inline constexpr int kMaxJsonDepth = 1000;
 
-// Members of that name, of objects so many levels below the document.
+// Members of that name in objects at this level below the document.
 struct MembersAt {
   std::string_view key;
   int level = -1;
 };
 
-// Fails with kInvalid, saying where, on bad syntax, bad UTF-8 or too much depth. Of duplicate keys
-// the last one wins, as in Go. `skipped` may be missing from the result. Never throws.
+// kInvalid, with the position, on bad syntax, bad UTF-8 or too much depth. Of duplicate keys the
+// last one wins, as in Go. The result may lack the `skipped` members. Never throws.
 Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth,
                         MembersAt skipped = {});
 
-// kInvalid with what the library says of a text that it cannot parse, shortened.
+// kInvalid with the library's parse error, shortened.
 Error not_json(const Json::exception& error);
 
-// What makes a text large in memory, counted without parsing it: of valid JSON no less than it has.
+// What makes a text large in memory, counted without parsing. For valid JSON never too low.
 struct JsonCount {
   std::size_t values = 1;
   std::size_t members = 0;     // of objects: values that have a key
@@ -43,36 +43,36 @@ struct JsonCount {
   bool operator==(const JsonCount&) const = default;
 };
 JsonCount count_json(std::string_view text);
-// The same, with what stands within strings counted as if it stood outside: no less, and mostly not
-// much more. At a tenth of the cost.
+// The same, but also counts structure inside strings: never too low, and usually not much too high.
+// At a tenth of the cost.
 JsonCount count_json_at_most(std::string_view text);
 
-// Frees what `value` holds, which is null then: at half the cost of the destructor, which first
-// moves every value of the document into one list so that depth does no harm. For large documents
-// of at most kMaxJsonDepth.
+// Frees the content of `value` and sets it to null, at half the cost of the destructor, which first
+// moves every value of the document into one list to be safe at any depth. For large documents of
+// at most kMaxJsonDepth.
 void discard(Json& value);
 
 // Compact text. Bytes that are not UTF-8 are replaced, so this never throws.
 std::string to_text(const Json& value);
 
-// Appends `text` as a JSON string, in quotes, as to_text() writes it. For answers of a fixed form
-// on hot paths: their text costs a tenth of a DOM.
+// Appends `text` as a quoted JSON string, as to_text() writes it. For answers of a fixed form on
+// hot paths: a tenth of the cost of a DOM.
 void append_text(std::string& out, std::string_view text);
-// The same of a list: ["a","b"].
+// The same for a list: ["a","b"].
 void append_texts(std::string& out, const std::vector<std::string>& texts);
 
-// The member of an object with that key; nullptr if there is none or it is no object. Quicker than
-// Json::find(): the objects of an API are small, and most of their keys differ in length.
+// The member of an object with that key; nullptr if absent or not an object. Faster than
+// Json::find(): API objects are small, and most of their keys differ in length.
 const Json* member(const Json& object, std::string_view key);
 
 // The value at a path of object keys, or nullptr where a step is absent, null or not an object.
 const Json* find(const Json& value, std::initializer_list<std::string_view> path);
 
-// What is at `path` if it is there and of that type, else the default. An integer out of int64's
-// range counts as not there.
+// The value at `path` if present and of that type, else the default. An integer outside int64's
+// range counts as absent.
 std::string string_at(const Json& value, std::initializer_list<std::string_view> path,
                       std::string_view otherwise = "");
-// The same without a copy: it lives as long as `value` does.
+// The same without a copy: valid as long as `value` lives.
 std::string_view text_at(const Json& value, std::initializer_list<std::string_view> path);
 std::int64_t int_at(const Json& value, std::initializer_list<std::string_view> path,
                     std::int64_t otherwise = 0);

@@ -50,7 +50,7 @@ const std::string& annotation(const Meta& meta, std::string_view key) {
 
 bool is_newer_version(std::string_view version, std::string_view than) {
   if (!is_digits(version) || !is_digits(than)) return false;
-  // Written without leading zeros, so the longer one is the larger one.
+  // No leading zeros, so the longer one is larger.
   if (version.size() != than.size()) return version.size() > than.size();
   return version.compare(than) > 0;
 }

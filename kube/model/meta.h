@@ -1,4 +1,4 @@
-// kube/model/meta.h - who is this object? The parts of ObjectMeta that are used.
+// kube/model/meta.h - which object is this? The used parts of ObjectMeta.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace nervex::kube {
 
-// Which object of a kind? As types.NamespacedName of k8s.io/apimachinery.
+// Names an object of a kind, as types.NamespacedName of k8s.io/apimachinery.
 struct NamespacedName {
   std::string ns;  // empty: the kind is cluster-scoped
   std::string name;
@@ -37,12 +37,12 @@ struct Meta {
   std::string resource_version;
   std::int64_t generation = 0;
   bool deleting = false;  // has a deletionTimestamp
-  // Has the finalizer "orphan": it is deleted, and what it owns is to stay. Not read of pods.
+  // Has the finalizer "orphan": it is being deleted, and its dependants stay. Not read for pods.
   bool orphans_its_own = false;
   SysTime created{};
   Shared<OwnerRef> owner;  // or none
-  StringMap labels;        // of pods only the kept ones
-  StringMap annotations;   // of pods only the kept ones
+  StringMap labels;        // for pods only the kept ones
+  StringMap annotations;   // for pods only the kept ones
   bool operator==(const Meta&) const = default;
 
   // As NamespacedName::to_string().
@@ -53,8 +53,8 @@ struct Meta {
 const std::string& label(const Meta& meta, std::string_view key);
 const std::string& annotation(const Meta& meta, std::string_view key);
 
-// Is the first resourceVersion newer? Numbers compare (Kubernetes 1.35, KEP-5504); anything else is
-// opaque, and never newer.
+// Whether the first resourceVersion is newer. Numbers compare (Kubernetes 1.35, KEP-5504); others
+// are opaque and never newer.
 bool is_newer_version(std::string_view version, std::string_view than);
 
 // Reads `object.metadata`; missing parts stay empty.

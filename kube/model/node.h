@@ -1,4 +1,4 @@
-// kube/model/node.h - a node as a place for pods, and whether a pod may go there at all.
+// kube/model/node.h - a node as a place for pods, and may a pod run there?
 #pragma once
 
 #include <optional>
@@ -33,8 +33,8 @@ struct Node {
   SharedVector<Taint> taints;
   bool unschedulable = false;
   bool ready = false;           // condition Ready is True
-  bool is_unreachable = false;  // it is Unknown: nothing was heard of the kubelet
-  SysTime ready_changed{};      // when that last changed, by the clock of the one who wrote it
+  bool is_unreachable = false;  // status Unknown: the kubelet does not report
+  SysTime ready_changed{};      // time of that change, by the writer's clock
   Resources allocatable;
   bool operator==(const Node&) const = default;
 };
@@ -42,15 +42,15 @@ struct Node {
 // Decodes one Node's JSON without a DOM. kInvalid if it is no object or lacks metadata.name.
 Result<Node> decode_node(std::string_view json);
 
-// The part of a pod spec that says which nodes are allowed, kept as the API writes it:
+// The parts of a pod spec that decide which nodes are allowed, as the API writes them:
 // nodeSelector, affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution, tolerations;
-// and which of them are preferred: preferredDuringSchedulingIgnoredDuringExecution.
+// and which are preferred: preferredDuringSchedulingIgnoredDuringExecution.
 struct NodeConstraints {
   Json node_selector = Json::object();       // {key: value}
-  Json node_selector_terms = Json::array();  // nodeSelectorTerms; ORed; empty: no demand
+  Json node_selector_terms = Json::array();  // nodeSelectorTerms; ORed; empty: any node
   Json tolerations = Json::array();
   Json preferred_terms = Json::array();  // [{weight, preference}]
-  // Not of the pod spec: nodeSelectorTerms of each of its bound volumes; every one must be met.
+  // Not from the pod spec: nodeSelectorTerms of each bound volume; all must match.
   Json volume_terms = Json::array();
   bool operator==(const NodeConstraints&) const = default;
 };
@@ -65,8 +65,8 @@ enum class NodeFit {
   kVolumeElsewhere,  // a bound volume cannot be used there
 };
 
-// For who judges many nodes by the same constraints, which may list thousands of values: they are
-// looked up instead of read for each node. Borrows the constraints; the default one knows nothing.
+// Speeds up judging many nodes by the same constraints, which may list thousands of values: looks
+// values up instead of reading them for each node. Borrows the constraints; a default one is empty.
 class ConstraintIndex {
  public:
   ConstraintIndex() = default;
@@ -84,19 +84,19 @@ class ConstraintIndex {
   std::optional<std::set<Toleration>> tolerations_;  // effect, key, any value?, value
 };
 
-// May a pod with these constraints go to this node, capacity aside? Rules of kube-scheduler 1.36
-// (NodeUnschedulable, TaintToleration, NodeAffinity): In NotIn Exists DoesNotExist Gt Lt over
-// labels, matchFields over metadata.name.
+// Whether a pod with these constraints may run on this node, ignoring capacity. Rules of
+// kube-scheduler 1.36 (NodeUnschedulable, TaintToleration, NodeAffinity): In NotIn Exists
+// DoesNotExist Gt Lt over labels, matchFields over metadata.name.
 NodeFit judge(const Node& node, const NodeConstraints& constraints,
               const ConstraintIndex& index = {});
 
-// What the pod itself asks of the node is met: nodeSelector, affinity and volumes. The part of
-// judge() that no taint, cordon or outage changes.
+// The node meets the pod's own requirements: nodeSelector, affinity and volumes. The part of
+// judge() that taints, cordons and outages do not change.
 bool selects(const NodeConstraints& constraints, const Node& node,
              const ConstraintIndex& index = {});
 
-// How much such a pod prefers this node: the weights of the preferred terms that it meets, added
-// up, as kube-scheduler 1.36 does.
+// How much such a pod prefers this node: the sum of the weights of matching preferred terms, as in
+// kube-scheduler 1.36.
 std::int64_t preference(const Node& node, const NodeConstraints& constraints,
                         const ConstraintIndex& index = {});
 

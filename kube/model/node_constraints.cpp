@@ -34,7 +34,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
   return value;
 }
 
-// `actual` is null where the node lacks the label.
+// `actual` is null if the node lacks the label.
 bool is_greater_or_less(const std::string* actual, const Json& values, bool greater) {
   if (actual == nullptr || values.size() != 1 || !values[0].is_string()) return false;
   const auto have = integer(*actual);
@@ -48,7 +48,7 @@ bool meets(const std::string* actual, const Json& requirement, const ConstraintI
   const Json& values = array_at(requirement, {"values"});
   const bool is_listed = actual != nullptr && index.lists(values, *actual);
   if (op == "In") return is_listed;
-  if (op == "NotIn") return !is_listed;  // true also where the label is absent
+  if (op == "NotIn") return !is_listed;  // also true if the label is absent
   if (op == "Exists") return actual != nullptr;
   if (op == "DoesNotExist") return actual == nullptr;
   if (op == "Gt" || op == "Lt") return is_greater_or_less(actual, values, op == "Gt");
@@ -67,7 +67,7 @@ bool meets_term(const Node& node, const Json& term, const ConstraintIndex& index
   const auto by_label = [&](const Json& requirement) {
     return meets(label_of(node, string_at(requirement, {"key"})), requirement, index);
   };
-  const auto by_field = [&](const Json& requirement) {  // metadata.name is the only field there is
+  const auto by_field = [&](const Json& requirement) {  // metadata.name is the only field
     return string_at(requirement, {"key"}) == "metadata.name" &&
            meets(&node.name, requirement, index);
   };

@@ -16,31 +16,31 @@ namespace {
 
 using Amounts = std::vector<ResourceAmount>;
 
-// What a container, or the pod as a whole, has been given; see grow_to_given().
+// Resources granted to a container or to the pod as a whole; see grow_to_given().
 struct Given {
-  bool is_known = false;  // status...resources is there
-  Amounts requests;       // of that: what it runs with
-  Amounts allocated;      // ...allocatedResources: what the kubelet has agreed to
+  bool is_known = false;  // status...resources is present
+  Amounts requests;       // from it: what it runs with
+  Amounts allocated;      // ...allocatedResources: what the kubelet has admitted
 };
 
-// What is read on the way and needed only until the pod is complete.
+// Values needed only until the pod is complete.
 struct Draft {
   Pod pod;
   PodNeed need;
   std::vector<ContainerState> containers;
   std::vector<std::optional<SysTime>> finished_at;  // one per container
-  std::optional<SysTime> deletion_timestamp;        // when its time is up
-  std::int64_t deletion_grace_seconds = 0;          // that much later than it was asked to go
+  std::optional<SysTime> deletion_timestamp;        // when its grace period ends
+  std::int64_t deletion_grace_seconds = 0;          // time from the request to delete to that end
   bool has_detail_label = false;
   bool has_scheduling_annotation = false;
   bool has_spec_label = false;
-  // The JSON of these parts of the spec, texts of the scan; and of others that are read at once.
+  // The JSON of these parts of the spec, as texts of the scan; and parts that are read at once.
   std::string_view node_selector;
   std::string_view node_affinity;
   std::string_view tolerations;
   std::string_view volumes;
   bool is_gated = false;
-  Labels labels;                                    // all of them; texts of the scan, as the next
+  Labels labels;                                    // all of them; texts of the scan, like the next
   std::string_view anti_affinity;                   // the JSON of the required terms
   std::vector<std::string> container_names;         // in the order of need.containers
   std::vector<std::string> init_container_names;    // in the order of need.init_containers
@@ -51,7 +51,7 @@ struct Draft {
   std::string_view hostname;   // texts of the scan
   std::string_view subdomain;
   std::string_view ip;
-  StringMap container_restart_policies;  // of those containers that differ (Kubernetes 1.35)
+  StringMap container_restart_policies;  // of containers that differ (Kubernetes 1.35)
 };
 
 OwnerRef scan_owner(Value value, bool& is_controller) {
@@ -147,7 +147,7 @@ void scan_resources(Value value, ContainerNeed& need) {
   });
 }
 
-// The API server has made every port of a pod with hostNetwork a host port.
+// For a pod with hostNetwork, the API server has made every port a host port.
 std::vector<std::string> scan_host_ports(Value value) {
   std::vector<std::string> ports;
   each_item(value, [&](Value port) {
@@ -257,7 +257,7 @@ void scan_state(Value value, ContainerState& state, MaybeTime& finished_at) {
   });
 }
 
-// What was before the last restart is reported only while the container has not ended again.
+// The state before the last restart is reported only until the container ends again.
 void add_last_end(ContainerState last, ContainerState& state) {
   if (!last.terminated || state.terminated) return;
   state.exit_code = last.exit_code;
@@ -359,7 +359,7 @@ void scan_status(Value value, Draft& draft) {
   });
 }
 
-// A terminated container that the kubelet is about to start again has not ended for good.
+// A terminated container that the kubelet will restart has not ended for good.
 bool comes_again(const ContainerState& state, const Draft& draft) {
   if (draft.pod.is_finished()) return false;
   const auto own = draft.container_restart_policies.find(state.name);
@@ -368,8 +368,8 @@ bool comes_again(const ContainerState& state, const Draft& draft) {
   return policy == "Always" || (policy == "OnFailure" && state.exit_code != 0);
 }
 
-// The API server moves the timestamp when the grace period is shortened, so that this is always the
-// time of the first request to delete the pod.
+// The API server moves the timestamp when the grace period is shortened, so this is always the time
+// of the first request to delete the pod.
 std::optional<SysTime> deletion_requested_at(const Draft& draft) {
   if (!draft.deletion_timestamp) return std::nullopt;
   return *draft.deletion_timestamp - std::chrono::seconds(draft.deletion_grace_seconds);
@@ -398,9 +398,9 @@ void raise(Amounts& amounts, const Amounts& to) {
   }
 }
 
-// A pod that is resized in place occupies the largest of what it asks for, what it was promised and
-// what it still has; what the kubelet has refused for good (Infeasible) does not count. As
-// kube-scheduler 1.36 does it (k8s.io/component-helpers/resource).
+// A pod that is resized in place occupies the largest of its request, what the kubelet has admitted
+// and what it still has; resizes that the kubelet has rejected for good (Infeasible) do not count.
+// As in kube-scheduler 1.36 (k8s.io/component-helpers/resource).
 void grow_to_given(const Given& given, bool is_infeasible, Amounts& requests) {
   if (!given.is_known) return;
   if (is_infeasible) requests.clear();

@@ -1,4 +1,4 @@
-// kube/model/pod.h - a pod as the suite sees it: where, whose, how far, and what it occupies.
+// kube/model/pod.h - what does the suite know of a pod: node, owner, progress, and resources?
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace nervex::kube {
 
-// A condition of pods. True: the pod's node is lost, the extender has given the pod up, and the
+// A pod condition. True: the pod's node is lost, the extender has released the pod, and the
 // controller removes it without waiting for the node.
 inline constexpr std::string_view kNodeLostCondition = "nervex.sensetime.com/NodeLost";
 
@@ -25,17 +25,17 @@ struct ContainerState {
   bool ready = false;
   int restarts = 0;
   bool terminated = false;  // for good: state.terminated, not lastState
-  int exit_code = 0;        // if terminated; after a restart that of the end before it
+  int exit_code = 0;        // if terminated; after a restart that of the earlier end
   std::string reason;       // of waiting or terminated: "CrashLoopBackOff", "OOMKilled"
-  std::string message;      // after a restart the last words before it, if there were any
-  // Terminated, in a second before the one in which the pod was asked to go: not because of it.
+  std::string message;      // after a restart the last message before it, if any
+  // Terminated in a second before the one of the request to delete the pod: not because of it.
   bool ended_before_deletion = false;
   bool operator==(const ContainerState&) const = default;
 };
 
-// What only a planner wants to know of a pod's spec. Kept of pods with PodFilter::spec_label.
+// The parts of a pod's spec that only a planner needs. Kept for pods with PodFilter::spec_label.
 struct PodSpecDetail {
-  bool is_gated = false;  // spec.schedulingGates is not empty: no scheduler looks at it yet
+  bool is_gated = false;  // spec.schedulingGates is not empty: no scheduler handles it yet
   NodeConstraints constraints;
   std::vector<std::string> claims;  // claims_of()
   bool operator==(const PodSpecDetail&) const = default;
@@ -45,51 +45,51 @@ struct Pod {
   Meta meta;
   SharedString scheduler_name;
   SharedString node;            // empty: not bound
-  SharedString nominated_node;  // a hint, set by who may patch pods/status
+  SharedString nominated_node;  // a hint; anyone who may patch pods/status sets it
   SharedString ip;              // status.podIP; of kept pods
   PodPhase phase = PodPhase::kPending;
   int priority = 0;            // spec.priority
   SharedString reason;         // status.reason: "Evicted", "OutOfcpu"
   SharedString message;        // status.message
-  bool has_finalizer = false;  // that of PodFilter
-  // status.startTime is there: its kubelet has begun with it, or rejected it (phase Failed).
+  bool has_finalizer = false;  // the one in PodFilter
+  // status.startTime is set: the kubelet has started the pod, or rejected it (phase Failed).
   bool has_start_time = false;
   bool ready = false;              // condition Ready
   bool disruption_target = false;  // condition DisruptionTarget is True
-  // spec.hostname is its name and spec.subdomain its namespace: a headless Service of the
-  // namespace's name gives it a name in DNS.
+  // spec.hostname is its name and spec.subdomain its namespace: a headless Service named after the
+  // namespace gives it a DNS name.
   bool is_named_by_namespace = false;
   SharedString disruption_reason;    // of that condition: "EvictionByEvictionAPI"
-  SharedString node_lost;            // message of kNodeLostCondition; empty: it is not True
+  SharedString node_lost;            // message of kNodeLostCondition; empty: not True
   bool deleted_at_once = false;      // being deleted without a grace period
   SharedString unscheduled_message;  // of condition PodScheduled=False
   SharedString unscheduled_reason;   // of it: "Unschedulable", "SchedulerError"
   SysTime unscheduled_since{};       // of it, in whole seconds; of kept pods, as the two above
-  SysTime bound_since{};             // of PodScheduled=True, likewise; 0: not known
-  // When the grace period of its deletion is over; of kept pods, as those above. 0: not deleted.
+  SysTime bound_since{};             // of PodScheduled=True, likewise; 0: unknown
+  // When the grace period of its deletion ends; of kept pods, as those above. 0: not deleted.
   SysTime deletion_timestamp{};
-  SharedVector<ContainerState> containers;  // regular ones, as in the status; only of kept pods
-  // pod_requests(), of a pod that is resized in place the larger of spec and status; and what it
-  // takes as a pod that keeps apart from its kind (anti_affinity.h).
+  SharedVector<ContainerState> containers;  // regular ones, in status order; only of kept pods
+  // pod_requests(); for a pod resized in place the larger of spec and status; plus implicit
+  // resources of a pod that keeps apart from its kind (anti_affinity.h).
   Resources requests;
   Shared<PodSpecDetail> detail;  // or none
   bool operator==(const Pod&) const = default;
 
   bool is_finished() const { return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed; }
-  // Takes capacity on its node: bound and not finished. Terminating pods still do.
+  // Takes capacity on its node: bound and not finished. Includes terminating pods.
   bool occupies() const { return !node.empty() && !is_finished(); }
 };
 
-// What a program wants to keep of other people's pods: the rest costs memory by the 100,000.
+// What a program keeps of other users' pods: with 100,000 pods the rest costs memory.
 struct PodFilter {
   std::vector<std::string> label_keys;       // kept if present
   std::vector<std::string> annotation_keys;  // kept if present
-  std::string finalizer;                     // Pod::has_finalizer tells whether the pod has it
-  // Container states, messages and the address are kept only of pods with this label.
+  std::string finalizer;                     // Pod::has_finalizer: the pod has this one
+  // Container states, messages and the address are kept only for pods with this label.
   std::string detail_label;
-  // What the scheduler said last is kept of pods with this annotation, too. "": of no others.
+  // The scheduler's last message is also kept for pods with this annotation. "": for no others.
   std::string scheduling_annotation{};
-  // The same, and Pod::detail, of pods with this label. "": of no others.
+  // The same, and Pod::detail, for pods with this label. "": for no others.
   std::string spec_label{};
 };
 

@@ -1,7 +1,6 @@
-// kube/model/pod_need.h - what do the containers of a pod ask for, before it is added up?
-//
-// Private to kube/model: pod_requests() fills it from a DOM, decode_pod() from a scan, and the
-// arithmetic is written once.
+// kube/model/pod_need.h - what do a pod's containers request, before the sum? Private to
+// kube/model: pod_requests() fills it from a DOM, decode_pod() from a scan, and both share the
+// arithmetic.
 #pragma once
 
 #include <string>
@@ -13,7 +12,7 @@
 
 namespace nervex::kube {
 
-// As written: a request of zero is a request, and keeps the limit from standing in for it.
+// As written: a request of zero counts as a request, so the limit does not replace it.
 struct ContainerNeed {
   std::vector<ResourceAmount> requests;
   std::vector<ResourceAmount> limits;
@@ -28,7 +27,7 @@ struct PodNeed {
   ContainerNeed pod_level;  // spec.resources (Kubernetes 1.34)
 };
 
-// What pod_requests() promises.
+// The result of pod_requests().
 Resources total_of(const PodNeed& need);
 
 // kMilli for cpu, kOne for the rest.

@@ -1,4 +1,4 @@
-// kube/model/pod_scan.h - a pod inside a larger message. Private to kube/model.
+// kube/model/pod_scan.h - how is a pod inside a larger message read? Private to kube/model.
 #pragma once
 
 #include "kube/model/pod.h"
@@ -6,7 +6,7 @@
 
 namespace nervex::kube {
 
-// decode_pod() on a scan under way. The name is empty if there is none.
+// decode_pod() as part of a scan. The name is empty if absent.
 Pod scan_pod(Value value, const PodFilter& filter);
 
 }  // namespace nervex::kube

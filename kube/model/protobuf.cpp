@@ -19,7 +19,7 @@
 namespace nervex::kube {
 namespace {
 
-// ---- which fields are read
+// ---- the fields that are read
 
 enum class Kind {
   kText,
@@ -27,10 +27,10 @@ enum class Kind {
   kBool,
   kTime,
   kObject,
-  kInline,   // its fields are the outer object's in JSON
+  kInline,   // its fields belong to the outer object in JSON
   kTexts,    // a list
   kObjects,  // a list
-  kItems,    // a list that is there even if it is empty
+  kItems,    // a list that is present even if empty
   kTextMap,
   kAmountMap,  // of quantities
 };
@@ -137,7 +137,7 @@ constexpr std::array kObjectMeta{Field{1, "name", kText},
                                  Field{12, "annotations", kTextMap},
                                  Field{13, "ownerReferences", kObjects, kOwner},
                                  Field{14, "finalizers", kTexts}};
-// Which object it is, and which version of it.
+// The object's identity and version.
 constexpr std::array kIdentity{Field{1, "name", kText}, Field{3, "namespace", kText},
                                Field{5, "uid", kText}, Field{6, "resourceVersion", kText}};
 constexpr std::array kIdentityOnly{Field{1, "metadata", kObject, kIdentity}};
@@ -145,7 +145,7 @@ constexpr std::array kPod{Field{1, "metadata", kObject, kObjectMeta},
                           Field{2, "spec", kObject, kPodSpec},
                           Field{3, "status", kObject, kPodStatus}};
 
-// Of metav1.Time. JSON has no more than the seconds either.
+// Of metav1.Time. JSON also has only seconds.
 constexpr std::array kTimeParts{Field{1, "seconds", kInt}};
 
 constexpr std::array kListMeta{Field{2, "resourceVersion", kText}, Field{3, "continue", kText}};
@@ -161,11 +161,11 @@ constexpr std::array kStatus{Field{2, "status", kText}, Field{3, "message", kTex
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-// The parts of a message that are read, in the order of `fields`; of a list in their own order.
+// The parts of a message that are read, in the order of `fields`; list items keep their order.
 struct Part {
   const Field* field;
-  std::string_view bytes{};  // of what has a length
-  std::int64_t number = 0;   // of what has none
+  std::string_view bytes{};  // for fields with a length
+  std::int64_t number = 0;   // for fields without a length
 };
 
 std::vector<Part> parts_of(std::string_view message, Fields fields) {
@@ -187,7 +187,7 @@ std::vector<Part> parts_of(std::string_view message, Fields fields) {
       parts.push_back({&*field, std::string_view(view.data(), view.size())});
     }
   }
-  // The API server writes them in this order; others may not.
+  // The API server writes them in this order; other writers may not.
   const auto is_before = [](const Part& a, const Part& b) { return a.field < b.field; };
   if (!std::is_sorted(parts.begin(), parts.end(), is_before)) {
     std::stable_sort(parts.begin(), parts.end(), is_before);
@@ -195,7 +195,7 @@ std::vector<Part> parts_of(std::string_view message, Fields fields) {
   return parts;
 }
 
-// One text field of a small message: the amount of a quantity, an entry of a map.
+// One text field of a small message: a quantity's amount, or a map entry.
 std::string_view text_in(std::string_view message, std::uint32_t number) {
   std::string_view text;
   pbf_reader reader(message.data(), message.size());
@@ -248,7 +248,7 @@ class Writer {
     }
   }
 
-  // What JSON leaves out. Of a field that is no list the last one counts.
+  // Values that JSON omits. For a field that is not a list the last one counts.
   static bool is_zero(const Part& last) {
     const Kind kind = last.field->kind;
     return (kind == kInt || kind == kBool)    ? last.number == 0
@@ -342,7 +342,7 @@ Result<Envelope> open_envelope(std::string_view bytes) {
   return Envelope{text_in(text_in(bytes, 1), 2), text_in(bytes, 2)};
 }
 
-// `of_pod`: the fields of a pod that are wanted.
+// `of_pod`: the pod fields to read.
 Result<Nothing> append(std::string_view bytes, Fields of_pod, std::string& out) {
   const auto envelope = open_envelope(bytes);
   if (!envelope) return envelope.error();
@@ -359,7 +359,7 @@ Result<Nothing> append(std::string_view bytes, Fields of_pod, std::string& out) 
   return ok();
 }
 
-// `write(std::string& out)`, without what the library throws.
+// `write(std::string& out)`, with the library's exceptions caught.
 template <typename F>
 Result<std::string> written(F write) {
   std::string out;

@@ -15,7 +15,7 @@ __extension__ using Wide = unsigned __int128;
 
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
-// A quantity taken apart: digits, where the decimal point stands among them, and the suffix.
+// The parts of a quantity: digits, position of the decimal point, and suffix.
 struct Parts {
   bool negative = false;
   std::string digits;         // "15" for "1.5Gi"
@@ -56,7 +56,7 @@ constexpr std::array<Suffix, 16> kSuffixes{{
     {"Ei", 0, 60},
 }};
 
-// "3", "+3" or "-3" behind an e or E: read as 64 bits, of which 32 count.
+// "3", "+3" or "-3" after an e or E: parsed as 64 bits, truncated to 32.
 std::optional<std::int32_t> parse_exponent(std::string_view text) {
   if (text.starts_with('+') && text.size() > 1 && is_digit(text[1])) text.remove_prefix(1);
   std::int64_t value = 0;
@@ -65,8 +65,8 @@ std::optional<std::int32_t> parse_exponent(std::string_view text) {
   return static_cast<std::int32_t>(value);
 }
 
-// The API server trims what Unicode calls white space, from the text as it stands in JSON: there
-// a tab or a line feed is an escape, and stays.
+// The API server trims Unicode white space from the text as written in JSON: there a tab or a line
+// feed is an escape sequence, and stays.
 std::string_view trim_spaces(std::string_view text) {
   constexpr std::array<std::string_view, 20> kSpaces{" ",
                                                      "\xC2\x85",
@@ -114,7 +114,7 @@ bool apply_suffix(std::string_view text, Parts& parts) {
   return true;
 }
 
-// Without any digit it is zero, as for the API server: "Gi", and even "-".
+// Without digits it is zero, as for the API server: "Gi", and even "-".
 std::optional<Parts> take_apart(std::string_view text) {
   Parts parts;
   text = trim_spaces(text);
@@ -135,8 +135,8 @@ std::optional<Parts> take_apart(std::string_view text) {
   return parts;
 }
 
-// Doubles the fraction `digits` `shift` times; returns what grows over the decimal point and leaves
-// the rest in `digits`.
+// Doubles the fraction `digits` `shift` times. Returns the integer part and leaves the fraction in
+// `digits`.
 Wide shift_fraction(std::string& digits, unsigned shift) {
   Wide carry = 0;
   for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit) {
@@ -151,12 +151,12 @@ bool has_nonzero(std::string_view digits) {
   return digits.find_first_not_of('0') != std::string_view::npos;
 }
 
-// Works on decimal digits, so nothing is rounded on the way. Beyond int64 it is kMax.
+// Uses decimal digits, so nothing is rounded on the way. Beyond int64 it is kMax.
 Amount amount_of(Parts parts) {
   Amount amount{.negative = parts.negative, .whole = 0, .has_rest = false};
   const Amount most{.negative = parts.negative, .whole = static_cast<Wide>(kMax)};
   if (!has_nonzero(parts.digits)) return Amount{};
-  if (parts.point < 0) {  // below a tenth; only a negative exponent leads here, no binary suffix
+  if (parts.point < 0) {  // below a tenth: only from a negative exponent, so no binary suffix
     amount.has_rest = true;
     return amount;
   }

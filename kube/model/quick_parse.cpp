@@ -18,7 +18,7 @@ Json object_of(simdjson::dom::object object, int level, const MembersAt& skipped
   auto& members = made.get_ref<Json::object_t&>();
   for (const auto [key, element] : object) {
     if (level == skipped.level && key == skipped.key) continue;
-    // Most writers sort their keys, so the end is a good place to begin. Of two the last one wins.
+    // Most writers sort keys, so inserting at the end is fast. Of two equal keys the last wins.
     members.insert_or_assign(members.end(), std::string(key),
                              value_of(element, level + 1, skipped));
   }
@@ -33,7 +33,7 @@ Json array_of(simdjson::dom::array array, int level, const MembersAt& skipped) {
   return made;
 }
 
-// nlohmann keeps what is not negative as unsigned.
+// nlohmann stores non-negative numbers as unsigned.
 Json number_of(std::int64_t number) {
   return number < 0 ? Json(number) : Json(static_cast<std::uint64_t>(number));
 }

@@ -1,5 +1,4 @@
-// kube/model/quick_parse.h - JSON text as a value, if it is the usual kind: the first thing that
-// parse_json() tries.
+// kube/model/quick_parse.h - how is ordinary JSON parsed fast? parse_json() tries this first.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +9,13 @@
 
 namespace nervex::kube {
 
-// Longer texts are left to nlohmann. Beside the value it takes so many bytes for each byte of text.
+// Longer texts are left to nlohmann: beside the value, each byte of text takes this many bytes.
 inline constexpr std::size_t kMaxQuickJson = std::size_t{1} << 20U;
 inline constexpr std::size_t kQuickJsonBytes = 16;
 
-// By simdjson, in half the time of nlohmann's own parser. nullopt: not JSON, nested deeper than
-// `max_depth`, longer than kMaxQuickJson, or with something unusual about it: ask nlohmann. Without
-// the `skipped` members.
+// Parses with simdjson, in half the time of nlohmann's parser. nullopt: not JSON, nested deeper
+// than `max_depth`, longer than kMaxQuickJson, or unusual: use nlohmann. Omits the `skipped`
+// members.
 std::optional<Json> quick_parse(std::string_view text, int max_depth, MembersAt skipped = {});
 
 }  // namespace nervex::kube

@@ -6,7 +6,7 @@
 namespace nervex::kube {
 namespace {
 
-// What a quota's name stands for among a pod's requests; empty: nothing that is known.
+// The pod resource that a quota's name stands for; empty: unknown.
 std::string requested(std::string_view name) {
   if (name == "pods" || name == "count/pods") return "pods";
   if (name == "cpu" || name == "memory" || name == "ephemeral-storage" ||

@@ -1,4 +1,4 @@
-// kube/model/quota.h - how much may the pods of a namespace ask for together?
+// kube/model/quota.h - how much may the pods of a namespace request together?
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ struct QuotaLimit {
   bool operator==(const QuotaLimit&) const = default;
 };
 
-// A ResourceQuota, as far as it surely applies to a pod whose requests are known: the number of
-// pods and what they request. Left out are limits.* (they are not known), objects other than pods,
-// and all of a quota with a scope, but for NotBestEffort.
+// A ResourceQuota, reduced to limits that certainly apply to a pod with known requests: the number
+// of pods and what they request. Omits limits.* (unknown), objects other than pods, and every quota
+// with a scope other than NotBestEffort.
 struct Quota {
-  Meta meta;                       // namespace, name, uid and resourceVersion alone
-  bool not_best_effort = false;    // only pods that request cpu or memory count
+  Meta meta;                       // only namespace, name, uid and resourceVersion
+  bool not_best_effort = false;    // counts only pods that request cpu or memory
   std::vector<QuotaLimit> limits;  // by name
   bool operator==(const Quota&) const = default;
 };
 
-// kInvalid: not JSON, or metadata.name is missing. What is allowed is status.hard, which is what
-// the API server enforces, or spec.hard as long as there is none.
+// kInvalid: not JSON, or metadata.name is missing. Limits come from status.hard, which the API
+// server enforces, or from spec.hard until that exists.
 Result<Quota> decode_quota(std::string_view json);
 
 }  // namespace nervex::kube

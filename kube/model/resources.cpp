@@ -39,7 +39,7 @@ bool is_bytes(std::string_view resource) {
          resource.starts_with("hugepages-");
 }
 
-// A quantity as JSON may hold it: Kubernetes takes numbers too. nullopt: neither.
+// A quantity in JSON: Kubernetes also accepts numbers. nullopt: neither text nor number.
 std::optional<std::string> quantity_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number()) return value.dump();
@@ -98,7 +98,7 @@ void Resources::raise_to(const Resources& other) {
 bool Resources::fits_in(const Resources& free) const { return first_lacking(free).empty(); }
 
 std::string_view Resources::first_lacking(const Resources& free) const {
-  // Both are sorted by name, so one walk over each will do: the planner asks this very often.
+  // Both are sorted by name, so one walk is enough: the planner calls this very often.
   auto have = free.amounts().begin();
   const auto end = free.amounts().end();
   for (const auto& [name, amount] : amounts()) {
@@ -175,7 +175,7 @@ std::string host_port(std::string_view protocol, std::int64_t port) {
   return fmt::format("{}{}/{}", kHostPort, protocol.empty() ? "TCP" : protocol, port);
 }
 
-// ---- what a pod asks for
+// ---- a pod's requests
 
 namespace {
 
@@ -185,15 +185,15 @@ Resources sum_of(const std::vector<ResourceAmount>& amounts) {
   return sum;
 }
 
-// The API server copies limits to absent requests when it stores a pod; templates are not there
-// yet.
+// The API server copies limits to absent requests when it stores a pod; a template has not been
+// stored yet.
 Resources effective_requests(const ContainerNeed& need) {
   Resources all = sum_of(need.limits);
   for (const auto& [name, amount] : need.requests) all.set(name, amount);
   return all;
 }
 
-// Init containers run one after another, each beside the sidecars that were started before it.
+// Init containers run one after another, each beside the sidecars started before it.
 Resources total_of_containers(const PodNeed& need) {
   Resources running;
   for (const auto& container : need.containers) running += effective_requests(container);
@@ -218,7 +218,7 @@ bool may_be_pod_level(std::string_view resource) {
   return resource == "cpu" || resource == "memory" || resource.starts_with("hugepages-");
 }
 
-// Requests of the pod as a whole replace the sum; its limits stand in where nobody asks.
+// Requests of the pod as a whole replace the sum; its limits replace absent requests.
 void apply_pod_level(const ContainerNeed& pod_level, Resources& total) {
   for (const auto& [name, amount] : pod_level.limits) {
     if (may_be_pod_level(name) && total.get(name) == 0) total.set(name, amount);
@@ -258,7 +258,7 @@ ContainerNeed need_of(const Json& holder, bool host_network) {
           .is_sidecar = string_at(holder, {"restartPolicy"}) == "Always"};
 }
 
-// kube-scheduler 1.36 counts those of containers that run as long as the pod does.
+// As in kube-scheduler 1.36: ports of containers that run for the pod's whole life.
 void take_ports(const PodNeed& need, Resources& total) {
   const auto take = [&](const ContainerNeed& container) {
     for (const std::string& port : container.host_ports) total.set(port, 1);

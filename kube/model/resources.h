@@ -1,4 +1,4 @@
-// kube/model/resources.h - how much of each resource is that: requested, allocatable, free?
+// kube/model/resources.h - how much of each resource is requested, allocatable or free?
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ struct ResourceAmount {
   bool operator==(const ResourceAmount&) const = default;
 };
 
-// What each node has one of without stating it: each host port, and a place for a pod that keeps
-// apart from its kind (anti_affinity.h). A name with a ':' is implicit: no resource of the API can
-// have one, so these are in no allocatable, quota or ResourceList, but are added, subtracted and
-// compared as any other.
+// Resources that each node has one unit of without listing them: each host port, and a place for a
+// pod that keeps apart from its kind (anti_affinity.h). A name with a ':' is implicit: API
+// resources cannot have one. Implicit resources appear in no allocatable, quota or ResourceList,
+// but are added, subtracted and compared like others.
 inline bool is_implicit(std::string_view resource) {
   return resource.find(':') != std::string_view::npos;
 }
 inline constexpr std::string_view kHostPort = "hostPort:";
-// "hostPort:TCP/8080". The IP address that a port may be bound to (hostIP) is not part of it: two
-// pods whose ports differ in it alone are kept apart, though kube-scheduler would allow them.
+// "hostPort:TCP/8080". Ignores the IP address of the port (hostIP): two pods whose ports differ
+// only in it are kept apart, though kube-scheduler would allow them.
 std::string host_port(std::string_view protocol, std::int64_t port);
 
-// A small map, sorted by name, without zero amounts. Arithmetic saturates at int64's ends. Copies
-// share what they hold until one changes.
+// A small map sorted by name, without zero amounts. Arithmetic saturates at int64's limits. Copies
+// share their content until one changes.
 class Resources {
  public:
   Resources() = default;
@@ -47,10 +47,10 @@ class Resources {
   Resources& operator-=(const Resources& other);  // may go below zero: an overcommitted node
   // Per resource the larger one.
   void raise_to(const Resources& other);
-  // Every amount asked for here is at most what `free` has; of implicit resources `free` has one
-  // more than it says. Zero and negative asks always fit.
+  // Every amount requested here is at most the amount in `free`, plus one for implicit resources.
+  // Zero and negative requests always fit.
   bool fits_in(const Resources& free) const;
-  // The first resource (by name) of which `free` has too little; empty: it fits.
+  // The first resource (by name) that `free` has too little of; empty: it fits.
   std::string_view first_lacking(const Resources& free) const;
   // How many times this fits in `free` (at most `limit`).
   std::int64_t times_in(const Resources& free, std::int64_t limit) const;
@@ -62,13 +62,13 @@ class Resources {
   SharedVector<ResourceAmount> amounts_;
 };
 
-// One resource's scale: kMilli for cpu, kOne for the rest.
-// Reads a ResourceList object ({"cpu":"500m"}). kInvalid names the resource.
+// Reads a ResourceList object ({"cpu":"500m"}), with kMilli for cpu and kOne for the rest. kInvalid
+// names the resource.
 Result<Resources> decode_resources(const Json& resource_list);
-// The other way, as requests are written: {"cpu":"500m","memory":"1Gi"}. Without implicit ones.
+// The inverse, in the form of requests: {"cpu":"500m","memory":"1Gi"}. Omits implicit resources.
 Json encode_resources(const Resources& resources);
 Resources without_implicit(const Resources& requests);
-// "500m" for cpu 500, "1Gi" for memory, "8" for devices: as people read it.
+// "500m" for cpu 500, "1Gi" for memory, "8" for devices: for people.
 std::string format_amount(std::string_view resource, std::int64_t amount);
 // "nvidia.com/gpu 8", "hostPort TCP/8080", "a node of its own (podAntiAffinity)".
 std::string format_need(std::string_view resource, std::int64_t amount);

@@ -1,8 +1,8 @@
-// kube/model/scan.h - how is JSON read in one pass, without a DOM? The one door to simdjson.
+// kube/model/scan.h - how is JSON read in one pass, without a DOM? The only user of simdjson.
 //
-// Private to kube/model. A scan walks the document once, in its own order: each Value handed to a
-// callback must be read there or be left alone, never kept. Of another type than asked for counts
-// as absent, as null does; broken JSON throws and is caught by scan().
+// Private to kube/model. A scan walks the document once, in document order: a callback must read
+// its Value at once or ignore it, never keep it. A value of another type counts as absent, as null
+// does; broken JSON throws, and scan() catches it.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace nervex::kube {
 
 using Value = simdjson::ondemand::value;
 
-// True if the value could be had; false if it is of another type. Throws on broken JSON.
+// True if the value was read; false if it has another type. Throws on broken JSON.
 inline bool got(simdjson::error_code error) {
   if (error == simdjson::SUCCESS) return true;
   if (error == simdjson::INCORRECT_TYPE) return false;
@@ -59,7 +59,7 @@ inline bool is_true(Value value) {
   return got(value.get_bool().get(flag)) && flag;
 }
 
-// Zero also for numbers beyond int64 and for fractions.
+// Also zero for numbers beyond int64 and for fractions.
 inline std::int64_t int_of(Value value) {
   std::int64_t number = 0;
   const simdjson::error_code error = value.get_int64().get(number);
@@ -67,7 +67,7 @@ inline std::int64_t int_of(Value value) {
   return got(error) ? number : 0;
 }
 
-// The text of an object or array, a part of the scanner's own copy; see Scanned::original().
+// The text of an object or array, as part of the scanner's own copy; see Scanned::original().
 inline std::string_view raw_of(Value value) {
   simdjson::ondemand::object object;
   if (got(value.get_object().get(object))) return object.raw_json();
@@ -76,15 +76,15 @@ inline std::string_view raw_of(Value value) {
   return {};
 }
 
-// What a scan works in: simdjson wants readable bytes behind the text, hence a copy. A thread keeps
-// one for its next scan, as allocating it costs more than scanning a pod.
+// Buffers of a scan: simdjson needs readable bytes behind the text, hence a copy. Each thread keeps
+// one for its next scan, because allocating it costs more than scanning a pod.
 class ScanRoom {
  public:
   static std::unique_ptr<ScanRoom> take() {
     if (auto& kept = spare()) return std::move(kept);
     return std::make_unique<ScanRoom>();
   }
-  // Rooms that a list of a whole page needed are not worth keeping.
+  // Buffers as large as a full list page are not worth keeping.
   static void give_back(std::unique_ptr<ScanRoom> capacity) {
     if (capacity->capacity_ <= kMostKept) spare() = std::move(capacity);
   }
@@ -95,14 +95,14 @@ class ScanRoom {
       bytes_ = std::make_unique_for_overwrite<char[]>(capacity_);
     }
     std::copy(text.begin(), text.end(), bytes_.get());
-    // It looks at them where a text ends too soon: a brace of the text before would close this one.
+    // simdjson reads them if a text is truncated: an old brace there would close this text.
     std::fill_n(bytes_.get() + text.size(), simdjson::SIMDJSON_PADDING, '\0');
     return simdjson::padded_string_view(bytes_.get(), text.size(), capacity_);
   }
   simdjson::ondemand::parser& parser() { return parser_; }
 
  private:
-  // Makes 200 kB with the parser's own.
+  // 200 kB together with the parser's own buffers.
   static constexpr std::size_t kMostKept = std::size_t{32} * 1024;
   static std::unique_ptr<ScanRoom>& spare() {
     thread_local std::unique_ptr<ScanRoom> kept;
@@ -114,7 +114,7 @@ class ScanRoom {
   simdjson::ondemand::parser parser_;
 };
 
-// A document under scan.
+// A document being scanned.
 class Scanned {
  public:
   explicit Scanned(std::string_view text)
@@ -124,7 +124,7 @@ class Scanned {
   Scanned& operator=(const Scanned&) = delete;
 
   Value root() { return document_.get_value(); }
-  // Starts again from the front; whatever was read before is void.
+  // Restarts at the front; all values read before become invalid.
   void rewind() { document_.rewind(); }
   // The same bytes in the caller's text.
   std::string_view original(std::string_view part) const {
@@ -140,7 +140,7 @@ class Scanned {
   simdjson::ondemand::document document_;
 };
 
-// `read(scanned)` on a scan of `text`; kInvalid, saying `what`, if that is not JSON.
+// Calls `read(scanned)` on a scan of `text`; kInvalid with `what` if it is not JSON.
 template <typename T, typename F>
 Result<T> scan(std::string_view what, std::string_view text, F read) {
   try {

@@ -8,7 +8,7 @@
 namespace nervex::kube {
 namespace {
 
-// A string, or a number's own digits: both are quantities to Kubernetes.
+// A string, or the digits of a number: Kubernetes accepts both as quantities.
 std::string_view quantity_text(Value value) {
   if (value.type() == simdjson::ondemand::json_type::number) {
     std::string_view token = value.raw_json_token();

@@ -1,4 +1,4 @@
-// kube/model/scan_parts.h - the pieces that several scans share. Private to kube/model.
+// kube/model/scan_parts.h - which pieces do several scans share? Private to kube/model.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@
 
 namespace nervex::kube {
 
-// {"a":"b"}: all of it; or only what `keep` names.
+// {"a":"b"}: the whole map, or only the keys in `keep`.
 StringMap scan_strings(Value value);
 StringMap scan_strings(Value value, const std::vector<std::string>& keep);
 
-// A ResourceList as written; unreadable quantities are left out.
+// A ResourceList as written, without unreadable quantities.
 std::vector<ResourceAmount> scan_amounts(Value value);
 
 // One entry of status.conditions.
@@ -29,7 +29,7 @@ struct Condition {
   SysTime since{};  // lastTransitionTime
 };
 Condition scan_condition(Value value);
-// nullopt: no time of RFC 3339.
+// nullopt: not an RFC 3339 time.
 std::optional<SysTime> scan_time(Value value);
 
 }  // namespace nervex::kube

@@ -48,7 +48,7 @@ void SharePool::Kind<T>::share(Shared<T>& value) {
   }
 }
 
-// Every holder of a block may copy it, but only the pool holds these.
+// Safe: a block is copied only by its holders, and the pool is the only one here.
 template <typename T>
 void SharePool::Kind<T>::let_go() {
   std::erase_if(known_, [](const Shared<T>& value) { return value.is_only(); });
@@ -69,7 +69,7 @@ void SharePool::share(Pod& pod) {
   share(pod.meta.ns);
   owners_.share(pod.meta.owner);
   share(pod.meta.labels);
-  label_sets_.share(pod.meta.labels.entries_.items_);  // a role's pods carry the same
+  label_sets_.share(pod.meta.labels.entries_.items_);  // pods of a role have equal labels
   share(pod.meta.annotations);
   share(pod.scheduler_name);
   share(pod.node);

@@ -1,5 +1,4 @@
-// kube/model/share_pool.h - which values do we hold already, so that an equal one need not be held
-// twice?
+// kube/model/share_pool.h - which values are already stored, so that equal ones can share them?
 #pragma once
 
 #include <cstddef>
@@ -10,11 +9,11 @@
 
 namespace nervex::kube {
 
-// Of equal values one block is kept, for as long as anything but the pool holds it: unused blocks
-// are let go whenever the pool has doubled. Not thread-safe; the values it hands out are.
+// Keeps one block per distinct value while anything other than the pool holds it; unused blocks are
+// freed whenever the pool has doubled. Not thread-safe; the values it returns are.
 class SharePool {
  public:
-  // Makes the parts of an object share what was seen before. Cost: a hash look-up for each part.
+  // Makes parts of an object share equal values seen before. Cost: a hash look-up for each part.
   void share(Pod& pod);
   void share(Node& node);
 
@@ -50,7 +49,7 @@ class SharePool {
   Kind<std::vector<StringMap::Entry>> label_sets_;
 };
 
-// Found by Store: kinds without such a function are kept as they come.
+// Store finds this function; kinds without one are stored unchanged.
 inline void share(Pod& pod, SharePool& pool) { pool.share(pod); }
 inline void share(Node& node, SharePool& pool) { pool.share(node); }
 

@@ -1,13 +1,13 @@
-// kube/model/shared.h - how do 100,000 cached objects hold one copy of what they have in common?
+// kube/model/shared.h - how do 100,000 cached objects share one copy of their common values?
 //
-// Values as any other to their readers: a copy never shows what another copy changes. Underneath,
-// copies share one immutable block and a value that is changed gets a block of its own first.
-// A SharePool (share_pool.h) makes equal values share one block too. A member costs 8 bytes where
-// std::string costs 32, std::vector 24 and std::shared_ptr 16. Copies may live in different
-// threads; one copy belongs to one thread at a time, as with int.
+// These behave as values: changes to one copy never show in another. Internally, copies share one
+// immutable block, and a changed value first gets its own block. A SharePool (share_pool.h) makes
+// equal values share one block too. A member costs 8 bytes; std::string costs 32, std::vector 24
+// and std::shared_ptr 16. Copies may live in different threads; one copy belongs to one thread at a
+// time, as with int.
 //
-// Why not a process-wide table of interned strings: it is a global with a lock of its own, and
-// nothing says when a name is unused. Measured by bench/cache_bench.
+// Why not a process-wide table of interned strings: it would be a global with its own lock, and
+// could not tell when a name is unused. Measured by bench/cache_bench.
 #pragma once
 
 #include <algorithm>
@@ -45,13 +45,13 @@ class Shared {
   const T* operator->() const { return &block_->value; }
   void reset() { *this = Shared(); }
 
-  // For this copy alone; of nothing it makes a T().
+  // Access to change this copy alone; an empty one becomes a T().
   T& edit() {
     if (block_ == nullptr) *this = Shared(T());
     if (!is_only()) *this = Shared(T(block_->value));
     return block_->value;
   }
-  // Nobody else holds this block.
+  // No other value holds this block.
   bool is_only() const {
     return block_ != nullptr && block_->holders.load(std::memory_order_acquire) == 1;
   }
@@ -81,8 +81,8 @@ class Shared {
   Block* block_ = nullptr;
 };
 
-// A text that many objects repeat: a namespace, a node's name, a label's key. Reads as a
-// const std::string&; assign a new text to change it.
+// A text that many objects repeat: a namespace, a node's name, a label's key. Reads as a const
+// std::string&; assign a new text to change it.
 class SharedString {
  public:
   SharedString() = default;
@@ -130,7 +130,7 @@ class SharedString {
   Shared<std::string> text_;
 };
 
-// A vector that many objects repeat. Read it as one; change it by push_back() or edit().
+// A vector that many objects repeat. Reads as one; change it with push_back() or edit().
 template <typename T>
 class SharedVector {
  public:
@@ -166,7 +166,7 @@ class SharedVector {
   Shared<std::vector<T>> items_;
 };
 
-// {"key": "text"}, sorted by key: labels and annotations. Named as in std::map, as far as it goes.
+// {"key": "text"}, sorted by key: labels and annotations. Function names follow std::map.
 class StringMap {
  public:
   struct Entry {
@@ -188,7 +188,7 @@ class StringMap {
   std::size_t count(std::string_view key) const { return contains(key) ? 1 : 0; }
 
   SharedString& operator[](std::string_view key);     // valid until the next change
-  void emplace(SharedString key, SharedString text);  // keeps what is there
+  void emplace(SharedString key, SharedString text);  // keeps an existing entry
   template <typename Iterator>
   void insert(Iterator first, Iterator last) {
     for (; first != last; ++first) emplace(first->first, first->second);

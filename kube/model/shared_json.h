@@ -1,4 +1,4 @@
-// kube/model/shared_json.h - a JSON value that many copies of an object have in common.
+// kube/model/shared_json.h - how do many copies of an object share one JSON value?
 #pragma once
 
 #include <concepts>
@@ -11,8 +11,8 @@
 
 namespace nervex::kube {
 
-// Reads as a const Json&; a copy costs a counter, whatever its size. Change it by operator[] or
-// edit(): who does so gets a value of its own first. Copies may live in different threads.
+// Reads as a const Json&; a copy of any size costs one counter. To change it use operator[] or
+// edit(), which first give this copy its own value. Copies may live in different threads.
 class SharedJson {
  public:
   SharedJson() = default;

@@ -36,7 +36,7 @@ Json expression(const char* key, const char* op, Json values = Json::array()) {
   return out;
 }
 
-// "a__b": in either.
+// "a__b": in a or in b.
 Json values_in(std::string_view label) {
   Json values = Json::array();
   while (!label.empty()) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxMessage = 1024;
 
-// What a watch or list reply says about an object, or about itself.
+// What a watch or list reply says about an object or about itself.
 struct Head {
   std::string name;
   std::string ns;
@@ -73,7 +73,7 @@ Code code_of(int http_status) {
     case 401:
       return Code::kUnauthorized;
     case 403:
-      return Code::kForbidden;  // or the authorizer said so: kube/access_review.h asks
+      return Code::kForbidden;  // may also be the authorizer's: kube/access_review.h asks
     case 404:
       return Code::kNotFound;
     case 408:
@@ -89,8 +89,8 @@ Code code_of(int http_status) {
   return http_status >= 300 && http_status < 500 ? Code::kInvalid : Code::kTransient;
 }
 
-// What etcd cannot store comes as a 500, and is as large the next time: above its own limit
-// (1.5 MiB), or above what the API server's etcd client sends at all (2 MiB).
+// An object too large for etcd gives a 500, and will be too large again: above etcd's own limit
+// (1.5 MiB), or above what the API server's etcd client sends (2 MiB).
 bool is_too_large(int http_status, std::string_view message) {
   const auto says = [message](std::string_view text) {
     return message.find(text) != std::string_view::npos;
@@ -99,7 +99,7 @@ bool is_too_large(int http_status, std::string_view message) {
          (says("request is too large") || says("trying to send message larger than max"));
 }
 
-// A Status' own message, else whatever the body says.
+// A Status' own message, else the body's text.
 std::string message_of(std::string_view body, std::string& reason) {
   if (body.starts_with('{')) {
     if (const auto status = parse_json(body)) {
@@ -176,7 +176,7 @@ Error status_error(std::string_view context, int http_status, std::string_view b
   std::string reason;
   const std::string said = message_of(body, reason);
   Code code = code_of(http_status);
-  // An ERROR event may come without the number.
+  // An ERROR event may lack the number.
   if (reason == "Expired" || reason == "Gone") code = Code::kExpired;
   if (is_too_large(http_status, said)) code = Code::kInvalid;
   const std::string message = said.empty() ? fmt::format("{}: {}", context, http_status)

@@ -1,4 +1,4 @@
-// kube/model/watch.h - how are list replies, watch lines and Status errors taken apart?
+// kube/model/watch.h - how are list replies, watch lines and Status errors parsed?
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ struct WatchEvent {
   WatchType type = WatchType::kAdded;
   std::string_view object;       // JSON text, a part of the line
   std::string resource_version;  // of the object
-  // A bookmark that says that all the initial events of a streaming list were sent (KEP-3157).
+  // A bookmark that ends the initial events of a streaming list (KEP-3157).
   bool ends_initial_events = false;
 };
 
-// One line of a watch. An ERROR event becomes the Error its Status stands for (410: kExpired).
+// One line of a watch. An ERROR event becomes the Error for its Status (410: kExpired).
 Result<WatchEvent> split_watch_line(std::string_view line);
 
 struct ListPage {
@@ -29,7 +29,7 @@ struct ListPage {
 };
 Result<ListPage> split_list(std::string_view body);
 
-// Which object is this JSON text? Reads its metadata only.
+// The identity of the object in a JSON text. Reads only its metadata.
 struct ObjectId {
   std::string key;  // as Meta::key(): "namespace/name", or "name"
   std::string uid;
@@ -38,8 +38,8 @@ struct ObjectId {
 };
 Result<ObjectId> identify(std::string_view json);
 
-// The Error that an HTTP status and a body (a metav1.Status, or anything) stand for. The message is
-// "<context>: <code> <the API's own words>", cut at 1 kB.
+// The Error for an HTTP status and a body (a metav1.Status or any text). The message is "<context>:
+// <code> <the API's own words>", cut at 1 kB.
 Error status_error(std::string_view context, int http_status, std::string_view body);
 
 }  // namespace nervex::kube
