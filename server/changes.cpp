@@ -13,7 +13,7 @@
 namespace nervex::server {
 namespace {
 
-// How often a call that waits for another one looks whether its caller has left.
+// How often a waiting call checks whether its caller has left.
 constexpr std::chrono::milliseconds kLookAgain{100};
 
 }  // namespace
@@ -49,9 +49,9 @@ KeyedMutex::Lock::~Lock() {
 
 namespace {
 
-// Against other servers and people who edit the job; each costs one re-read.
+// Retries after conflicts with other servers and people; each costs one re-read.
 constexpr int kMaxTries = 10;
-// A client that names more pods that nobody has heard of is answered for the first of them.
+// If a client names more unknown pods, only the first ones are looked up.
 constexpr std::size_t kMaxLiveReads = 16;
 
 bool is_same(const job::CallRecord& a, const job::CallRecord& b) {
@@ -62,8 +62,8 @@ Json operation(const char* op, std::string path, Json value) {
   return {{"op", op}, {"path", std::move(path)}, {"value", std::move(value)}};
 }
 
-// What must not have changed between reading `job` and writing it. Of the status, status.ended and
-// status.replaced are not tested: the first only grows, and of two incarnations the larger counts.
+// What must not change between reading `job` and writing it. Excludes status.ended and
+// status.replaced: the first only grows, and of two incarnations the larger counts.
 Json tests_of(const job::Job& job, bool live) {
   const Json uid = operation("test", "/metadata/uid", job.meta.uid);
   if (!live) {
@@ -74,8 +74,8 @@ Json tests_of(const job::Job& job, bool live) {
           operation("test", "/status/phase", to_string(job.status.phase))};
 }
 
-// A JSON patch: the tests, then the members of spec.requests that differ: what a newer version
-// keeps beside them stays as it is. (Within a list it does not: lists are written whole.)
+// A JSON patch: the tests, then the changed members of spec.requests. Members of newer versions are
+// kept. (Not within lists, which are written whole.)
 Json patch_of(const job::Job& job, bool live, const job::Requests& after) {
   Json patch = tests_of(job, live);
   if (!job.spec.has_requests) {
@@ -96,13 +96,13 @@ Json patch_of(const job::Job& job, bool live, const job::Requests& after) {
   return patch;
 }
 
-// One of the tests would fail by now.
+// Whether one of the tests would fail on the current job.
 bool has_conflict(const job::Job& job, bool live, const job::Job* now) {
   return now == nullptr || tests_of(job, live) != tests_of(*now, live);
 }
 
-// Without a node to go by all GPUs of a learner are put into one pod: a guess
-// that may surprise a person who adds nodes later.
+// Without known GPU nodes, all GPUs of a learner go into one pod: a guess that may surprise users
+// who add nodes later.
 void warn_of_guessed_split(const AddRequest& request, const ClusterView& cluster) {
   const auto gpus = gpus_of(request.learners);
   if (!cluster.node_gpus.empty() || !gpus || *gpus <= 1) return;
@@ -191,13 +191,13 @@ Result<Listing> Changes::change(const std::string& ns, const std::string& coordi
     if (!decision) return decision.error();
     if (decision->repeated) return replay(snapshot->caller, *decision->repeated, call);
     Change& change = decision->change;
-    // A call with a key is kept even if it found nothing to do: its repeat shall find no more.
+    // A call with a key is recorded even without an effect, so that its repeat has none either.
     if (!change.changes && call.id.key.empty()) return change.answer;
 
     job::CallRecord record = blank;
     record.attempt = snapshot->caller.job->status.attempt;
     record.replicas = runs_of(*snapshot->caller.job, change.answer);
-    record.time = clock_.now();  // of this write: the tries before it may have taken long
+    record.time = clock_.now();  // time of this write: earlier tries may have taken long
     remember_call(change.requests.calls, record, record.time);
     const auto written = write(*snapshot, change.requests, record);
     if (written) {
@@ -215,8 +215,8 @@ Result<Listing> Changes::change(const std::string& ns, const std::string& coordi
       {Code::kTransient, "the job is being changed by others, ask again: " + refused.message});
 }
 
-// What the cache would refuse, or leave as it is, is looked up: it may be old, and a client never
-// gets over a refusal nor connects to a replica that was replaced since.
+// A refusal, or an answer without a write, is checked on a live read: the cache may be stale, and a
+// client never recovers from a refusal nor connects to a replica that was replaced since.
 Result<Changes::Snapshot> Changes::read(const std::string& ns, const std::string& coordinator,
                                         const Call& call, const Decide& decide) const {
   Snapshot cached{ns, coordinator, lookup_.cached(ns, coordinator)};
@@ -261,7 +261,7 @@ Result<Listing> Changes::replay(const Caller& caller, const job::CallRecord& rec
   return listing_of(*caller.job, caller.pod->meta.name, record.replicas, aggregator_port(stores_));
 }
 
-// Its attempt, replicas and time are not decided yet.
+// Attempt, replicas and time are set later.
 job::CallRecord Changes::record_of(const Call& call) {
   job::CallRecord record;
   record.method = call.id.method;
@@ -273,7 +273,7 @@ job::CallRecord Changes::record_of(const Call& call) {
   return record;
 }
 
-// kTransient: not known whether it was written. All other errors: it was not.
+// kTransient: it may have been written. All other errors: it was not.
 Result<Nothing> Changes::write(const Snapshot& snapshot, const job::Requests& requests,
                                const job::CallRecord& record) {
   const job::Job& job = *snapshot.caller.job;
@@ -288,21 +288,20 @@ Result<Nothing> Changes::write(const Snapshot& snapshot, const job::Requests& re
         return error;
       default:
         if (error.code == Code::kTransient && was_applied(job, record)) return ok();
-        // It may have been, or be yet: then the caller, which is asked to try again, finds its
-        // record.
+        // The write may have happened or may still happen. The caller is asked to retry, and then
+        // finds its record.
         replies_.set(record, ReplyState::kRetryRequested);
         return Error{Code::kTransient, error.message};
     }
   }
-  // The next request shall not be decided on a cache that lacks this one.
+  // The next request must not be decided on a cache without this write.
   if (auto now = job::decode_job(*stored)) stores_.jobs.update(job.meta.key(), *std::move(now));
   return ok();
 }
 
-// For a write that was not taken. kConflict if the job had not changed: the schema or a webhook
-// refused it, or for its size, the same would be refused again. To the caller that is a limit of
-// its job as maxReplicas is (409): its body is not at fault (kInvalid, 400), nor its rights
-// (kForbidden, 403).
+// After a refused write. kConflict if the job has not changed: the schema, a webhook or the size
+// limit would refuse it again. For the caller that is a limit of its job, like maxReplicas (409),
+// not a fault of its body (kInvalid, 400) or its rights (kForbidden, 403).
 Result<Changes::Snapshot> Changes::reread(const Snapshot& snapshot, const Error& refused) const {
   const job::Job& job = *snapshot.caller.job;
   auto again = lookup_.live_job(snapshot.caller);
@@ -314,7 +313,7 @@ Result<Changes::Snapshot> Changes::reread(const Snapshot& snapshot, const Error&
   return Snapshot{snapshot.ns, snapshot.pod, *std::move(again), true};
 }
 
-// A lost reply is no refusal, and a client that is asked to try again may come too late.
+// A lost reply is not a refusal, and a client that is asked to retry may come too late.
 bool Changes::was_applied(const job::Job& job, const job::CallRecord& record) const {
   const auto object = kube::get_object(api_, kube::kNervexJobs, job.meta.ns, job.meta.name);
   if (!object) return false;
@@ -325,7 +324,7 @@ bool Changes::was_applied(const job::Job& job, const job::CallRecord& record) co
                      [&](const job::CallRecord& one) { return is_same(one, record); });
 }
 
-// No name is refused for what only the cache of pods says.
+// A name is never refused based only on the pod cache.
 Result<Change> Changes::replace_seen(const JobView& view, const ReplaceRequest& request,
                                      bool live) const {
   auto change = server::replace(view, request);

@@ -27,8 +27,8 @@
 
 namespace nervex::server {
 
-// Requests for one job that arrive together would only overtake each other: each write of one makes
-// the others decide again. Thread-safe; no order among those who wait.
+// Serialises requests for one job: concurrent ones would only conflict, and each write makes the
+// others decide again. Thread-safe; waiters have no order.
 class KeyedMutex {
  public:
   class Lock {
@@ -45,9 +45,9 @@ class KeyedMutex {
     const std::string key_;
   };
 
-  // Null: another one holds `key`.
+  // Null: `key` is locked.
   std::unique_ptr<Lock> try_lock(const std::string& key);
-  // Waits for it until `timeout` has passed, or `gives_up()`, which is asked ten times a second.
+  // Waits until `timeout` has passed or `gives_up()`, which is called ten times a second, is true.
   std::unique_ptr<Lock> lock(const std::string& key, std::chrono::milliseconds timeout,
                              const std::function<bool()>& gives_up);
 
@@ -57,9 +57,9 @@ class KeyedMutex {
   std::set<std::string> taken_ GUARDED_BY(mutex_);
 };
 
-// What is kept until the reply is written: the job's lock, so that an equal call which waits can be
-// judged by whether this one's caller got its reply; and the record that the reply rests on.
-// The caller gives it to Changes::reply_done(); merely dropped, it counts as not written.
+// Held until the reply is written: the job's lock, so that a waiting equal call can be judged by
+// whether this caller got its reply; and the record behind the reply. The caller passes it to
+// Changes::reply_done(); if dropped, it counts as not written.
 struct PendingReply {
   std::unique_ptr<KeyedMutex::Lock> lock;
   std::optional<job::CallRecord> record;
@@ -67,19 +67,19 @@ struct PendingReply {
 
 struct Call {
   CallId id;
-  PendingReply* pending_reply = nullptr;  // borrowed; null: nobody will know about the reply
-  // While the call waits for another one of its job: told when that begins and ends, and asked
-  // whether it is still worth waiting.
+  PendingReply* pending_reply = nullptr;  // borrowed; null: the reply's fate stays unknown
+  // While the call waits for another call of its job: reports the start and end of the wait, and
+  // asks whether it is still worth waiting.
   std::function<void(bool)> set_waiting = [](bool) {};
   std::function<bool()> gives_up = [] { return false; };
 };
 
-// Which replies does this process know its callers to have? Of the newest few thousand calls; what
-// is forgotten is kUnknown. Thread-safe.
+// Which replies have reached their callers, as far as this process knows? Covers the newest few
+// thousand calls; older ones are kUnknown. Thread-safe.
 class Replies {
  public:
   ReplyState state_of(const job::CallRecord& record) const;
-  // kWritten is the last word.
+  // kWritten is final.
   void set(const job::CallRecord& record, ReplyState state);
 
  private:
@@ -91,22 +91,19 @@ class Replies {
 };
 
 struct ChangeOptions {
-  // Of this process, never used by another one: its records carry it.
+  // Unique to this process, and part of its records.
   std::string writer = "nervex-server";
   Limits limits{};
-  // How long a call waits for others of its job before its caller is told to ask again.
+  // How long a call waits for others of its job before its caller is told to retry.
   std::chrono::milliseconds lock_timeout = std::chrono::seconds(5);
 };
 
-// Each call is one optimistic write: all of it or nothing. It is decided on the cache; what that
-// would refuse, or answer without a write, is decided again on a live read. A write that met a
-// conflict is decided again on a live read, too, and then only another change of the spec, another
-// attempt or phase is a conflict: the status of a job whose pods start changes all the time. A
-// write whose reply is lost is looked for; a call that was made before is answered with what it did
-// then (server/decide/idempotency.h).
-//
-// Thread-safe. Errors carry the code from which envelope.h makes a status; kTransient also when the
-// job was changed by others on every try.
+// Each call is one optimistic write: all or nothing. It is decided on the cache; a refusal, or an
+// answer without a write, is decided again on a live read. So is a write that met a conflict. On
+// the retry only a change of the spec, attempt or phase is a conflict, because the status of a job
+// whose pods start changes all the time. After a lost reply the write is looked up; a repeated call
+// gets its first answer (server/decide/idempotency.h). Thread-safe. envelope.h maps error codes to
+// a status; kTransient also when others changed the job on every try.
 class Changes {
  public:
   Changes(kube::Api& api, Stores& stores, const Clock& clock, ChangeOptions options)
@@ -116,12 +113,12 @@ class Changes {
         options_(std::move(options)),
         lookup_(api, stores) {}
 
-  // Each returns the addresses of what was added, removed, or took a replica's place.
+  // Each returns the addresses of what was added, was removed, or replaces another replica.
   Result<Listing> add(const AddRequest& request, const Call& call);
   Result<Listing> remove(const RemoveRequest& request, const Call& call);
   Result<Listing> replace(const ReplaceRequest& request, const Call& call);
 
-  // The reply to a call was written, or could not be. The next call for its job goes on.
+  // The reply to a call was written, or could not be. The job's next call continues.
   void reply_done(PendingReply& pending_reply, bool written);
 
   const Limits& limits() const { return options_.limits; }
@@ -129,15 +126,15 @@ class Changes {
   std::uint64_t conflicts() const { return conflicts_; }  // writes that were decided again
 
  private:
-  struct Snapshot {  // of the job, as the pod that asks finds it
+  struct Snapshot {  // of the job, as found by the pod that asks
     std::string ns;
     std::string pod;
     Caller caller;
-    bool live = false;  // else from the cache, which may be old
+    bool live = false;  // else from the cache, which may be stale
   };
   struct Decision {
     Change change;
-    std::optional<job::CallRecord> repeated;  // then the rest says nothing
+    std::optional<job::CallRecord> repeated;  // if set, the other fields are empty
   };
   using Decide = std::function<Result<Change>(const JobView& view, const Snapshot& snapshot)>;
 

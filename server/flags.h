@@ -1,4 +1,4 @@
-// server/flags.h - how is nervex-server configured?
+// server/flags.h - which flags configure nervex-server?
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Flags {
   Limits limits;
 };
 
-// nullopt: go on with `flags`; else the exit code.
+// nullopt: continue with `flags`; else the exit code.
 std::optional<int> parse(int argc, char** argv, Flags& flags);
 
 }  // namespace nervex::server

@@ -1,4 +1,4 @@
-// nervex-server: the HTTP API through which a job's coordinator asks for replicas and lists them.
+// nervex-server: the HTTP API for a job's coordinator to request and list replicas.
 #include "base/clock.h"
 #include "base/http/ops_routes.h"
 #include "base/malloc.h"
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   server::Stores stores;
   server::add_watches(manager->caches(), stores,
                       kube::NamespacedName::parse(flags.aggregator_config));
-  // Names this process as leaders do theirs: by its pod, and by what no other process has.
+  // Names this process as leader election does: its pod, and a unique suffix.
   server::Replicas replicas(manager->client(), stores, manager->clock(),
                             {.writer = kube::make_lease_identity(), .limits = flags.limits});
   const auto authorizer =

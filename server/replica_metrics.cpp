@@ -28,7 +28,7 @@ std::vector<std::shared_ptr<const job::Job>> jobs_under_way(const Stores& stores
   return jobs;
 }
 
-// Those that have ended on their own are wanted no more: nobody makes them again.
+// Replicas that ended by themselves are no longer wanted: they are not created again.
 std::size_t wanted_of(const job::Job& job, job::Role role) {
   std::set<job::Slot> ended;
   for (const auto& of : job.status.ended) {

@@ -1,4 +1,4 @@
-// server/replicas.h - what clients do with replicas: add, remove, replace and list them.
+// server/replicas.h - what can clients do with replicas? Add, remove, replace and list them.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,14 @@
 
 namespace nervex::server {
 
-// Thread-safe. Errors carry the code from which envelope.h makes a status.
+// Thread-safe. envelope.h maps the errors' codes to a status.
 class Replicas {
  public:
   Replicas(kube::Api& api, Stores& stores, const Clock& clock, ChangeOptions options = {})
       : stores_(stores), lookup_(api, stores), changes_(api, stores, clock, std::move(options)) {}
 
-  // One optimistic write to spec.requests each, or none (server/changes.h). Return the addresses
-  // of what was added, removed, or took the place of what failed.
+  // Each is at most one optimistic write to spec.requests (server/changes.h). They return the
+  // addresses of replicas that were added, were removed, or replace failed ones.
   Result<Listing> add(const AddRequest& request, const Call& call = {}) {
     return changes_.add(request, call);
   }
@@ -35,12 +35,12 @@ class Replicas {
   Changes& changes() { return changes_; }
 
   using Listed = std::variant<Listing, std::vector<Listing>>;
-  // From the cache; a pod that it does not know is looked up before kNotFound is said.
+  // From the cache; a pod that is not cached is looked up before kNotFound.
   Result<Listed> list(const ListQuery& query) const;
 
  private:
   Result<Caller> find(const std::string& ns, const std::string& pod) const;
-  // Those that the job has not released.
+  // Pods that the job has not released.
   std::vector<PodPtr> pods_of(const job::Job& job) const;
   std::vector<Listing> list_all(const std::optional<std::string>& ns) const;
   Result<Listed> list_by_coordinator(const std::string& ns, const std::string& name) const;

@@ -20,8 +20,8 @@ std::string path_of_one(const kube::ResourceKind& kind, const kube::NamespacedNa
 template <typename T>
 using Live = Result<std::shared_ptr<const T>>;
 
-// A null pointer if the object does not exist. Every other failure may pass by itself, for example
-// when a person fixes our role: the caller of this server did nothing wrong.
+// A null pointer if the object does not exist. All other failures may be temporary, such as a
+// missing right of ours: the caller did nothing wrong.
 template <typename T>
 Live<T> read(kube::Api& api, const kube::ResourceKind& kind, const std::string& ns,
              const std::string& name, Result<T> (*decode)(std::string_view)) {
@@ -35,9 +35,8 @@ Live<T> read(kube::Api& api, const kube::ResourceKind& kind, const std::string& 
   return std::make_shared<const T>(*std::move(object));
 }
 
-// Nothing is called otherwise (RFC 1123, in lower case), and the API server takes the rest apart: a
-// slash, even an escaped one, for the next part of the path, ".." for a step back. Whatever a
-// caller writes there, it is a name of that kind that is asked for.
+// Object names follow RFC 1123, in lower case. Other texts are not looked up: the API server would
+// parse them as a path, where a slash, even escaped, starts the next part and ".." is a step back.
 bool may_exist(const std::string& name) {
   const auto is_plain = [](char c) {
     return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '-' || c == '.';
@@ -101,7 +100,7 @@ Result<Caller> Lookup::live(const std::string& ns, const std::string& pod) const
   if (!caller.pod || !caller.pod->meta.owner) return caller;
 
   const std::string& owner = caller.pod->meta.owner->name;
-  if (!may_exist(owner)) return caller;  // the API server checks no name of an owner
+  if (!may_exist(owner)) return caller;  // the API server does not validate an owner's name
   auto found_job = read<job::Job>(api_, kube::kNervexJobs, ns, owner, job::parse_job);
   if (!found_job) return found_job.error();
   caller.job = *found_job;

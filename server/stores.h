@@ -1,5 +1,5 @@
-// server/stores.h - what does this server know of the cluster, and where does it find the pod that
-// asks? A store of each of five kinds, and reads of the API server itself.
+// server/stores.h - what does this server cache of the cluster, and how does it find the calling
+// pod? A store for each of five kinds, and live reads of the API server.
 #pragma once
 
 #include <string>
@@ -31,35 +31,32 @@ struct Stores {
   kube::Store<AggregatorConfig> aggregator_configs;  // the one that aggregators are made from
 };
 
-// What is known now. Cost: the nodes with GPUs.
+// The current view. Cost: the nodes with GPUs.
 ClusterView cluster_view(const Stores& stores);
-// Where aggregators listen; the role's default if there is no AggregatorConfig (any more).
+// The port of aggregators; the role's default if there is no AggregatorConfig.
 int aggregator_port(const Stores& stores);
 
-// A pod's JSON text as what the store holds.
+// A pod's JSON text in the store's form.
 Result<kube::Pod> decode_pod(std::string_view text);
 
-// Adds all five kinds; of AggregatorConfigs only that one.
+// Adds watches of all five kinds; of AggregatorConfigs only the one in use.
 void add_watches(kube::Reflectors& watches, Stores& stores,
                  const kube::NamespacedName& aggregator_config);
 
-// Finds the pod that asks, its job and its attempt.
-//
-// Thread-safe. From the cache it costs nothing; live it is up to three GETs.
-//
-// A cache may lag behind a coordinator that has just started, and a client never gets over a
-// refusal: so no request is refused for what only the cache says.
+// Finds the calling pod, its job and its attempt. Thread-safe. Free from the cache; live it costs
+// up to three GETs. The cache may lag behind a coordinator that has just started, and a client
+// never recovers from a refusal: so the cache alone never refuses a request.
 class Lookup {
  public:
   Lookup(kube::Api& api, const Stores& stores) : api_(api), stores_(stores) {}
 
   Caller cached(const std::string& ns, const std::string& pod) const;
-  // What does not exist is null in the result; kTransient if the API server would not say.
+  // Missing objects are null in the result; kTransient if the API server gave no answer.
   Result<Caller> live(const std::string& ns, const std::string& pod) const;
-  // `before`, which has a pod and a job, with the job as it is now: one GET, unless the job is in
-  // another attempt by now. For a write that lost a race, most often against the job's status.
+  // `before`, which has a pod and a job, with the current job: one GET, unless the job is in
+  // another attempt. For a write that lost a race, usually against the job's status.
   Result<Caller> live_job(const Caller& before) const;
-  // Of a pod that does not exist: no_such_pod(), by what the cache knows.
+  // For a pod that does not exist: no_such_pod(), according to the cache.
   Error why_not_there(const std::string& ns, const std::string& pod) const;
 
  private:

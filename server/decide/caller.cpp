@@ -31,7 +31,7 @@ struct Rule {
   const char* what;
 };
 
-// Of a pod that is there. In this order: each may rely on those before it.
+// For an existing pod. In order: each rule may rely on earlier ones.
 constexpr std::array<Rule, 6> kRules{{
     {[](const Caller& c) { return !owned_by_a_job(*c.pod); }, Code::kNotFound,
      "it is no pod of a NerveXJob"},
@@ -79,7 +79,7 @@ Error no_such_pod(const job::Job* job) {
     return {Code::kNotFound, fmt::format("{} any more: nervexjob {} {}", kNoSuchPod, name,
                                          job->meta.deleting ? "is being deleted" : "has finished")};
   }
-  const bool was_running = job->status.phase == job::Phase::kRunning;  // its reason is no longer so
+  const bool was_running = job->status.phase == job::Phase::kRunning;  // its reason is out of date
   const std::string reason = was_running ? "" : job->status.reason;
   return {Code::kNotFound,
           fmt::format("{} now: nervexjob {} has no coordinator{}. Replicas can be changed here "

@@ -1,4 +1,4 @@
-// server/decide/change.h - what does one call ask for, change and answer? Values.
+// server/decide/change.h - what does one call request, change and answer? Values.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ inline constexpr int kMaxReplicasPerRequest = 1000;  // per role, unless a flag 
 
 struct RoleRequest {  // for replicas of one role
   int replicas = 0;
-  // Valid quantities above zero; empty: as the template has it.
+  // Valid quantities above zero; empty: the template's.
   std::string cpus, gpus, memory;
   bool operator==(const RoleRequest&) const = default;
 };
@@ -37,7 +37,7 @@ struct RemoveRequest {
 struct ReplaceRequest {
   std::string ns;
   std::string coordinator;
-  // Pod names, or addresses "<pod>.<namespace>:<port>". None is empty.
+  // Pod names, or addresses "<pod>.<namespace>:<port>". Not empty.
   std::vector<std::string> collectors;
   std::vector<std::string> learners;
   bool operator==(const ReplaceRequest&) const = default;
@@ -45,8 +45,8 @@ struct ReplaceRequest {
 
 struct Change {
   job::Requests requests;  // the whole new spec.requests
-  Listing answer;          // the answer: addresses that are right as soon as it is written
-  bool changes = false;    // false: there is nothing to write
+  Listing answer;          // addresses that are valid once it is written
+  bool changes = false;    // false: nothing to write
 };
 
 }  // namespace nervex::server

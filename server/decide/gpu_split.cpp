@@ -9,7 +9,7 @@
 namespace nervex::server {
 namespace {
 
-// The most frequent of `node_gpus`, which some node therefore has capacity for; 0 without any.
+// The most frequent of `node_gpus`, so that some node has the capacity; 0 if empty.
 int most_common(std::span<const int> node_gpus) {
   std::map<int, int> nodes_by_gpus;
   for (const int gpus : node_gpus) {
@@ -19,7 +19,7 @@ int most_common(std::span<const int> node_gpus) {
   int nodes = 0;
   for (const auto& [gpus, count] : nodes_by_gpus) {
     if (count < nodes) continue;
-    common = gpus;  // in ascending order: of a tie the larger one stays
+    common = gpus;  // in ascending order: ties go to the larger
     nodes = count;
   }
   return common;

@@ -21,7 +21,7 @@ namespace {
 
 using job::Role;
 
-// Of one replica of the entry.
+// Pods of one replica of the entry.
 int pods_per_replica(const job::RequestEntry& entry) {
   return is_multi_gpu(entry) ? 1 + static_cast<int>(entry.gpu_split.size()) : 1;
 }
@@ -40,7 +40,7 @@ std::int64_t count_base_pods(const job::Job& job, const job::Requests& requests)
   return std::int64_t{replicas(Role::kCollector)} + replicas(Role::kLearner) - removed;
 }
 
-// Those of base replicas and requests.
+// Pods of base replicas and requests.
 std::int64_t count_pods(const job::Job& job, const job::Requests& requests) {
   std::int64_t pods = count_base_pods(job, requests);
   for (const auto& entry : requests.entries) {
@@ -56,9 +56,9 @@ Result<Nothing> check_template(const job::Job& job, Role role) {
                fmt::format("{}s: the job has no {} template", to_string(role), to_string(role))};
 }
 
-// A job that goes on for weeks asks for many that end by themselves, and a client that is refused
-// here never asks again. Pods that are left of them go; multi-GPU learners stay, of which only a
-// part may have ended.
+// A job that runs for weeks requests many replicas that end by themselves, and a client that is
+// refused here never asks again. The ended replicas' pods are removed; multi-GPU learners stay,
+// because only a part of them may have ended.
 void drop_ended(const JobView& view, job::Requests& requests) {
   std::set<std::pair<Role, int>> ended;
   for (const Role role : {Role::kCollector, Role::kLearner}) {
@@ -74,7 +74,7 @@ void drop_ended(const JobView& view, job::Requests& requests) {
   std::erase_if(requests.entries, [](const auto& entry) { return entry.slots.empty(); });
 }
 
-// The same of base replicas. They come back with the next attempt.
+// The same for base replicas. They return with the next attempt.
 void drop_ended_base(const JobView& view, job::Requests& requests) {
   for (const Role role : {Role::kCollector, Role::kLearner}) {
     for (const auto& replica : ended_replicas(view, role)) {
@@ -84,8 +84,8 @@ void drop_ended_base(const JobView& view, job::Requests& requests) {
   }
 }
 
-// Why there is no capacity for `pods` more. What waits for placement passes by itself, and a client
-// that is answered 409 never asks again.
+// Why `pods` more do not fit. kTransient if requests wait for placement, because a client that gets
+// 409 never asks again.
 Error beyond_capacity(const job::Job& job, const job::Requests& requests, Role role,
                       std::int64_t pods, const Limits& limits) {
   const std::int64_t all = count_pods(job, requests) + pods;
@@ -126,7 +126,7 @@ Result<Nothing> check_bounds(const JobView& view, job::Requests& requests,
   return beyond_capacity(view.job, requests, role, pods, limits);
 }
 
-// Only the request decides whether a learner has several GPUs, not the template.
+// Only the request, not the template, decides whether a learner has several GPUs.
 Result<std::vector<int>> split_of(const job::Job& job, const RoleRequest& request,
                                   const ClusterView& cluster) {
   const auto gpus = gpus_of(request);
@@ -148,7 +148,7 @@ Result<std::vector<int>> split_of(const job::Job& job, const RoleRequest& reques
   return split;
 }
 
-// Adds the entry, without slots yet, for `replicas` of its role to `change`.
+// Adds the entry to `change`, without slots yet, for `replicas` of its role.
 Result<Nothing> add_entry(const JobView& view, int replicas, job::RequestEntry entry,
                           const Limits& limits, Change& change) {
   job::Requests& requests = change.requests;
@@ -233,7 +233,7 @@ std::set<PlacedSlot> placed_slots(const gang::PodGroup& group) {
 
 using PodSlot = std::tuple<std::string_view, int, int>;  // role, ordinal, incarnation
 
-// Slots whose pod was created for the place that they have now.
+// Slots whose pod was created for their current placement.
 std::set<PodSlot> slots_with_pods(const JobView& view) {
   const std::set<PlacedSlot> placed = placed_slots(*view.group);
   std::set<PodSlot> slots;
@@ -248,7 +248,7 @@ std::set<PodSlot> slots_with_pods(const JobView& view) {
   return slots;
 }
 
-// The ids of entries with a replica that still waits for a place, or for a pod.
+// The ids of entries with a replica that still waits for a placement or a pod.
 std::set<std::int64_t> waiting_entries(const JobView& view) {
   const std::set<PodSlot> made = slots_with_pods(view);
   const auto has_pod = [&made](const job::ReplicaPod& pod) {
@@ -270,7 +270,7 @@ std::set<std::int64_t> waiting_entries(const JobView& view) {
 void merge_placed(const JobView& view, job::Requests& requests) {
   const int attempt = view.job.status.attempt;
   if (view.group == nullptr || view.group->spec.attempt != attempt) return;
-  // The controller knows a gang that was taken back by its entry's id, a learner by its ordinal.
+  // The controller identifies a requeued gang by its entry's id, a learner by its ordinal.
   const auto& requeued = view.job.status.requeued_gangs;
   if (std::any_of(requeued.begin(), requeued.end(), [](const auto& of) { return !of.learner; })) {
     return;

@@ -12,7 +12,7 @@ namespace {
 
 using job::CallRecord;
 
-// Clocks of two machines differ: what seems to come from the future is as old as it seems young.
+// Clocks of two machines differ: a future time counts as equally far in the past.
 bool is_younger(const CallRecord& record, SysTime now, std::chrono::milliseconds age) {
   return std::chrono::abs(now - record.time) < age;
 }
@@ -21,8 +21,8 @@ bool is_same_call(const CallRecord& record, const CallId& call) {
   return record.method == call.method && record.body_hash == call.body_hash;
 }
 
-// A server of an older version wrote another, shorter hash. With a key, the key tells: a client
-// that is answered 409 because its server was upgraded would be ended for good.
+// An older server version wrote a shorter hash. With a key, the key alone decides: a client that
+// gets 409 because its server was upgraded would end for good.
 bool is_same_keyed_call(const CallRecord& record, const CallId& call) {
   const bool is_of_another_hash = record.body_hash.size() != call.body_hash.size();
   return is_same_call(record, call) || (is_of_another_hash && record.method == call.method);
@@ -44,7 +44,7 @@ Result<const CallRecord*> find_by_key(const job::Job& job, const CallId& call, S
 void drop_oldest(std::vector<CallRecord>& calls, bool with_key, std::size_t most) {
   const auto is_kind = [with_key](const CallRecord& one) { return one.key.empty() != with_key; };
   auto count = static_cast<std::size_t>(std::count_if(calls.begin(), calls.end(), is_kind));
-  // They are in the order of their writes.
+  // Records are in write order.
   std::erase_if(calls, [&](const CallRecord& one) {
     if (!is_kind(one) || count <= most) return false;
     --count;
@@ -58,7 +58,7 @@ void keep_newest_runs(std::vector<CallRecord>& calls, std::size_t most_runs) {
   auto kept = calls.end();
   while (kept != calls.begin()) {
     runs += std::prev(kept)->replicas.size();
-    if (runs > most_runs && kept != calls.end()) break;  // the newest stays in any case
+    if (runs > most_runs && kept != calls.end()) break;  // always keep the newest
     --kept;
   }
   calls.erase(calls.begin(), kept);
@@ -90,7 +90,7 @@ Result<const CallRecord*> find_repeat(
 }
 
 void remember_call(std::vector<CallRecord>& calls, CallRecord record, SysTime now) {
-  // Those without a key, too: their callers may have been asked to try again.
+  // Includes calls without a key: their callers may have been asked to retry.
   std::erase_if(calls, [now](const CallRecord& one) { return !is_younger(one, now, kKeyAge); });
   calls.push_back(std::move(record));
   drop_oldest(calls, false, kMaxCallsWithoutKey);

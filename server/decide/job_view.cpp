@@ -16,12 +16,12 @@ namespace {
 using job::Role;
 using EndedSlot = std::tuple<std::string_view, int, int>;  // role, ordinal, incarnation
 
-// By itself: what was taken away from it comes back, so it counts as living.
+// Ended by itself. A pod that the cluster stopped is replaced, so it counts as living.
 bool has_finished(const kube::Pod& pod) {
   return has_ended(job::state_of(pod)) && !kube::was_taken_away(pod);
 }
 
-// What the status says, and what it will say when the controller has seen the same pods.
+// From the status, plus what the controller will add when it has seen the same pods.
 std::set<EndedSlot> ended_slots(const JobView& view) {
   std::set<EndedSlot> ended;
   for (const auto& one : view.job.status.ended) {
@@ -46,7 +46,7 @@ std::vector<job::Replica> replicas_that_have(bool ended, const JobView& view, Ro
   std::vector<job::Replica> replicas = job::wanted_replicas(view.job, role);
   std::erase_if(replicas, [&](const job::Replica& replica) {
     const job::ReplicaPod addressed = addressed_pod(replica);
-    // The status may know a multi-GPU learner as the learner that it is.
+    // The status may record a multi-GPU learner as a learner.
     return ended !=
            (is_ended(addressed.role, addressed.slot) || is_ended(replica.role, replica.slot));
   });

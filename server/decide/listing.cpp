@@ -22,14 +22,14 @@ bool is_shown(const kube::Pod& pod) {
          (state == job::PodState::kPending || state == job::PodState::kRunning);
 }
 
-// That a pod's annotations name; nullopt: it is no pod of a gang.
+// The slot in a pod's annotations; nullopt: not a pod of a gang.
 std::optional<job::Slot> slot_of(const kube::Pod& pod) {
   const auto slot = gang::slot_of(pod);
   if (!slot) return std::nullopt;
   return job::Slot{slot->slot.ordinal, slot->slot.incarnation};
 }
 
-// The aggregator that the job itself has is of its base gang.
+// The job's own aggregator belongs to the base gang.
 bool is_of_a_learner(const kube::Pod& aggregator) {
   const auto slot = slot_of(aggregator);
   return slot && slot->ordinal >= job::kFirstRequestedOrdinal;
@@ -45,7 +45,7 @@ void add_replica(Listing& listing, const job::Job& job, const kube::Pod& pod, in
   }
 }
 
-// Where a ddp-learner stands in its learner; nullopt: it is none, or is no longer asked for.
+// A ddp-learner's position in its learner; nullopt: not a ddp-learner, or no longer requested.
 std::optional<job::DdpPlace> place_of(const job::Job& job, const kube::Pod& pod) {
   const auto slot = slot_of(pod);
   if (!slot || job::role_of(pod) != Role::kDdpLearner) return std::nullopt;

@@ -14,7 +14,7 @@ namespace {
 
 using job::Role;
 
-// Whose ordinals do pods of this role use up? Those of a multi-GPU learner are numbered by it.
+// The role whose ordinals pods of this role use. A multi-GPU learner's pods use the learner's.
 std::optional<Role> counted_as(std::optional<Role> role) {
   if (role == Role::kAggregator || role == Role::kDdpLearner) return Role::kLearner;
   return role == Role::kCollector || role == Role::kLearner ? role : std::nullopt;
@@ -26,7 +26,7 @@ class Counters {
 
   void see(std::optional<Role> role, int ordinal, int ordinals = 1) {
     const auto of = counted_as(role);
-    // The base replicas' ordinals, and slot 0 of the job's own aggregator, are others.
+    // Base replicas, and slot 0 of the job's own aggregator, use other ordinals.
     if (!of || ordinal < job::kFirstRequestedOrdinal) return;
     int& next = next_ordinal(requests_, *of);
     next = std::max(next, ordinal + ordinals);
@@ -55,7 +55,7 @@ void see_job(const job::Job& job, Counters& counters) {
   }
 }
 
-// "request-7": an entry that was once seen.
+// "request-7": the entry existed.
 void see_group(const gang::PodGroup& group, Counters& counters) {
   for (const auto& set : group.spec.members) {
     for (const auto& slot : set.slots) counters.see(job::parse_role(set.role), slot.ordinal);

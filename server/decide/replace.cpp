@@ -22,7 +22,7 @@ std::string_view namespace_in(std::string_view url) {
   return rest.substr(0, rest.find(':'));
 }
 
-// What the names of one job mean.
+// Resolves the names of one job's pods.
 class ReplicaNames {
  public:
   ReplicaNames(const ReplicaNames&) = delete;
@@ -39,8 +39,8 @@ class ReplicaNames {
 
   struct Resolved {
     bool is_known = false;                  // the name belongs, or belonged, to the job
-    const job::Replica* replica = nullptr;  // the replica that stands for it now, if one does
-    int seen = -1;  // the incarnation in the name; -1: of an ordinal that was released
+    const job::Replica* replica = nullptr;  // its current replica, if any
+    int seen = -1;  // the incarnation in the name; -1: of a released ordinal
   };
 
   Resolved resolve(std::string_view text) const {
@@ -49,7 +49,7 @@ class ReplicaNames {
     if (!named) return {};
     if (is_single(*named)) return {.is_known = true};
     if (const auto* replica = find(named->role, named->slot.ordinal)) {
-      // An incarnation that is yet to come has no name, unless the counts were lost.
+      // A future incarnation has no name, unless the counts were lost.
       if (named->slot.incarnation > replica->slot.incarnation && !exists(pod)) return {};
       return {true, replica, named->slot.incarnation};
     }
@@ -57,7 +57,7 @@ class ReplicaNames {
     return {.is_known = was_used(*named) || exists(pod)};
   }
 
-  // The slot that the name would be of; nullopt: it is no name of this job's pods.
+  // The slot that the name would have; nullopt: not a name of this job's pods.
   std::optional<job::NamedSlot> decode(std::string_view text) const {
     const std::string_view ns = namespace_in(text);
     if (!ns.empty() && ns != view_.job.meta.ns) return std::nullopt;
@@ -80,10 +80,10 @@ class ReplicaNames {
                        [pod](const PodPtr& one) { return one->meta.name == pod; });
   }
 
-  // The replica under its newest ordinal; nullptr: it was not moved, or was removed since.
+  // The replica under its newest ordinal; nullptr: not moved, or removed since.
   const job::Replica* replica_at_end(const job::MovedReplica& moved) const {
     int ordinal = moved.to;
-    for (const auto& next : requests_.moved) {  // in the order in which it happened
+    for (const auto& next : requests_.moved) {  // in order of their moves
       if (next.role == moved.role && next.from == ordinal) ordinal = next.to;
     }
     const auto* plain = find(moved.role, ordinal);
@@ -103,11 +103,11 @@ class ReplicaNames {
     return nullptr;
   }
 
-  // Whether the job ever had such an ordinal, as far as anybody remembers.
+  // Whether the job ever had such an ordinal, according to its records.
   bool was_used(const job::NamedSlot& named) const {
     const auto& [role, slot] = named;
     const auto& status = view_.job.status;
-    if (slot.ordinal >= job::kFirstContinuedOrdinal) {  // of an attempt that is over
+    if (slot.ordinal >= job::kFirstContinuedOrdinal) {  // of an earlier attempt
       const int next = role == Role::kCollector ? status.next_continued_collector
                                                 : status.next_continued_learner;
       return slot.ordinal < std::max(next, next_ordinal(requests_, role));
@@ -159,7 +159,7 @@ class Replacement {
   Change finish() && { return std::move(change_); }
 
  private:
-  // Returns the slot that the replica has from now on.
+  // Returns the replica's new slot.
   Result<job::Slot> raise(const job::Replica& replica, int incarnation) {
     const job::Slot next{replica.slot.ordinal, incarnation};
     set(replica, next);
@@ -181,8 +181,8 @@ class Replacement {
   Change change_;
 };
 
-// The replicas that the request names, each once and in the order of first mention, with the latest
-// incarnation that any of its names has.
+// The named replicas, each once, in order of first mention and with the latest incarnation in any
+// of its names.
 Result<std::vector<ReplicaNames::Resolved>> named_replicas(const ReplicaNames& names,
                                                            const job::Job& job,
                                                            const ReplaceRequest& request) {

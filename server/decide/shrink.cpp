@@ -10,7 +10,7 @@
 namespace nervex::server {
 namespace {
 
-// Of the entries of the attempt; what they leave empty goes with them.
+// Removes from entries of the attempt, and drops entries that become empty.
 void remove_requested(job::Requests& requests, job::Role role, int attempt,
                       const std::set<int>& ordinals) {
   for (auto& entry : requests.entries) {

@@ -6,11 +6,10 @@
 
 namespace nervex::server {
 
-// Of each role as many as were asked for, or as there are: what was requested last goes first, then
-// the base replicas from their end; a multi-GPU learner goes whole. Replicas that have ended are
-// not counted: they stay for their logs and counts, and a client that asks for one less wants one
-// living one less. The answer names what was removed, by ordinal. Never fails: fewer than asked is
-// fine.
+// Removes the requested number of each role, or all there are: the latest requested first, then
+// base replicas from the end; a multi-GPU learner goes as a whole. Ended replicas do not count:
+// they stay for their logs and counts, and a client that wants one less means a living one. The
+// answer names the removed replicas by ordinal. Never fails, even if there are fewer.
 Change shrink(const JobView& view, const RemoveRequest& request);
 
 }  // namespace nervex::server

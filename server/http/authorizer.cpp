@@ -16,13 +16,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long a token that was taken back may still be good here.
+// How long a revoked token may still be accepted.
 constexpr auto kReviewAge = 10s;
 constexpr std::size_t kMaxReviewedBytes = std::size_t{8} << 20U;
-constexpr std::size_t kMaxReason = 300;  // why a token is refused, in the API server's words
+constexpr std::size_t kMaxReason = 300;  // of the API server's reason for refusing a token
 constexpr std::size_t kReviewsOfOnePeer = 8;
 
-// The API server's refusal to answer us is not the caller's doing: it passes, or a person fixes it.
+// The API server's refusal of our own request is not the caller's fault, and may be temporary.
 Error not_now(const Error& error) {
   return {Code::kTransient, "cannot check who asks: " + error.message};
 }
@@ -69,11 +69,11 @@ class TokenAuthorizer final : public Authorizer {
   const Clock& clock_;
   CountedTurns reviews_{kReviewsOfOnePeer};
   Mutex mutex_;
-  // By the token's hash: a token is as long as its caller likes, and is nobody's business.
+  // By the token's hash: tokens have any length and must stay secret.
   ExpiringCache<Result<Identity>> reviewed_ GUARDED_BY(mutex_){kMaxReviewedBytes};
 };
 
-// What an answer takes, about.
+// The approximate size of an answer.
 std::size_t bytes_of(const Result<Identity>& answer) {
   if (!answer) return answer.error().message.size();
   std::size_t bytes = sizeof(Identity) + answer->user.size() + answer->uid.size();
@@ -136,8 +136,7 @@ void TokenAuthorizer::remember(const std::string& token_hash, const Result<Ident
   reviewed_.put(token_hash, answer, bytes_of(answer), now + kReviewAge, now);
 }
 
-// From the cache if that knows the pod (with that uid, unless it is empty), else from the API
-// server.
+// From the cache if it knows the pod (with that uid, unless empty), else from the API server.
 Result<Caller> TokenAuthorizer::find(const std::string& ns, const std::string& pod,
                                      const std::string& uid) const {
   Caller cached = lookup_.cached(ns, pod);

@@ -1,4 +1,4 @@
-// server/http/authorizer.h - who is this caller, and may it do that?
+// server/http/authorizer.h - which user calls, and may it do that?
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace nervex::server {
 
-// What a request is about: the pod it names, if any, in `ns`, if any.
+// The subject of a request: its pod and namespace, if any.
 struct Subject {
-  bool changes = false;  // adds, removes or replaces; else it only reads
+  bool changes = false;  // adds, removes or replaces; false: only reads
   std::string ns;
   std::string pod;
 };
@@ -24,21 +24,20 @@ class Authorizer {
  public:
   virtual ~Authorizer() = default;
 
-  // Who sends these headers, from the address `peer`? kUnauthorized: nobody known (HTTP 401).
-  // kTransient: could not be asked.
+  // The user behind these headers, from the address `peer`. kUnauthorized: unknown (HTTP 401).
+  // kTransient: the API server did not answer.
   virtual Result<Identity> identify(const RequestHeaders& headers, const std::string& peer) = 0;
-  // kForbidden: it may not (HTTP 403). kTransient: could not be asked.
+  // kForbidden: not allowed (HTTP 403). kTransient: the API server did not answer.
   virtual Result<Nothing> allow(const Identity& who, const Subject& subject) = 0;
 };
 
-// --auth=none: callers are not identified, and may do everything.
+// --auth=none: callers are not identified and may do everything.
 std::unique_ptr<Authorizer> allow_all();
 
-// --auth=token. One rule: a pod may do everything to the job it belongs to; every
-// other caller, and a pod for another job, needs the same right on the NerveXJob itself: patch to
-// change, get or list to read. The API server is asked; a token's review is remembered for ten
-// seconds, a good one as a bad one. One address has a few reviews of new tokens under way at most:
-// anybody can send any number of tokens.
+// --auth=token. A pod may do everything to its own job. Every other caller, and a pod for another
+// job, needs the same right on the NerveXJob itself: patch to change, get or list to read. The API
+// server decides; token reviews are cached for ten seconds, rejections too. Each address may have
+// only a few reviews of new tokens in progress, because any client can send any number of tokens.
 std::unique_ptr<Authorizer> authorize_by_token(kube::Api& api, const Stores& stores,
                                                const Clock& clock);
 

@@ -7,7 +7,7 @@ namespace {
 
 using kube::append_text;
 
-// The order of the fields is a part of the contract.
+// The order of the fields is part of the API.
 void append(std::string& body, const Listing& listing) {
   body += R"({"namespace":)";
   append_text(body, listing.ns);
@@ -42,7 +42,7 @@ int status_of(Code code) {
     case Code::kConflict:
       return 409;
     case Code::kExpired:
-    case Code::kUnauthorized:  // of us, by the API server: may pass
+    case Code::kUnauthorized:  // ours, from the API server: may be temporary
     case Code::kTransient:
     case Code::kInternal:
       break;

@@ -71,7 +71,7 @@ Result<Identity> identity_in(const Json& token_review) {
     const std::string why = kube::string_at(token_review, {"status", "error"}, "it is not valid");
     return denied("the bearer token is refused: " + why);
   }
-  // An authenticator that knows nothing of audiences returns none, and accepts any token.
+  // An authenticator without audience support returns none and accepts any token.
   if (!is_for_us(*status)) {
     return denied(
         fmt::format("the bearer token is not made for the audience {}", job::kServerTokenAudience));

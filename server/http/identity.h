@@ -1,6 +1,6 @@
-// server/http/identity.h - whom does a bearer token belong to, and what do we ask the API server
-// about it? Pure: TokenReview and SubjectAccessReview as values (authentication.k8s.io/v1,
-// authorization.k8s.io/v1; Kubernetes 1.36).
+// server/http/identity.h - which user does a bearer token belong to, and what may it do? Pure:
+// TokenReview and SubjectAccessReview as values (authentication.k8s.io/v1, authorization.k8s.io/v1;
+// Kubernetes 1.36).
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct Identity {
   std::string user;  // "system:serviceaccount:rl:default", "jane"
   std::string uid;
   std::vector<std::string> groups;
-  Json extra = Json::object();  // handed on to the SubjectAccessReview as it came
-  // Of a token that was projected into a pod; empty for everybody else.
+  Json extra = Json::object();  // passed unchanged to the SubjectAccessReview
+  // For a token projected into a pod; otherwise empty.
   std::string pod_ns;
   std::string pod_name;
   std::string pod_uid;
@@ -27,17 +27,17 @@ struct Identity {
   bool is_pod() const { return !pod_uid.empty(); }
 };
 
-// The token of "Authorization: Bearer <token>". kUnauthorized, saying what to send, if there is
-// none.
+// The token of "Authorization: Bearer <token>". kUnauthorized, saying what to send, if it is
+// missing.
 Result<std::string> bearer_token(const RequestHeaders& headers);
 
 Json token_review(std::string_view token);
-// kUnauthorized with the API server's reason if it is nobody's token, or was made for another
-// audience: one for the API server is worth more than its holder should ever have to show here.
+// kUnauthorized, with the API server's reason, if the token is invalid or has another audience: a
+// token for the API server is too valuable to be sent here.
 Result<Identity> identity_in(const Json& token_review);
 
-// What somebody wants to do with NerveXJobs: `verb` as RBAC has it, `name` empty for all of the
-// namespace, `ns` empty for all namespaces.
+// An action on NerveXJobs: `verb` as in RBAC, `name` empty for all in the namespace, `ns` empty for
+// all namespaces.
 struct JobAccess {
   std::string verb;
   std::string ns;

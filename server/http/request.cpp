@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t kMaxNameLength = 253;     // of any Kubernetes object
 constexpr std::size_t kMaxUrlLength = 512;      // "<pod>.<namespace>:<port>"
-constexpr std::size_t kMaxKeyLength = 255;      // as the CRD has it
-constexpr std::size_t kMaxQuantityLength = 64;  // as the CRD has it
+constexpr std::size_t kMaxKeyLength = 255;      // as in the CRD
+constexpr std::size_t kMaxQuantityLength = 64;  // as in the CRD
 
 Error invalid(std::string message) { return {Code::kInvalid, std::move(message)}; }
 
@@ -46,12 +46,12 @@ Result<std::string> text_field(const Json& object, std::string_view key) {
   return value->get<std::string>();
 }
 
-// 0 if absent. Fails for anything but a JSON integer in 0..most: 2.0 and "2" are none.
+// 0 if absent. Fails for anything but a JSON integer in 0..most, such as 2.0 or "2".
 Result<int> count_field(const Json& object, std::string_view key, std::string_view path, int most) {
   const Json* value = field(object, key);
   if (value == nullptr) return 0;
   if (!value->is_number_integer()) return invalid(path, "must be an integer");
-  // An integer above int64's range is kept as unsigned, one below is refused by the parser.
+  // The parser stores integers above int64's range as unsigned and refuses those below.
   const bool fits = !value->is_number_unsigned() ||
                     value->get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
   if (!fits || value->get<std::int64_t>() < 0 || value->get<std::int64_t>() > most) {
@@ -60,7 +60,7 @@ Result<int> count_field(const Json& object, std::string_view key, std::string_vi
   return value->get<int>();
 }
 
-// In its own spelling, be it a string or a number. "" if absent or zero.
+// As spelled, whether a string or a number. "" if absent or zero.
 Result<std::string> quantity_field(const Json& object, std::string_view key, std::string_view path,
                                    kube::Scale scale) {
   const Json* value = field(object, key);
@@ -108,7 +108,7 @@ Result<RoleRequest> parse_role_request(const Json& body, std::string_view group,
   return request;
 }
 
-// A collector with more simply fits nowhere; of a learner every GPU is counted out.
+// A collector with more GPUs just fits nowhere; a learner's GPUs are listed one by one.
 Result<Nothing> check_gpus(const RoleRequest& learners) {
   const auto gpus = gpus_of(learners);
   if (!gpus) return invalid("learners.gpus: " + gpus.error().message);
@@ -151,7 +151,7 @@ Result<std::vector<std::string>> parse_names(const Json& body, std::string_view 
   return names;
 }
 
-// What all changing calls have in common: who asks, and what is asked for of each role.
+// Common parts of all changing calls: the caller, and the request for each role.
 template <typename Request, typename ParsePart>
 Result<Request> parse_request(std::string_view body, int max_items, ParsePart parse_part) {
   const auto json = parse_request_body(body, max_items);
@@ -204,7 +204,7 @@ Result<std::string> parse_key(const RequestHeaders& headers) {
 
 namespace {
 
-// What that key of a query sets; nullptr: there is no such key.
+// The field for that query key; nullptr: unknown key.
 std::optional<std::string>* slot_of(std::string_view key, ListQuery& list) {
   if (key == "namespace") return &list.ns;
   if (key == "coordinator") return &list.coordinator;

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 4> kTopKeys{"namespace", "coordinator", "
                                                    "learners"};
 constexpr std::array<std::string_view, 4> kGroupKeys{"replicas", "cpus", "gpus", "memory"};
 
-// An object of which only some members are kept.
+// An object that keeps only some of its members.
 class KnownMembers {
  public:
   explicit KnownMembers(const std::array<std::string_view, 4>& keys) : keys_(&keys) {}
@@ -34,7 +34,7 @@ class KnownMembers {
     current_ = known;
     is_exact_ = *known == key;
   }
-  // Whether the value that follows the key would be kept.
+  // Whether the next value is kept.
   bool is_wanted() const { return current_ != nullptr && (is_exact_ || !has_exact()); }
   void put(Json& object, Json value) {
     if (!is_wanted() || (!is_exact_ && value.is_null())) return;
@@ -53,7 +53,7 @@ class KnownMembers {
   std::array<bool, 4> exact_{};
 };
 
-// What nlohmann's parser calls (its interface json_sax). False ends the parsing.
+// Called by nlohmann's parser (its interface json_sax). False stops parsing.
 class BodyReader {
  public:
   explicit BodyReader(int max_items) : max_items_(static_cast<std::size_t>(max_items)) {}
@@ -89,7 +89,7 @@ class BodyReader {
   }
 
  private:
-  // Whether the value that comes next is kept.
+  // Whether the next value is kept.
   bool is_wanted() const {
     if (skipped_ > 0) return false;
     if (open_ == 0) return true;
@@ -143,8 +143,8 @@ class BodyReader {
 
   const std::size_t max_items_;
   Json root_;
-  int open_ = 0;     // containers that are kept and have not ended: the root, a group
-  int skipped_ = 0;  // containers within them of which nothing is kept
+  int open_ = 0;     // open containers that are kept: the root, a group
+  int skipped_ = 0;  // open containers within them that are not kept
   KnownMembers top_{kTopKeys};
   Json* group_ = nullptr;  // while two are open: a member of the root
   KnownMembers members_{kGroupKeys};
@@ -157,7 +157,7 @@ Result<Json> parse_request_body(std::string_view body, int max_items) {
   if (body.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     return Error{Code::kInvalid, "the body is empty"};
   }
-  // nlohmann takes it for the end of the text, and would never look at what follows.
+  // nlohmann takes it for the end of the text and would ignore what follows.
   if (body.find('\0') != std::string_view::npos) {
     return Error{Code::kInvalid, "body: not JSON: there is a zero byte in it"};
   }

@@ -20,7 +20,7 @@ constexpr const char* kReplicas = "/v1alpha1/replicas";
 constexpr const char* kReplicasFailed = "/v1alpha1/replicas/failed";
 constexpr const char* kAllowed = "GET, POST, DELETE";
 
-// One request, and what it is answered from.
+// One request, and what answers it.
 struct Exchange {
   Replicas& replicas;
   Authorizer& authorizer;
@@ -67,7 +67,7 @@ HttpReply list(const Exchange& exchange) {
   return std::visit([](const auto& data) { return success("replicas listed", data); }, *listed);
 }
 
-// One way to change replicas: its name in records of calls, how its body is read, what is done.
+// One way to change replicas: its name in call records, its body parser, its action.
 template <typename Request>
 struct Changing {
   const char* method;
@@ -106,7 +106,7 @@ HttpReply change(const Changing<Request>& changing, const Exchange& exchange) {
   }
 
   const auto pending_reply = std::make_shared<PendingReply>();
-  // A digest: no caller must be able to make a body that counts as the repeat of another caller's.
+  // A digest, so that callers cannot build a body that counts as a repeat of another caller's.
   const Call call{{changing.method, sha256_hex(http.body), *key, http.peer},
                   pending_reply.get(),
                   [&http](bool waits) { http.set_waiting(waits); },
@@ -125,7 +125,7 @@ HttpReply change(const Changing<Request>& changing, const Exchange& exchange) {
   return reply;
 }
 
-// Who asks is known by the headers: nothing of the body is looked at before.
+// The headers identify the caller: the body is not read before.
 template <typename Answer>
 HttpReply answer_known(Exchange exchange, Answer answer) {
   auto who = exchange.authorizer.identify(exchange.http.headers, exchange.http.peer);
@@ -174,7 +174,7 @@ HttpServerOptions server_options(const std::string& listen, std::size_t max_conn
   options.max_connections_per_peer =
       max_per_address != 0 ? max_per_address : part_of_one_caller(max_connections);
   options.high_watermark_percent = 75;
-  options.max_bytes_in_flight = std::size_t{32} << 20U;  // a text is held some times while parsed
+  options.max_bytes_in_flight = std::size_t{32} << 20U;  // parsing holds several copies of a text
   options.idle_timeout = std::chrono::seconds(60);       // clients poll every second, and reconnect
   options.internal_error = failure({Code::kInternal, "internal error"});
   options.refusal = refusal;

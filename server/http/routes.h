@@ -1,4 +1,4 @@
-// server/http/routes.h - which address and method does what? HTTP in, HTTP out.
+// server/http/routes.h - which path and method does what? HTTP in, HTTP out.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,15 @@
 
 namespace nervex::server {
 
-// What all requests share.
+// State shared by all requests.
 struct RequestLimits {
-  // `of_one_caller`: how many requests of one user, or of pods with one ServiceAccount, are
-  // answered at a time. More are told to ask again. Of callers who are not identified the server
-  // bounds the connections from each address.
+  // `of_one_caller`: concurrent requests of one user, or of pods with one ServiceAccount. More are
+  // told to retry. For unidentified callers the server limits connections per address.
   explicit RequestLimits(std::size_t of_one_caller) : under_way(of_one_caller) {}
 
   CountedTurns under_way;
-  // Lines a second; all are counted in nervex_server_requests_total. A flood of nonsense must not
-  // hide who was turned away for a missing token or right.
+  // Lines per second; nervex_server_requests_total counts all. A flood of invalid requests must not
+  // hide callers that were refused for a missing token or right.
   LogLimit refusals{10};
   LogLimit denials{10};
 };
@@ -37,18 +36,17 @@ HttpReply answer_replicas(Replicas& replicas, Authorizer& authorizer, RequestLim
 HttpReply answer_failed(Replicas& replicas, Authorizer& authorizer, RequestLimits& limits,
                         const HttpRequest& request);
 
-// What one caller may take of `max_connections`, unless a flag says otherwise: a quarter.
+// One caller's share of `max_connections`, unless a flag sets another: a quarter.
 std::size_t part_of_one_caller(std::size_t max_connections);
 
-// The server for coordinators: short-lived callers, as many as there are jobs. Whatever it refuses
-// by itself is in the envelope, too. `max_per_address`: connections from one address; 0:
-// part_of_one_caller().
+// The server for coordinators: short-lived callers, as many as there are jobs. Its own refusals
+// also use the envelope. `max_per_address`: connections from one address; 0: part_of_one_caller().
 HttpServerOptions server_options(const std::string& listen, std::size_t max_connections,
                                  std::optional<TlsFiles> tls = std::nullopt,
                                  std::size_t max_per_address = 0);
 
-// Adds the whole API, counted in `metrics`. Until `check_ready` succeeds every replicas request is
-// answered success:false, which clients repeat. All are used until the server has stopped.
+// Adds the whole API, counted in `metrics`. Until `check_ready` succeeds, replicas requests get
+// success:false, which clients repeat. All arguments are used until the server has stopped.
 void add_routes(HttpServer& server, Replicas& replicas, Authorizer& authorizer,
                 RequestLimits& limits, std::function<Result<Nothing>()> check_ready,
                 Metrics& metrics);
