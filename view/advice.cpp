@@ -22,7 +22,7 @@ bool has_reason(const JobSnapshot& seen, std::string_view reason) {
 
 bool has_failed(const JobSnapshot& seen) { return seen.job.status.phase == Phase::kFailed; }
 
-// The first gang that waits does so for that reason.
+// Whether the first waiting gang has that reason.
 bool waits_for(const JobSnapshot& seen, std::string_view reason) {
   const auto* gang = first_waiting_gang(seen);
   return gang != nullptr && gang->reason == reason;
@@ -45,7 +45,7 @@ bool is_growth(const JobSnapshot& seen) {
   return gang != nullptr && gang->name != gang::kBaseGang;
 }
 
-// Base replicas that were added to a job that runs: "base-collector-2".
+// Whether base replicas added to a running job wait: "base-collector-2".
 bool is_added_base(const JobSnapshot& seen) {
   const auto* gang = first_waiting_gang(seen);
   return gang != nullptr && gang->name.starts_with(std::string(gang::kBaseGang) + "-");
@@ -60,12 +60,12 @@ bool has_failed_pods(const JobSnapshot& seen) {
 struct Rule {
   AdviceCode code;
   std::string_view name;
-  bool is_wait;  // the job starts by itself, later
+  bool is_wait;  // the job starts by itself later
   bool (*applies)(const JobSnapshot&);
-  std::string_view text;  // {ns} and {job} are filled in
+  std::string_view text;  // {ns} and {job} are replaced
 };
 
-// The first rule that applies is the advice: each may rely on those before it not applying.
+// The first rule that applies is the advice: each may rely on earlier ones not applying.
 constexpr std::array kRules = std::to_array<Rule>({
     {AdviceCode::kBeingDeleted, "BeingDeleted", false, [](const JobSnapshot& s) { return s.job.meta.deleting; },
      "nothing: the job is being deleted."},

@@ -1,4 +1,4 @@
-// view/advice.h - what can a user do for a job, or what happens without? Pure.
+// view/advice.h - what can a user do for a job, and what happens otherwise? Pure.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace nervex::view {
 
-// In the order in which they are looked for: the first that applies is the advice.
+// In order of precedence: the first that applies is the advice.
 enum class AdviceCode {
   kBeingDeleted,
   kSucceeded,
@@ -51,14 +51,14 @@ std::string_view to_string(AdviceCode code);
 
 struct Advice {
   AdviceCode code = AdviceCode::kRunning;
-  bool opening_nodes_helps = false;  // nodes that are cordoned or not Ready would help, too
+  bool opening_nodes_helps = false;  // cordoned or unready nodes would help, too
   bool operator==(const Advice&) const = default;
 };
 
-// Always finds one.
+// Always returns an advice.
 Advice find_advice(const JobSnapshot& seen);
 
-// One or two sentences, with the commands to type.
+// One or two sentences, with commands.
 std::string describe(const Advice& advice, std::string_view ns, std::string_view job);
 
 }  // namespace nervex::view

@@ -1,5 +1,4 @@
-// view/budgets.h - which PodDisruptionBudgets of a namespace cannot do for a job what they say?
-// Pure.
+// view/budgets.h - which PodDisruptionBudgets do not protect a job as they say? Pure.
 //
 // For a budget with maxUnavailable or a percentage, Kubernetes takes the number of expected pods
 // from the scale subresource of their owner. A job's scale counts the base collectors alone. If the
@@ -20,12 +19,12 @@ struct Budget {  // a policy/v1 PodDisruptionBudget
   std::string name;
   Json selector;         // a LabelSelector; null selects no pod
   Json min_available;    // null, a number or a percentage
-  Json max_unavailable;  // the same
+  Json max_unavailable;  // like min_available
   bool operator==(const Budget&) const = default;
 };
 Budget decode_budget(const Json& object);
 
-struct RolePods {  // how many pods of the job are wanted, by role
+struct RolePods {  // wanted pods of the job, by role
   job::Role role = job::Role::kCoordinator;
   int pods = 0;
 };
@@ -33,7 +32,7 @@ struct RolePods {  // how many pods of the job are wanted, by role
 struct BudgetProblem {
   enum class Code {
     kCountedByScale,  // the number of expected pods is not the number of selected pods
-    kSelectedTwice,   // Kubernetes evicts no pod that two budgets select
+    kSelectedTwice,   // Kubernetes does not evict a pod that two budgets select
   };
   Code code = Code::kCountedByScale;
   std::string budget;

@@ -1,4 +1,4 @@
-// view/job_snapshot.h - what was read of one job, at one moment.
+// view/job_snapshot.h - what was read of one job, at one time?
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 namespace nervex::view {
 
 struct Event {     // a v1 Event about the job
-  SysTime time{};  // when it happened last
+  SysTime time{};  // of the last occurrence
   bool is_warning = false;
   std::string reason;
   std::string message;

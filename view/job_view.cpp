@@ -14,7 +14,7 @@ using job::Phase;
 using job::Role;
 using Subject = Wait::Subject;
 
-// ---- What waits
+// ---- Waiting
 
 PodsByRole count_pods(const gang::PodGroup& group, std::string_view gang) {
   PodsByRole pods;
@@ -25,7 +25,7 @@ PodsByRole count_pods(const gang::PodGroup& group, std::string_view gang) {
 }
 
 Wait describe_wait(const JobSnapshot& seen, const gang::GangStatus& gang) {
-  // healing_since may be in the future: it is when the healing deadline begins.
+  // healing_since may be in the future: the start of the healing deadline.
   const bool has_begun = gang.healing_since && *gang.healing_since <= seen.now;
   return {.subject = gang.healing_since ? Subject::kLostPods : Subject::kGang,
           .gang = gang.name,
@@ -35,7 +35,7 @@ Wait describe_wait(const JobSnapshot& seen, const gang::GangStatus& gang) {
           .message = gang.message};
 }
 
-// The job's own conditions say what its PodGroup does not know.
+// Waiting conditions of the job that its PodGroup does not show.
 std::optional<Wait> find_waiting_condition(const JobSnapshot& seen) {
   const bool is_running = seen.job.status.phase == Phase::kRunning;
   const Subject base = is_running ? Subject::kPods : Subject::kGang;
@@ -77,8 +77,8 @@ std::optional<SysTime> find_schedule_timeout(const JobSnapshot& seen) {
   const auto& timeout = seen.job.spec.schedule_timeout_seconds;
   const bool counts = status.phase == Phase::kCreated && !seen.job.spec.suspend;
   if (!timeout || !status.waiting_since || !counts) return std::nullopt;
-  // The back-off after a failed attempt does not count. While the API server refuses its pods, the
-  // job waits in the queue, which does.
+  // The back-off after a failed attempt does not count. A job whose pods the API server refuses
+  // waits in the queue, and that counts.
   const job::Condition* created = find_condition(seen, "PodsCreated", false);
   const bool is_refused = created != nullptr && created->reason == "FailedCreate";
   const SysTime backed_off = status.next_attempt_time.value_or(SysTime{});
@@ -87,9 +87,9 @@ std::optional<SysTime> find_schedule_timeout(const JobSnapshot& seen) {
   return from + std::chrono::seconds(*timeout);
 }
 
-// ---- What the job wants and has
+// ---- Wanted and existing pods
 
-// The status counts the pods of multi-GPU learners as learners.
+// The status counts pods of multi-GPU learners as learners.
 bool counts_as(std::string_view role, Role counted) {
   return role == to_string(counted) ||
          (counted == Role::kLearner && role == to_string(Role::kDdpLearner));
@@ -144,7 +144,7 @@ std::vector<RoleView> summarize_roles(const JobSnapshot& seen) {
   return roles;
 }
 
-// ---- Where its pods go
+// ---- Planned nodes
 
 void add_reserved(const gang::PodGroup& group, const gang::ReservedCapacity& entry,
                   PodsByRole& pods) {
@@ -188,7 +188,7 @@ std::vector<PlannedNode> summarize_nodes(const JobSnapshot& seen) {
   return nodes;
 }
 
-// ---- What else there is to say
+// ---- Warnings
 
 void add_condition_notes(const JobSnapshot& seen, JobView& view) {
   for (const auto& [type, status] :

@@ -1,5 +1,5 @@
-// view/job_view.h - how is a job, why does it wait, and what can one do? Values with codes, for a
-// terminal, a page or a program; json.h writes them as JSON. Pure.
+// view/job_view.h - what is a job's state, why does it wait, and what helps? Values with codes, for
+// a terminal, a page or a program; json.h writes them as JSON. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ namespace nervex::view {
 
 using PodsByRole = std::map<std::string, int>;  // "collector" -> pods
 
-// Something of the job that waits.
+// A part of the job that waits.
 struct Wait {
   enum class Subject {
     kGang,      // a gang without a plan
     kLostPods,  // a committed gang that lost pods
-    kPods,      // pods of the base gang, without a PodGroup that says more
-    kRequests,  // requested replicas, the same
+    kPods,      // pods of the base gang, without a PodGroup that tells more
+    kRequests,  // requested replicas, likewise
   };
   Subject subject = Subject::kGang;
-  std::string gang;  // its name in the PodGroup; "" of kRequests
+  std::string gang;  // its name in the PodGroup; "" for kRequests
   PodsByRole pods;   // of the gang
   SysTime since{};
-  std::string reason;   // of the PodGroup's gang, or of the job's condition: CamelCase
+  std::string reason;   // of the PodGroup's gang or the job's condition: CamelCase
   std::string message;  // for people
   bool operator==(const Wait&) const = default;
 };
@@ -36,7 +36,7 @@ std::string_view to_string(Wait::Subject subject);
 
 struct Reservation {  // capacity for the coordinator's first requests
   PodsByRole pods;
-  // When it is given back. nullopt: `seconds_after_start` after the coordinator begins to run.
+  // When it is given back. nullopt: `seconds_after_start` after the coordinator starts.
   std::optional<SysTime> until;
   std::int64_t seconds_after_start = 0;
   bool operator==(const Reservation&) const = default;
@@ -66,17 +66,17 @@ struct PlannedNode {
 struct JobView {
   std::string ns;
   std::string name;
-  SysTime now{};  // when it was looked at
+  SysTime now{};  // time of the snapshot
   SysTime created{};
   job::Phase phase = job::Phase::kNone;
-  std::string reason;               // of the phase; "" if it needs none
-  std::optional<SysTime> since;     // of the phase, where the job says so
+  std::string reason;               // of the phase; "" if not needed
+  std::optional<SysTime> since;     // of the phase, if the job states it
   std::vector<Wait> waits;          // the base gang's is not always the first
-  std::optional<SysTime> fails_at;  // by scheduleTimeoutSeconds, if it has not started by then
+  std::optional<SysTime> fails_at;  // by scheduleTimeoutSeconds, unless it starts before
   std::vector<gang::AvoidedNode> avoided;
   std::optional<Reservation> reservation;
   std::vector<Note> notes;
-  std::vector<RoleView> roles;       // those that the job has
+  std::vector<RoleView> roles;       // those of the job
   std::vector<PlannedNode> nodes;    // by name
   std::vector<PodProblem> problems;  // by pod
   std::vector<Event> events;         // oldest first

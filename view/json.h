@@ -1,5 +1,5 @@
-// view/json.h - what is said of a job, as JSON for programs. docs/reference/job-view.md lists the
-// fields and codes. Pure.
+// view/json.h - how is a job's view written as JSON? docs/reference/job-view.md lists fields and
+// codes. Pure.
 #pragma once
 
 #include "kube/model/json.h"
@@ -7,7 +7,7 @@
 
 namespace nervex::view {
 
-// Times are RFC 3339 in UTC; what does not apply is absent. Codes and field names are stable,
+// Times are RFC 3339 in UTC; fields that do not apply are absent. Codes and field names are stable,
 // sentences are not.
 Json to_json(const JobView& view);
 

@@ -25,7 +25,7 @@ std::optional<PodProblem> find_problem(const kube::Pod& pod,
                     .restarts = container.restarts};
 }
 
-// A pod on a node that is unavailable is not Ready, for as long as its template tolerates that.
+// A pod on an unavailable node is not Ready, as long as its template tolerates the outage.
 std::optional<PodProblem> find_tolerated_outage(const kube::Pod& pod) {
   if (pod.ready || pod.phase != kube::PodPhase::kRunning) return std::nullopt;
   kube::Node node;

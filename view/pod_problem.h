@@ -11,7 +11,7 @@ namespace nervex::view {
 
 struct PodProblem {
   enum class Code {
-    kContainerFailed,   // a container ended with an exit code that is not 0
+    kContainerFailed,   // a container ended with a non-zero exit code
     kContainerWaiting,  // a container cannot start: reason is the kubelet's, such as ErrImagePull
     kPodFailed,         // reason and message are the pod's own, such as Evicted
     kNodeLost,          // the pod is deleted and replaced; message says what is wrong with its node
@@ -25,14 +25,14 @@ struct PodProblem {
   int exit_code = 0;      // kContainerFailed
   int restarts = 0;       // kContainerFailed, kContainerWaiting
   std::string node = {};  // kNodeLost, kNodeUnavailable
-  // kNodeUnavailable. seconds::max(): the template tolerates it without a limit.
+  // kNodeUnavailable. seconds::max(): tolerated without a limit.
   std::chrono::seconds tolerated{};
   bool is_unreachable = false;  // kNodeUnavailable; false: not Ready
   bool operator==(const PodProblem&) const = default;
 };
 std::string_view to_string(PodProblem::Code code);
 
-// nullopt: nothing is known to be wrong with the pod.
+// nullopt: no known problem.
 std::optional<PodProblem> find_problem(const kube::Pod& pod);
 
 // "OOMKilled, exit code 137: killed by the kernel"; without the pod's name.

@@ -11,13 +11,13 @@ namespace nervex::view {
 // Gangs of the PodGroup without a plan, or that have lost pods. Empty without a PodGroup.
 std::vector<const gang::GangStatus*> find_waiting_gangs(const JobSnapshot& seen);
 
-// The base gang if it waits, else the first gang that does. nullptr: none does.
+// The base gang if it waits, else the first waiting gang. nullptr: no gang waits.
 const gang::GangStatus* first_waiting_gang(const JobSnapshot& seen);
 
 // The job's condition of that type if it has that status, else nullptr.
 const job::Condition* find_condition(const JobSnapshot& seen, std::string_view type, bool status);
 
-// Nodes that are kept out of a waiting gang's next plan now; in the order of the status.
+// Nodes now excluded from a waiting gang's next plan, in status order.
 std::vector<gang::AvoidedNode> avoided_nodes(const JobSnapshot& seen);
 
 inline bool is_finished(const JobSnapshot& seen) {
