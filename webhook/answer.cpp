@@ -43,13 +43,13 @@ HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) 
                    sources.capacity, sources.max_reservation_seconds, is_too_large},
                   facts);
   };
-  // A review takes its request apart.
+  // A review consumes its request.
   const auto decode_again = [&] { return *kube::decode_review(request.body); };
 
   if (hook == Hook::kValidate) gather(*decoded);
   auto reviewed = judge(*std::move(decoded));
   if (reviewed.has_unknown_fields) {
-    // The cluster may have been upgraded a moment ago.
+    // The cluster may just have been upgraded.
     auto newer = sources.newer_check(*check, request.received);
     if (newer != check) {
       check = std::move(newer);
@@ -57,7 +57,7 @@ HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) 
     }
   }
   if (hook == Hook::kMutate && !reviewed.response.allowed) {
-    // Refused, so the validating hook will not be asked: what the cluster says belongs to it, too.
+    // The validating hook does not follow a refusal, so this one includes the cluster's errors.
     auto asked = decode_again();
     gather(asked);
     reviewed = judge(std::move(asked));

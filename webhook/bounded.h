@@ -1,4 +1,4 @@
-// webhook/bounded.h - how do all reviews share a budget of memory?
+// webhook/bounded.h - how do all reviews share a memory budget?
 #pragma once
 
 #include <chrono>
@@ -8,10 +8,10 @@
 
 namespace nervex::webhook {
 
-// `review` with at most the budget's memory in use by all reviews at once, by review_memory(). One
-// that finds none free within `timeout` is answered 503 with Retry-After: the API server asks again
-// by itself, maybe another replica. One that needs more than there ever is gets 413. The budget
-// must outlive the handler. Its callers are addresses.
+// `review` within a memory budget for all concurrent reviews, by review_memory(). If no memory is
+// free within `timeout`, the answer is 503 with Retry-After: the API server retries, maybe with
+// another replica. A review larger than the whole budget gets 413. The budget must outlive the
+// handler. Its callers are addresses.
 HttpHandler bounded(MemoryBudget& budget, std::chrono::milliseconds timeout, HttpHandler review);
 
 }  // namespace nervex::webhook

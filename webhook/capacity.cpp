@@ -26,9 +26,8 @@ kube::Resources without_anti_affinity(const kube::Resources& requests) {
   return rest;
 }
 
-// The gang that the controller will plan, without an aggregator, and but for what ties its pods to
-// each other and to volumes: that is left out, so that nothing is held against a job that may be
-// right.
+// The gang that the controller will plan, without an aggregator and without constraints that tie
+// its pods to each other or to volumes: these never count against a job that may be valid.
 std::vector<gang::MemberSet> make_gang(job::Job job) {
   job.status = {};
   job.spec.requests = {};
@@ -42,9 +41,9 @@ std::vector<gang::MemberSet> make_gang(job::Job job) {
   return sets;
 }
 
-// Copies are made of what is judged, and a review has only so much memory (webhook/bounded.h).
+// Judging makes copies, and the memory of a review is limited (webhook/bounded.h).
 constexpr std::size_t kMaxValues = 40'000;
-// Of nodeSelector, node affinity and tolerations of all roles: each may be compared with each node.
+// nodeSelector, node affinity and tolerations of all roles: each may be compared with each node.
 constexpr std::size_t kMaxConstraintValues = 1'000;
 
 bool has_more_than(const Json& value, std::size_t& left) {

@@ -9,12 +9,12 @@
 
 namespace nervex::webhook {
 
-// Why the pods that a job needs at once (coordinator, and of each role replicas or
-// reservedReplicas, whichever is more) can never run together: by the planner's own code, so only
-// what no order of events changes while the nodes stay as large as they are. Taints, cordons,
-// labels, quotas and what runs now prove nothing. nullopt: they could, the job cannot be read or is
-// huge, its roles say which nodes they want with more than 1,000 values in all, or there is no node
-// to judge by. Many threads may ask about the same nodes; nothing of the job is kept.
+// Why the pods that a job needs at once (coordinator, and for each role the larger of replicas and
+// reservedReplicas) can never run together. Uses the planner's code, and only facts that hold as
+// long as the nodes keep their size: taints, cordons, labels, quotas and running pods prove
+// nothing. nullopt: they could run, the job is unreadable or huge, its roles have more than 1,000
+// node constraint values in all, or there are no nodes. Many threads may ask about the same nodes;
+// nothing of the job is kept.
 struct NeverFits {
   std::string field;  // spec.learner.template
   std::string why;    // "can never fit: it needs nvidia.com/gpu 16; the largest ..."

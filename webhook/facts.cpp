@@ -19,15 +19,14 @@ constexpr kube::ResourceKind kPriorityClasses{"scheduling.k8s.io", "v1", "priori
 constexpr kube::ResourceKind kAccessReviews{"authorization.k8s.io", "v1", "subjectaccessreviews"};
 constexpr std::size_t kMaxUserBytes = std::size_t{256} << 10U;
 
-// A question that many reviews have is sent through RecentAnswers, which looks for the answer
-// itself.
+// Requests that many reviews share go through RecentAnswers, which itself checks for an answer.
 std::function<Result<Nothing>()> before_sending(const MayAsk& may_ask) {
   if (!may_ask) return {};
   return [&may_ask] { return may_ask([] { return false; }); };
 }
 
-// "": the list. kNotFound, without a question, for what nothing is called: the API server would
-// take a path for one of its own.
+// "" as name: the list. For an impossible name kNotFound without a request: the API server would
+// parse it as a path.
 Result<Json> get(kube::Api& api, const kube::ResourceKind& kind, std::string_view ns,
                  const std::string& name, const MayAsk& may_ask) {
   if (!name.empty() && !job::pod_template::dns_subdomain_problem(name).empty()) {
@@ -53,8 +52,8 @@ Result<job::FieldErrors> ask_about(const Json& object, std::string_view role,
   return errors_in_job(*verdict, object, role);
 }
 
-// Every role has the volumes of the job and its class: an error of them comes with each role, and
-// is told once. Errors of a role's own fields differ by their field.
+// Every role has the job's volumes and priority class: their errors appear with each role, and are
+// reported once. Errors of a role's own fields differ by field.
 void append_unknown(job::FieldErrors& errors, job::FieldErrors more) {
   const auto known = errors;
   for (auto& error : more) {
@@ -76,7 +75,7 @@ Facts gather_facts(const kube::AdmissionRequest& request, TemplateDryRuns& dry_r
   };
   for (const std::string_view role : templates_to_ask(request)) {
     auto errors = ask(request.object, role);
-    // What is stored matters only where it may excuse something.
+    // What is stored matters only if it may excuse an error.
     const bool has_errors = errors && !errors->empty();
     auto stored = has_errors && !request.old_object.is_null() ? ask(request.old_object, role)
                                                               : job::FieldErrors{};
@@ -97,7 +96,7 @@ void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts
                     const MayAsk& may_ask) {
   if (templates_to_ask(request).empty()) return;
   Json attributes = {{"verb", "create"}, {"resource", "pods"}};
-  // An AggregatorConfig's pods come into the namespaces of all jobs: without one, all are meant.
+  // An AggregatorConfig's pods run in the namespaces of all jobs: no namespace means all.
   if (request.kind == job::kKind) attributes["namespace"] = request.ns;
   Json spec = {{"user", request.user},
                {"groups", request.groups},

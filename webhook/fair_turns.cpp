@@ -6,7 +6,7 @@
 namespace nervex::webhook {
 namespace {
 
-// How soon a call that waits sees that it is answered. Nothing tells it.
+// How soon a waiting call notices that it is answered. There is no notification.
 constexpr std::chrono::milliseconds kLookAgain{20};
 
 }  // namespace

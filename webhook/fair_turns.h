@@ -1,4 +1,4 @@
-// webhook/fair_turns.h - may this caller make the program ask the API server something now?
+// webhook/fair_turns.h - may this caller make the program ask the API server now?
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class FairTurns {
 
   explicit FairTurns(Rate rate) : rate_(rate), left_(rate.burst) {}
 
-  // Puts a call of this address into the queue.
+  // Adds a call of this address to the queue.
   Ticket enter(const std::string& peer);
   // Takes the ticket's turn, and the ticket out of the queue. False: others are before it, too many
   // turns of its address are under way, or it is too early. After true, finish() ends the turn.
@@ -54,7 +54,7 @@ class FairTurns {
     std::set<std::uint64_t> waiting;  // calls
     int under_way = 0;                // turns that have not ended
   };
-  struct Turn {  // the next of an address; smaller is earlier
+  struct Turn {  // an address's next turn; smaller is earlier
     std::uint64_t round = 0;
     std::uint64_t number = 0;
     auto operator<=>(const Turn&) const = default;
@@ -71,13 +71,13 @@ class FairTurns {
   const Rate rate_;
   double left_;
   MonoTime refilled_{};
-  std::uint64_t round_ = 0;  // of the turn that was taken last
+  std::uint64_t round_ = 0;  // of the last turn taken
   std::uint64_t tickets_ = 0;
   Peers peers_;           // those with a call in the queue or a turn under way
   std::set<Turn> turns_;  // the next turn of each that may take one
 };
 
-// The same for many threads.
+// The same, thread-safe.
 class QuestionLimit {
  public:
   explicit QuestionLimit(FairTurns::Rate rate) : turns_(rate) {}

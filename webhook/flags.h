@@ -1,4 +1,4 @@
-// webhook/flags.h - how is nervex-webhook configured?
+// webhook/flags.h - which flags configure nervex-webhook?
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ struct Flags {
   CommonFlags common;
   TlsFiles tls{"/etc/nervex/tls/tls.crt", "/etc/nervex/tls/tls.key"};
   std::string server_user = "system:serviceaccount:nervex-system:nervex-server";
-  // Where pod templates are tried out; empty: they are not.
+  // Namespace for dry runs of pod templates; empty: no dry runs.
   std::string dry_run_namespace = "nervex-system";
   std::string aggregator_config = "nervex-system/aggregator-config";
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;
@@ -23,7 +23,7 @@ struct Flags {
   Strictness capacity = Strictness::kWarn;
 };
 
-// nullopt: go on with `flags`; else the exit code.
+// nullopt: continue with `flags`; else the exit code.
 std::optional<int> parse(int argc, char** argv, Flags& flags);
 
 }  // namespace nervex::webhook

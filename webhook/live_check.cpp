@@ -18,8 +18,8 @@ Result<std::string> get(kube::Api& api, std::string_view path) {
   return api.send({.method = "GET", .path = std::string(path), .body = "", .content_type = ""});
 }
 
-// What the index has for the core document: "/openapi/v3/api/v1?hash=...", other content having
-// another hash. "" if it is not known: then only the document itself can.
+// The index entry of the core document: "/openapi/v3/api/v1?hash=..."; the hash changes with the
+// content. "" if unknown: then only the document itself can tell.
 std::string version_in(const std::string& index) {
   const auto json = kube::parse_json(index);
   if (!json) return "";
@@ -72,7 +72,7 @@ std::shared_ptr<const job::SchemaCheck> LiveCheck::newer_than(const job::SchemaC
   if (check_.get() != &outdated) return check_;
   const bool is_recent = looked_ && clock_.mono() < *looked_ + kLookAgainAfter;
   if (is_recent && !is_loading_) return check_;
-  // A load that is under way and began long ago may not have seen what is new.
+  // A load that began long ago may have missed the change.
   const auto enough = loads_ + (is_loading_ && !is_recent ? 2 : 1);
   is_wanted_ = is_wanted_ || !is_recent;
   changed_.notify_all();
@@ -83,7 +83,7 @@ std::shared_ptr<const job::SchemaCheck> LiveCheck::newer_than(const job::SchemaC
 }
 
 Result<Nothing> LiveCheck::load_now() {
-  // An API server without an index still has the document, so that an error here decides nothing.
+  // An API server without an index still has the document, so an error here is not final.
   const auto index = get(api_, kIndexPath);
   const std::string version = index ? version_in(*index) : "";
   {

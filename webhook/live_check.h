@@ -1,4 +1,4 @@
-// webhook/live_check.h - the schema check of the cluster as it is: fetched from its API server.
+// webhook/live_check.h - how does the webhook get the schema check of the current cluster?
 #pragma once
 
 #include <chrono>
@@ -15,11 +15,10 @@
 
 namespace nervex::webhook {
 
-// A field that the schema does not know may be one of a newer cluster: the index is asked again
-// then, but not more often than this.
+// A field unknown to the schema may come from a newer cluster: then the index is read again, but at
+// most once in this time.
 inline constexpr std::chrono::seconds kLookAgainAfter{10};
-// What a review waits for it at most, of the 5 s that its caller waits. The answer of an API server
-// that is slower is there for the next review.
+// Longest wait of a review for it, out of its caller's 5 s. A slower answer serves the next review.
 inline constexpr std::chrono::milliseconds kLookAgainTimeout{1'000};
 
 // Thread-safe.
@@ -30,26 +29,25 @@ class LiveCheck {
   LiveCheck(const LiveCheck&) = delete;
   LiveCheck& operator=(const LiveCheck&) = delete;
 
-  // Fetches the cluster's OpenAPI and makes the check from it, if it is another one than last time:
-  // the index (some kB) tells by a hash. On an Error what was there stays. While another thread
-  // loads, nothing is done.
+  // Fetches the cluster's OpenAPI and builds the check from it, if it has changed: the hash in the
+  // index (some kB) shows that. On an Error the old check stays. Does nothing while another thread
+  // loads.
   Result<Nothing> load();
-  // load() until `stop` is requested: each second until there is a check, and then every ten
-  // minutes, for clusters are upgraded under a running webhook, and when newer_than() asks for it.
-  // Logs failures.
+  // Calls load() until `stop` is requested: every second until there is a check, then every ten
+  // minutes, because clusters are upgraded under a running webhook, and when newer_than() requests
+  // it. Logs failures.
   void keep_loaded(const std::stop_token& stop);
 
   // Null until the first load.
   std::shared_ptr<const job::SchemaCheck> current() const;
-  // For who met a field that `outdated` does not know: current(), after a load() by the thread in
-  // keep_loaded() if it still is `outdated` and nobody looked within kLookAgainAfter. Waits for
-  // that load, or for one that is under way, `timeout` at most, and then goes on with what there
-  // is.
+  // For a caller with a field that `outdated` does not know: current(), after a load() in
+  // keep_loaded() if the check still is `outdated` and the last load is older than kLookAgainAfter.
+  // Waits at most `timeout` for that or a running load, and then returns what there is.
   std::shared_ptr<const job::SchemaCheck> newer_than(const job::SchemaCheck& outdated,
                                                      std::chrono::milliseconds timeout);
-  // Tells the documents that checks are made from apart; "" if the API server does not.
+  // Distinguishes the documents of checks; "" if the API server sends no hash.
   std::string version() const;
-  // For /readyz: there is a check.
+  // For /readyz: a check exists.
   Result<Nothing> check_ready() const;
 
  private:
@@ -61,12 +59,12 @@ class LiveCheck {
   kube::Api& api_;
   const Clock& clock_;
   mutable Mutex mutex_;
-  CondVar changed_;                             // is_wanted_ or loads_
-  bool is_wanted_ GUARDED_BY(mutex_) = false;   // a load, before its time
-  std::uint64_t loads_ GUARDED_BY(mutex_) = 0;  // that have ended
+  CondVar changed_;                             // is_wanted_ or loads_ changed
+  bool is_wanted_ GUARDED_BY(mutex_) = false;   // an early load
+  std::uint64_t loads_ GUARDED_BY(mutex_) = 0;  // finished loads
   bool is_loading_ GUARDED_BY(mutex_) = false;
   std::optional<MonoTime> looked_ GUARDED_BY(mutex_);
-  // Of the document that the check was made from; "" if it has none.
+  // Of the check's document; "" if unknown.
   std::string version_ GUARDED_BY(mutex_);
   std::shared_ptr<const job::SchemaCheck> check_ GUARDED_BY(mutex_);
 };

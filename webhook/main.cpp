@@ -13,9 +13,9 @@
 
 using namespace nervex;  // NOLINT: main only
 
-// Read by jemalloc, in which a review's tree of JSON costs a fifth less of the whole than in
-// glibc's malloc. Two arenas: as many as threads that mostly get CPU time. What reviews have left
-// behind is the system's again within seconds, though no other review may come.
+// Read by jemalloc, which stores a review's JSON tree in a fifth less memory than glibc's malloc.
+// Two arenas: as many threads usually get CPU time. Memory of finished reviews returns to the
+// system within seconds, even without another review.
 extern "C" const char* const malloc_conf =
     "narenas:2,background_thread:true,dirty_decay_ms:2000,muzzy_decay_ms:0";
 
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   manager->add_thread([&check](const std::stop_token& stop) { check.keep_loaded(stop); });
 
   const HttpServerOptions options = webhook::server_options(flags);
-  // Each review that is under way may ask.
+  // Each concurrent review may ask.
   kube::Client& quick = manager->add_client(webhook::kDryRunTimeout, options.max_connections);
   webhook::TemplateDryRuns dry_runs(quick, flags.dry_run_namespace, manager->clock());
   webhook::RecentAnswers recent(quick, manager->clock());

@@ -11,7 +11,7 @@ namespace nervex::webhook {
 namespace {
 
 constexpr std::chrono::seconds kViewAge{5};
-// About the most that one plan takes: copies of the largest job that is looked at, rows of nodes.
+// Approximate maximum of one plan: copies of the largest accepted job, and rows of nodes.
 constexpr std::size_t kPlanBytes = 16 << 20;
 constexpr std::size_t kPlansAtOnce = 2;
 constexpr std::chrono::milliseconds kPlanWait{500};

@@ -1,4 +1,4 @@
-// webhook/nodes.h - the cluster's nodes, for judging whether a job could ever run.
+// webhook/nodes.h - which nodes does the webhook use to judge whether a job could ever run?
 #pragma once
 
 #include <memory>
@@ -14,24 +14,24 @@
 
 namespace nervex::webhook {
 
-// What is asked for, and what is stored where that may excuse it.
+// Of the new object, and of the stored one if that may excuse it.
 struct CapacityVerdict {
   std::optional<NeverFits> object;
   std::optional<NeverFits> stored;
 };
 
-// Watches nodes from Reflectors::start() on. Optional: a webhook that cannot see them goes on
-// without. Thread-safe once it is constructed.
+// Watches nodes from Reflectors::start() on. Optional: the webhook also works without access to
+// nodes. Thread-safe after construction.
 class Nodes {
  public:
-  // Both outlive this, and `watches` the threads.
+  // Both outlive this; `watches` also outlives the threads.
   Nodes(kube::Reflectors& watches, const Clock& clock);
   Nodes(const Nodes&) = delete;
   Nodes& operator=(const Nodes&) = delete;
 
-  // find_never_fitting() on all nodes, of which a view is kept for some seconds; of `stored` (null:
-  // there is none) only if `object` never fits. Finds nothing before the first complete list, nor
-  // when too many others are at it: a review must not wait for other users' jobs.
+  // find_never_fitting() on all nodes, with a view cached for some seconds; judges `stored` (null:
+  // none) only if `object` never fits. Finds nothing before the first complete list, or when too
+  // many plans are in progress: a review must not wait for other users' jobs.
   CapacityVerdict find_never_fitting(const Json& object, const Json& stored = Json());
 
  private:
@@ -43,7 +43,7 @@ class Nodes {
   bool listed_ GUARDED_BY(mutex_) = false;
   std::shared_ptr<const placement::Cluster> view_ GUARDED_BY(mutex_);
   MonoTime viewed_ GUARDED_BY(mutex_){};
-  MemoryBudget plans_;  // of all plans at once
+  MemoryBudget plans_;  // memory of all concurrent plans
 };
 
 }  // namespace nervex::webhook

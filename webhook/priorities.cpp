@@ -38,7 +38,7 @@ ClassPriority decode_class_priority(const Json& object) {
 }
 
 ClassPriority default_class_priority(const Json& list) {
-  std::optional<ClassPriority> lowest;  // as the API server chooses among several
+  std::optional<ClassPriority> lowest;  // the API server's choice among several
   for (const Json& object : kube::array_at(list, {"items"})) {
     if (!kube::bool_at(object, {"globalDefault"})) continue;
     const ClassPriority one = decode_class_priority(object);
@@ -57,7 +57,7 @@ job::FieldErrors priority_errors(const Json& object, const std::vector<std::stri
     const bool states_one = kube::find(*spec, {"priority"}) != nullptr ||
                             kube::find(*spec, {"preemptionPolicy"}) != nullptr;
     if (!states_one) continue;
-    // The job's takes the place of the template's (job/pod_spec.cpp).
+    // The job's class replaces the template's (job/pod_spec.cpp).
     const auto computed =
         find(of_job.empty() ? kube::string_at(*spec, {"priorityClassName"}) : of_job);
     if (!computed) continue;

@@ -32,7 +32,7 @@ Result<std::string> RecentAnswers::send(const kube::ApiRequest& request) {
   if (auto answer = known(question)) return *std::move(answer);
   if (request.before_sending) {
     const auto may = request.before_sending();
-    // It may have waited, while another review asked the same.
+    // Another review may have asked the same while this one waited.
     if (auto answer = known(question)) return *std::move(answer);
     if (!may) return may.error();
   }

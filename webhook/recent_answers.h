@@ -1,4 +1,4 @@
-// webhook/recent_answers.h - is what the API server said a moment ago worth asking for again? No.
+// webhook/recent_answers.h - which answers of the API server are reused for a few seconds?
 #pragma once
 
 #include <chrono>
@@ -12,14 +12,12 @@
 
 namespace nervex::webhook {
 
-// An API that remembers for a few seconds what a GET has found and what a SubjectAccessReview has
-// allowed: each new job leads to the same questions, which are calls over TLS. What was not found
-// or not allowed is asked for each time, so that a user who changes it sees the effect at once; a
-// right that is taken away counts for that long still. Everything else is passed on. Thread-safe.
-//
-// Bounded in bytes. Questions are kept as hashes, and an answer to a SubjectAccessReview, which
-// repeats the question, as {"status":{"allowed":true}}: that is what send() returns of it. A
-// request's before_sending is asked before all else of a question whose answer is not known.
+// An API that caches successful GETs and allowed SubjectAccessReviews for a few seconds: each new
+// job causes the same requests over TLS. Negative answers are not cached, so a user's fix takes
+// effect at once; a revoked right remains valid for that time. All other requests pass through.
+// Thread-safe. Bounded in bytes. Requests are stored as hashes, and an answer to a
+// SubjectAccessReview, which echoes the request, as {"status":{"allowed":true}}; send() returns
+// that. A request's before_sending is called first unless the answer is cached.
 class RecentAnswers final : public kube::Api {
  public:
   static constexpr std::chrono::seconds kAge{5};

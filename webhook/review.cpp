@@ -31,7 +31,7 @@ bool is_config(const AdmissionRequest& request) {
 }
 
 std::string name_in(const AdmissionRequest& request) {
-  constexpr std::size_t kMaxShown = 253;  // what is longer is no name
+  constexpr std::size_t kMaxShown = 253;  // longer texts are not names
   std::string name = request.name;
   if (name.empty()) name = kube::string_at(request.object, {"metadata", "name"});
   if (name.empty()) name = kube::string_at(request.object, {"metadata", "generateName"});
@@ -52,7 +52,7 @@ AdmissionResponse refuse(const AdmissionRequest& request, int code, std::string 
           .warnings = {}};
 }
 
-// What can be created must be changeable: nobody could suspend it.
+// What can be created must also be changeable, or users could not suspend it.
 AdmissionResponse refuse_size(const AdmissionRequest& request) {
   return refuse(
       request, 413,
@@ -71,8 +71,8 @@ AdmissionResponse allow(std::vector<std::string> warnings = {}, Json patch = nul
           .warnings = std::move(warnings)};
 }
 
-// A request that our configuration does not ask for: somebody routed it here. What the validating
-// hook cannot judge it refuses.
+// A request outside our configuration, routed here by another one. The validating hook refuses what
+// it cannot judge.
 AdmissionResponse not_ours(const AdmissionRequest& request, Hook hook) {
   const std::string text =
       fmt::format("nervex-webhook does not check {} of {}", request.operation, request.kind);
@@ -80,20 +80,20 @@ AdmissionResponse not_ours(const AdmissionRequest& request, Hook hook) {
   return refuse(request, 400, text);
 }
 
-// The answers that need no look at the spec.
+// Answers that do not depend on the spec.
 std::optional<AdmissionResponse> answer_at_once(const AdmissionRequest& request, Hook hook) {
   if (request.kind != job::kKind && !is_config(request)) return not_ours(request, hook);
   if (request.operation == "DELETE" || !request.sub_resource.empty()) return allow();
   const bool update = request.operation == "UPDATE";
   if (!update && request.operation != "CREATE") return not_ours(request, hook);
   if (!request.object.is_object()) return refuse(request, 400, "the review holds no object");
-  // Finalizers of a deleted job must come off, whatever its spec is.
+  // Finalizers of a deleted job must be removable, even with an invalid spec.
   if (update && kube::find(request.object, {"metadata", "deletionTimestamp"})) return allow();
   return std::nullopt;
 }
 
-// spec.requests is nervex-server's own part of a job: one writer per fact. None on create, not even
-// by the server.
+// spec.requests belongs to nervex-server alone: one writer per fact. On create it must be absent,
+// even for the server.
 bool may_change_requests(const AdmissionRequest& request, const Rules& rules) {
   return request.operation == "UPDATE" && request.user == rules.server_user;
 }
@@ -103,8 +103,8 @@ const Json* spec_of(const Json& object) {
   return spec != nullptr && spec->is_object() ? spec : nullptr;
 }
 
-// JSON Patch that gives `object` the spec.requests of `old_object` (null: none). Empty if it has
-// them, or if there is no spec.
+// JSON Patch that gives `object` the spec.requests of `old_object` (null: none). Empty if they are
+// equal or there is no spec.
 Json restore_requests(const Json& object, const Json& old_object) {
   Json patch = Json::array();
   const Json* spec = spec_of(object);
@@ -119,7 +119,7 @@ Json restore_requests(const Json& object, const Json& old_object) {
   return patch;
 }
 
-// Every member of `a` but the requests is in `b` and the same there.
+// Every member of `a` except the requests is in `b` with the same value.
 bool covers(const Json& a, const Json& b) {
   for (const auto& [key, value] : a.items()) {
     if (key == kRequests) continue;
@@ -129,7 +129,7 @@ bool covers(const Json& a, const Json& b) {
   return true;
 }
 
-// The specs are the same, spec.requests aside. False if one has no spec.
+// The specs are equal except for spec.requests. False if either has no spec.
 bool same_spec_but_requests(const Json& object, const Json& old_object) {
   const Json* spec = spec_of(object);
   const Json* old_spec = spec_of(old_object);
@@ -137,7 +137,7 @@ bool same_spec_but_requests(const Json& object, const Json& old_object) {
          covers(*old_spec, *spec);
 }
 
-// An AggregatorConfig is a job with one template, to the schema: its errors by their place there.
+// For the schema, an AggregatorConfig is a job with one template: translates error paths.
 job::FieldErrors schema_errors_of_config(const Json& object, const job::SchemaCheck& schema) {
   constexpr std::string_view kThere = "spec.coordinator.template";
   const std::string here = fmt::format("spec.{}.template", kConfigRole);
@@ -153,7 +153,7 @@ job::FieldErrors schema_errors_of_config(const Json& object, const job::SchemaCh
   job::FieldErrors errors = schema.errors_of(as_job);
   for (auto& error : errors) {
     move(error.field);
-    move(error.detail);  // where a field belongs
+    move(error.detail);  // names where a field belongs
   }
   return errors;
 }
@@ -164,7 +164,7 @@ job::FieldErrors config_errors(const Json& object, const job::SchemaCheck& schem
   return errors;
 }
 
-// What is wrong with the object by itself.
+// Errors of the object by itself.
 job::FieldErrors errors_of(const Json& object, const Rules& rules, bool config) {
   return config ? config_errors(object, rules.schema) : job::job_errors(object, rules.schema);
 }
@@ -175,8 +175,8 @@ job::FieldErrors forbidden_access(const Json& object) {
   return found;
 }
 
-// `field` is `other` or a part of it. Where `other` has no index it means every item: the API
-// server says volumeMounts.subPath of volumeMounts[0].subPath.
+// `field` is `other` or a part of it. An `other` without an index matches every item: the API
+// server reports volumeMounts.subPath for volumeMounts[0].subPath.
 bool is_within(std::string_view field, std::string_view other) {
   while (!other.empty()) {
     if (!field.empty() && field.front() == other.front()) {
@@ -191,8 +191,8 @@ bool is_within(std::string_view field, std::string_view other) {
   return field.empty() || field.front() == '.' || field.front() == '[';
 }
 
-// The cluster's errors, but for what `errors` tell already, in the same place or a more exact one:
-// our words are about jobs.
+// Adds the cluster's errors that `errors` do not report at the same or a more exact place: our
+// messages are about jobs.
 void append_news(job::FieldErrors& errors, const job::FieldErrors& cluster) {
   job::FieldErrors news;
   for (const auto& error : cluster) {
@@ -204,19 +204,19 @@ void append_news(job::FieldErrors& errors, const job::FieldErrors& cluster) {
   append(errors, std::move(news));
 }
 
-// The request makes the job one that can never run: what is stored could, or was stored by nobody.
-// Texts are not compared for that: they count pods, and change with each step towards what fits.
+// Only with this request the job can never run: the stored one could, or there is none. Messages
+// are not compared: their pod counts change with each step towards a job that fits.
 bool ends_capacity(const Facts& facts) { return facts.never_fits && !facts.stored_never_fits; }
 
-// Of an update (`old_object` is not null) only what it makes wrong.
+// For an update (`old_object` is not null) only errors that it adds.
 job::FieldErrors all_errors(const AdmissionRequest& request, const Rules& rules,
                             const Facts& facts) {
   const Json& object = request.object;
   const Json& old_object = request.old_object;
   const bool config = is_config(request);
   const bool is_update = !old_object.is_null();
-  // Each check excuses what it finds in the stored object, before one's errors are left out for
-  // another's: an excused error would else hide a new one.
+  // Each check first excuses errors of the stored object; only then are duplicates between checks
+  // removed. Otherwise an excused error could hide a new one.
   const auto news = [&](job::FieldErrors errors, const auto& stored_errors) {
     if (!is_update || errors.empty()) return errors;
     return job::without_stored_errors(std::move(errors), object, stored_errors(), old_object);
@@ -272,7 +272,7 @@ Reviewed mutate(AdmissionRequest& request, const Rules& rules, const Facts& fact
     patch = restore_requests(request.object, request.old_object);
     if (!patch.empty()) {
       warnings.emplace_back(job::kRequestsDropped);
-      request.object["spec"].erase(kRequests);  // what was sent is dropped, what is stored is good
+      request.object["spec"].erase(kRequests);  // drops what was sent; stored requests are valid
     }
   }
   if (!spec_changes) return {allow(std::move(warnings), std::move(patch))};
@@ -280,7 +280,7 @@ Reviewed mutate(AdmissionRequest& request, const Rules& rules, const Facts& fact
     warnings.emplace_back(job::kStoredAsAll);
   }
   const Json defaults = is_config(request) ? Json::array() : job::default_patch(request.object);
-  request.object.patch_inplace(defaults);  // as the API server will: a copy could be large
+  request.object.patch_inplace(defaults);  // as the API server will; avoids a large copy
   append(patch, defaults);
   const auto errors = all_errors(request, rules, facts);
   if (!errors.empty()) return refuse_for(request, errors);
@@ -292,8 +292,8 @@ std::string access_text(const AdmissionRequest& request) {
                      is_config(request) ? "all namespaces" : "namespace " + request.ns);
 }
 
-// The controller creates the pods, so that a job, or the AggregatorConfig, would lend its author
-// the controller's rights.
+// The controller creates the pods, so a job or an AggregatorConfig would lend its author the
+// controller's rights.
 std::optional<AdmissionResponse> refuse_access(const AdmissionRequest& request, const Rules& rules,
                                                const Facts& facts) {
   if (rules.pod_access != Strictness::kRefuse) return std::nullopt;
@@ -355,7 +355,7 @@ bool changes_spec(const AdmissionRequest& request) {
 
 std::vector<std::string_view> templates_to_ask(const AdmissionRequest& request) {
   std::vector<std::string_view> roles;
-  // Which hook asks does not matter: who is not to be answered at once is the same for both.
+  // The hook does not matter: the same requests are answered at once for both.
   if (answer_at_once(request, Hook::kValidate)) return roles;
   const auto is_same = [&](std::initializer_list<std::string_view> path) {
     const Json* sent = kube::find(request.object, path);

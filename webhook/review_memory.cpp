@@ -9,28 +9,28 @@
 namespace nervex::webhook {
 namespace {
 
-// The document, and the one without nulls or the patch.
+// The document, and a copy without nulls or the patch.
 constexpr std::size_t kDocuments = 2;
-// Texts are in both, and in what is answered: a message, or a patch in base64.
+// Texts are in both documents, and in the answer: a message, or a patch in base64.
 constexpr std::size_t kTexts = 6;
-// An item's own 16 bytes, twice as much where its array has grown.
+// An item's own 16 bytes, doubled when its array has grown.
 constexpr std::size_t kItemBytes = 32;
-// A node of the map, its key and value.
+// A map node with its key and value.
 constexpr std::size_t kMemberBytes = 96;
-// What a container or a text points to, be it empty.
+// Heap block of a container or a text, even if empty.
 constexpr std::size_t kContainerBytes = 64;
 constexpr std::size_t kStringBytes = 48;
-// One wrong value in a report: what valijson says of it and of those around it, and what we do.
+// One wrong value in a report: valijson's text about it and its ancestors, and ours.
 constexpr std::size_t kReportBytes = 2'500;
 constexpr std::size_t kFixedBytes = 64 << 10;
-// Of what may take more it is worth the time to count exactly: fewer reviews would run at once.
+// Above this, exact counting is worth its time: otherwise fewer reviews would run at once.
 constexpr std::size_t kUsualBytes = std::size_t{8} << 20U;
-// What status, spec.requests and managedFields of a large job come to, old and new: 5,000 entries
-// of status.ended and as many slots make 19 MB.
+// Growth of status, spec.requests and managedFields of a large job, old and new: 5,000 entries of
+// status.ended and as many slots make 19 MB.
 constexpr std::size_t kGrowthBytes = std::size_t{20} << 20U;
-// What an update may add to an object that is too large already: spec.suspend, for one.
+// What an update may add to an object that is already too large: spec.suspend, for one.
 constexpr std::size_t kSmallChangeBytes = std::size_t{16} << 10U;
-// Of JSON that is nothing but "[]" or "{}" in arrays; all else has more bytes for what it takes.
+// For JSON of only "[]" or "{}" in arrays; all other JSON needs less memory per byte.
 constexpr std::size_t kMostPerByte = (kItemBytes + kContainerBytes) / 2;
 
 std::size_t document_bytes(const kube::JsonCount& count) {
@@ -60,7 +60,7 @@ std::size_t review_memory(std::string_view body) {
 
 std::size_t update_memory(std::string_view object) {
   const kube::JsonCount count = kube::count_json(object);
-  // A text of more than kMaxQuickJson takes less: an update may be on either side of that.
+  // A text above kMaxQuickJson needs less: an update may be on either side of it.
   const std::size_t texts = std::max(text_bytes(2 * object.size()),
                                      text_bytes(std::min(2 * object.size(), kube::kMaxQuickJson)));
   return kFixedBytes + kDocuments * 2 * document_bytes(count) + texts +

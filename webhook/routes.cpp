@@ -15,29 +15,29 @@
 namespace nervex::webhook {
 namespace {
 
-constexpr std::size_t kMaxBody = std::size_t{7} << 20U;  // an object of 3 MiB, old and new
+constexpr std::size_t kMaxBody = std::size_t{7} << 20U;  // old and new object of 3 MiB
 constexpr std::size_t kBodyBytes = std::size_t{32} << 20U;
 constexpr std::chrono::milliseconds kMemoryTimeout = std::chrono::seconds(2);
-// Its caller waits 5 s, the time for memory included. So after kFactsTime no template is asked
-// about any more: a question takes kDryRunTimeout at most, or two of them, and the one about access
-// another. What is left until kReviewTime may be spent on a newer schema.
+// The caller waits 5 s, including the wait for memory. So after kFactsTime no template questions
+// start: one takes up to kDryRunTimeout, or twice that, and the access question once more. The rest
+// until kReviewTime may be spent on a newer schema.
 constexpr std::chrono::milliseconds kFactsTime{1'500};
 constexpr std::chrono::milliseconds kReviewTime{4'500};
 
-// Anybody may send reviews.
+// Reviews are accepted from any client.
 bool is_anonymous(const Flags& flags) { return flags.tls.client_ca_file.empty(); }
 
 std::chrono::milliseconds left_until(MonoTime deadline) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SystemClock().mono());
 }
 
-// What callers that have shown no certificate may make this program ask the API server. Honest
-// reviews stay far below: the answers to most of their questions are kept.
+// Limits API server requests that callers without a certificate cause. Normal reviews stay far
+// below them, because most answers are cached.
 constexpr FairTurns::Rate kTemplateRate{.per_second = 50, .burst = 100, .under_way = 8};
 constexpr FairTurns::Rate kAccessRate{.per_second = 100, .burst = 200, .under_way = 16};
-// About PriorityClasses, and whether there is an AggregatorConfig.
+// For PriorityClasses and the existence of an AggregatorConfig.
 constexpr FairTurns::Rate kObjectRate{.per_second = 100, .burst = 200, .under_way = 16};
-// Without an answer about templates a review goes on, without one about access it fails.
+// Without an answer about templates a review continues; without one about access it fails.
 constexpr std::chrono::milliseconds kAccessTime{3'000};
 
 // Shared by both hooks.
@@ -45,7 +45,7 @@ struct Limits {
   QuestionLimit templates{kTemplateRate};
   QuestionLimit access{kAccessRate};
   QuestionLimit objects{kObjectRate};
-  LogLimit unanswered{10};  // lines a second
+  LogLimit unanswered{10};  // lines per second
 };
 
 void log_unanswered(const Facts& facts, Limits& limits) {
@@ -79,7 +79,7 @@ HttpServerOptions server_options(const Flags& flags) {
   options.listen = flags.common.listen;
   options.tls = flags.tls;
   options.max_connections = 256;
-  // API servers are few and need many; a caller that is none leaves them a part.
+  // API servers are few and need many connections; other callers must leave them a part.
   options.max_connections_per_peer = is_anonymous(flags) ? 224 : 0;
   options.max_body_bytes = kMaxBody;
   options.max_bytes_in_flight = kBodyBytes;
@@ -130,7 +130,7 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
             if (nodes != nullptr && (refuses || (hook == Hook::kValidate && !is_late()))) {
               ask_capacity(request, *nodes, facts);
             }
-            if (hook == Hook::kValidate) {  // once is enough
+            if (hook == Hook::kValidate) {  // only one hook reports it
               if (flags.pod_access != Strictness::kOff) {
                 ask_pod_access(request, api, facts, may_ask(limits->access, kAccessTime));
               }

@@ -1,4 +1,4 @@
-// webhook/routes.h - which address of the webhook answers which hook, within which limits?
+// webhook/routes.h - which path of the webhook calls which hook, within which limits?
 #pragma once
 
 #include "base/http/server.h"
@@ -14,16 +14,16 @@ namespace nervex::webhook {
 // The server for the API server's calls: TLS, and limits on connections and on bodies in flight.
 HttpServerOptions server_options(const Flags& flags);
 
-// What all reviews together may take (webhook/bounded.h). With the bodies that they come in and
-// with what the program needs for itself: 200 of the 256 MiB that the deployment gives it.
+// Memory limit of all reviews together (webhook/bounded.h). With their bodies and the program's own
+// needs: 200 of the deployment's 256 MiB.
 inline constexpr std::size_t kReviewBytes = std::size_t{112} << 20U;
-// Of that, reviews from one address, if anybody may send them: they keep it while they wait for a
-// turn to ask the API server. 0: no limit of its own.
+// The share of reviews from one address, if any client may send them: they hold it while they wait
+// for a turn to ask the API server. 0: no separate limit.
 std::size_t review_bytes_of_one_address(const Flags& flags);
 
-// Both hooks, counted in `metrics`. `api` should not wait for longer than a second; `nodes` may be
-// null. A review waits at most 2 s for its part of `memory`: our configurations give a hook 5 s, so
-// that the API server has time to ask once more. All are borrowed for the server's life.
+// Adds both hooks, counted in `metrics`. `api` should wait at most a second; `nodes` may be null. A
+// review waits at most 2 s for its part of `memory`: our configurations give a hook 5 s, so the API
+// server has time for one retry. All arguments are borrowed for the server's life.
 void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs, kube::Api& api,
                 Nodes* nodes, const Flags& flags, MemoryBudget& memory, Metrics& metrics);
 

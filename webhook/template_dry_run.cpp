@@ -16,13 +16,13 @@ namespace {
 constexpr kube::ResourceKind kPodTemplates{"", "v1", "podtemplates"};
 constexpr const char* kName = "nervex-admission-dry-run";
 constexpr std::size_t kMaxWords = 500;
-// Of the place of an error: it names keys of maps, which are as long as their author likes.
+// Of an error's path: it contains map keys, whose length users choose.
 constexpr std::size_t kMaxField = 500;
-constexpr std::size_t kMaxErrors = 100;  // of a verdict; nobody reads more at once
-// Who refused may be gone by then: an older API server, a policy. And who accepted.
+constexpr std::size_t kMaxErrors = 100;  // of a verdict; users do not read more at once
+// The source of a refusal may change: an older API server, a policy. So may that of an acceptance.
 constexpr std::chrono::seconds kRefusalLasts{60};
 constexpr std::chrono::minutes kAcceptanceLasts{10};
-// After an API server has not answered: callers of the webhook should not wait for it each time.
+// Pause after an API server did not answer, so that callers do not wait for it each time.
 constexpr std::chrono::seconds kPauseAfterFailure{5};
 
 struct TemplateRole {
@@ -41,7 +41,7 @@ job::Role role_named(std::string_view name) {
   return job::Role::kLearner;
 }
 
-// Of the job only what decides how its pods look; no wrong type keeps it from being made.
+// Only the parts that decide how the job's pods look. Values of a wrong type do not matter.
 job::Job job_with_templates(const Json& object) {
   const auto template_at = [&](std::string_view role) {
     const Json* found = kube::find(object, {"spec", role, "template"});
@@ -95,15 +95,15 @@ std::optional<VolumeField> volume_field(std::string_view field) {
   return found;
 }
 
-// Whether a template cannot be read because of volumes of the job alone, which come after its `own`
-// ones: all that `words` name, as in `unknown field "template.spec.volumes[2].x"`.
+// Whether a template is unreadable only because of the job's volumes, which follow its `own` ones:
+// all volumes that `words` name, as in `unknown field "template.spec.volumes[2].x"`.
 bool is_about_job_volumes(std::string_view words, std::size_t own) {
   constexpr std::string_view kTemplate = "template.";
   bool found = false;
   for (auto at = words.find(kTemplate); at != words.npos; at = words.find(kTemplate, at + 1)) {
     const std::string_view named = words.substr(at);
     const auto volume = volume_field(named);
-    // Of a wrong type it says no index: template.spec.volumes.name.
+    // For a wrong type the API server gives no index: template.spec.volumes.name.
     const bool has_no_index = named.starts_with("template.spec.volumes.");
     if (!(volume && volume->index >= own) && !(has_no_index && own == 0)) return false;
     found = true;
@@ -111,8 +111,8 @@ bool is_about_job_volumes(std::string_view words, std::size_t own) {
   return found;
 }
 
-// Whether a mount is said to be of no volume although the template or the job has it: then the
-// volume itself is wrong, which another error tells.
+// Whether a mount is said to have no volume although the template or the job has it: then the
+// volume itself is wrong, and another error reports that.
 bool follows_from_volume(const job::FieldError& error, const Json& object, std::string_view role) {
   if (error.field.find(".volumeMounts[") == std::string::npos &&
       error.field.find(".volumeDevices[") == std::string::npos) {
@@ -154,7 +154,7 @@ Json pod_template_to_ask(const Json& object, std::string_view role) {
 std::string template_key(const Json& object, std::string_view role) {
   const Json* written = kube::find(object, {"spec", role, "template"});
   if (written == nullptr || !written->is_object()) return {};
-  // All that is read above: of roles only the coordinator's default restartPolicy differs.
+  // All inputs of the above: of roles only the coordinator's default restartPolicy differs.
   std::string text = role == "coordinator" ? "coordinator\n" : "\n";
   text += kube::string_at(object, {"spec", "priorityClassName"}) + '\n';
   text += kube::to_text(kube::array_at(object, {"spec", "volumes"})) + '\n';
@@ -163,8 +163,8 @@ std::string template_key(const Json& object, std::string_view role) {
 
 namespace {
 
-// The words of the API server's decoders (1.36): other 400s are of admission, of policies for all
-// kinds of objects, say.
+// Messages of the API server's decoders (1.36): other 400s come from admission, such as policies
+// for all kinds of objects.
 bool is_decoding_error(std::string_view message) {
   return message.find("strict decoding error") != std::string_view::npos ||
          message.find("cannot be handled as a") != std::string_view::npos;
@@ -204,7 +204,7 @@ job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& objec
   std::erase_if(errors,
                 [&](const auto& error) { return follows_from_volume(error, object, role); });
   for (auto& error : errors) {
-    // The API server leaves out `metadata` there.
+    // The API server omits `metadata` in that path.
     for (const std::string_view part : {"labels", "annotations"}) {
       if (error.field == fmt::format("template.{}", part)) {
         error.field = fmt::format("template.metadata.{}", part);
@@ -222,7 +222,7 @@ job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& objec
         is_about_job_volumes(error.words, own)) {
       error.field = "spec.volumes";
     } else if (error.field == "template.spec.priorityClassName" && has_class) {
-      error.field = "spec.priorityClassName";  // which takes the place of the template's
+      error.field = "spec.priorityClassName";  // replaces the template's
     } else if (volume && volume->index >= own) {
       error.field = fmt::format("spec.volumes[{}]{}", volume->index - own, volume->rest);
     } else {
@@ -232,7 +232,7 @@ job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& objec
   return errors;
 }
 
-// ---- acts
+// ---- requests
 
 namespace {
 
@@ -258,7 +258,7 @@ std::optional<Result<TemplateVerdict>> TemplateDryRuns::known(const std::string&
   return std::nullopt;
 }
 
-// Asked often by those who wait: it copies nothing.
+// Waiting callers use it often, so it copies nothing.
 bool TemplateDryRuns::is_known(const std::string& key) {
   const MutexLock lock(mutex_);
   return verdicts_.find(key, clock_.mono()) != nullptr || is_pausing();
@@ -280,14 +280,14 @@ Result<TemplateVerdict> TemplateDryRuns::ask(const std::string& template_key,
   if (auto answer = known(key)) return *std::move(answer);
   if (may_ask) {
     const auto may = may_ask([&] { return is_known(key); });
-    // Many jobs of one template that come at once are one question.
+    // Concurrent jobs with the same template need only one question.
     if (auto answer = known(key)) return *std::move(answer);
     if (!may) return may.error();
   }
   const std::string body = kube::to_text(pod_template());
   auto verdict = post(body, "Strict");
   if (verdict && verdict->is_unreadable) {
-    // A field that it does not know hides all else that is wrong. Ours name such fields anyway.
+    // An unknown field hides all other errors. Our own check names such fields anyway.
     const auto others = post(body, "Ignore");
     if (others && !others->is_unreadable) {
       verdict->errors.insert(verdict->errors.end(), others->errors.begin(), others->errors.end());
@@ -297,8 +297,8 @@ Result<TemplateVerdict> TemplateDryRuns::ask(const std::string& template_key,
     keep(key, *verdict);
     return verdict;
   }
-  // What this template alone may be the cause of, a policy's refusal say, is no reason to ask about
-  // no other one.
+  // A refusal that only this template may cause, such as a policy's, is no reason to stop asking
+  // about other templates.
   if (verdict.error().code != Code::kTransient) return verdict;
   const MutexLock lock(mutex_);
   failed_ = verdict.error();
@@ -318,7 +318,7 @@ Result<TemplateVerdict> TemplateDryRuns::post(const std::string& body,
                                 .on_refusal = [&](int status, std::string_view text) {
                                   refused = verdict_of(status, text);
                                 }});
-  // Somebody has an object of this name: that is found out when all has been validated.
+  // An object of this name exists: the API server finds that after the full validation.
   if (reply || reply.error().code == Code::kConflict) return TemplateVerdict{};
   if (refused) return *std::move(refused);
   return reply.error();

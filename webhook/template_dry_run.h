@@ -1,7 +1,7 @@
 // webhook/template_dry_run.h - what does this cluster's API server say about a pod template?
 //
-// A dry run of creating a PodTemplate, a kind that nothing acts on, runs the whole validation of
-// pods of this very API server. So its verdict is ours, whatever its version.
+// Creating a PodTemplate, a kind without effects, as a dry run makes this API server run its full
+// pod validation. So the verdict is right for its version.
 #pragma once
 
 #include <chrono>
@@ -22,61 +22,60 @@ namespace nervex::webhook {
 
 // ---- pure
 
-// The PodTemplate to ask about: the template of `role` ("learner"; of an AggregatorConfig
-// "aggregator") with what the controller adds
-// that may be refused, volumes of the job above all, and without anything that is one job's own, so
-// that equal templates are equal texts. Null: the role has no template.
+// The PodTemplate to ask about: the template of `role` ("learner"; for an AggregatorConfig
+// "aggregator") with the controller's additions that may be refused, mainly the job's volumes.
+// Omits what belongs to a single job, so that equal templates have equal texts. Null: the role has
+// no template.
 Json pod_template_to_ask(const Json& object, std::string_view role);
 
-// The same for equal results of pod_template_to_ask(), and much cheaper to have. Empty: there is no
-// template.
+// Equal for equal results of pod_template_to_ask(), and much cheaper. Empty: no template.
 std::string template_key(const Json& object, std::string_view role);
 
 struct TemplateVerdict {
-  // The API server's words, paths as in the PodTemplate: "template.spec.containers[0].image".
+  // In the API server's words, with paths in the PodTemplate: "template.spec.containers[0].image".
   job::FieldErrors errors;
-  // It could not read the template and says no more than the first reason.
+  // The API server could not read the template and reports only the first reason.
   bool is_unreadable = false;
 };
 
 // What a refusal with this status and body (a metav1.Status) says about the template. nullopt: it
-// is about something else, such as a missing right or what a policy says. The first 100 errors,
-// each cut: the API server repeats what the template says, at any length.
+// has another reason, such as a missing right or a policy. Only the first 100 errors, each cut,
+// because the API server quotes the template at any length.
 std::optional<TemplateVerdict> verdict_of(int http_status, std::string_view body);
 
-// The verdict's errors at their places in the job: spec.learner.template..., or what every role has
-// of the job, spec.volumes[0]... and spec.priorityClassName.
+// The verdict's errors at their paths in the job: spec.learner.template..., or for parts that every
+// role gets from the job, spec.volumes[0]... and spec.priorityClassName.
 job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& object,
                                std::string_view role);
 
-// ---- acts
+// ---- requests
 
-// What a user who creates a job may wait for it: both hooks ask, and have 5 s each.
+// Longest wait of a user who creates a job: both hooks ask, and have 5 s each.
 inline constexpr std::chrono::seconds kDryRunTimeout{1};
 
-// What all verdicts may take that are kept. One with the most and longest errors takes 150 kB, an
+// Memory limit of all cached verdicts. One with the most and longest errors takes 150 kB, an
 // acceptance 500 bytes.
 inline constexpr std::size_t kMaxVerdictBytes = std::size_t{8} << 20U;
 
-// Whether this caller may have the API server asked now. It may wait for that, but no longer than
-// until `is_answered()`: somebody else has asked the same.
+// Whether this caller may make a request to the API server now. May wait for that, but not after
+// `is_answered()`: another caller has got the answer.
 using MayAsk = std::function<Result<Nothing>(const std::function<bool()>& is_answered)>;
 
 // Thread-safe.
 class TemplateDryRuns {
  public:
-  // Both are borrowed. `api` should not wait for longer than a second. `ns`: where this program may
-  // create podtemplates.
+  // Both are borrowed. `api` should wait at most a second. `ns`: where this program may create
+  // podtemplates.
   TemplateDryRuns(kube::Api& api, std::string ns, const Clock& clock)
       : api_(api), ns_(std::move(ns)), clock_(clock) {}
   TemplateDryRuns(const TemplateDryRuns&) = delete;
   TemplateDryRuns& operator=(const TemplateDryRuns&) = delete;
 
-  // About what `pod_template` makes (pod_template_to_ask()), which is called if no verdict is kept
-  // under its `key`. Under another `version` of the cluster's OpenAPI they count no more; refusals
-  // are asked for again after a minute, acceptances after ten. An Error: there was no verdict; if
-  // the API server did not answer, none is asked for a while. `may_ask`, if given, is asked when no
-  // verdict is kept; its error is the answer then. Verdicts are bounded in bytes.
+  // The verdict about pod_template_to_ask(), which `pod_template` builds if no verdict is cached
+  // under its `key`. Another `version` of the cluster's OpenAPI invalidates verdicts; refusals
+  // expire after a minute, acceptances after ten. An Error: no verdict; after an API server did not
+  // answer, requests pause. `may_ask`, if given, is called when no verdict is cached; its error is
+  // then the answer. Verdicts are bounded in bytes.
   Result<TemplateVerdict> ask(const std::string& key, const std::string& version,
                               const std::function<Json()>& pod_template,
                               const MayAsk& may_ask = {});
