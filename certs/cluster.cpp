@@ -18,21 +18,21 @@ constexpr kube::ResourceKind kValidating{"admissionregistration.k8s.io", "v1",
                                          "validatingwebhookconfigurations"};
 constexpr int kMaxRounds = 5;
 
-struct Hooks {  // one webhook configuration as it was read
+struct Hooks {  // one webhook configuration as read
   kube::ResourceKind kind;
   std::string name;
   Json object;
 };
 
-// All that a round decides on.
+// The input of one round.
 struct Seen {
-  Json authority;  // Secrets as read; null if they do not exist
+  Json authority;  // Secrets as read; null if absent
   Json serving;
   std::array<Hooks, 2> hooks;
   StoredCerts certs;
 };
 
-// Absent is a value here, not an error.
+// Absence is a value here, not an error.
 Result<Json> get_if_there(kube::Api& api, const kube::ResourceKind& kind, const std::string& ns,
                           const std::string& name) {
   auto object = kube::get_object(api, kind, ns, name);
@@ -58,8 +58,8 @@ Result<Hooks> read_hooks(kube::Api& api, const kube::ResourceKind& kind, const s
                fmt::format("{} {} does not exist: apply the manifests first", kind.plural, name)};
 }
 
-// What the callers of one configuration trust so far and the certificate in use needs. Only that:
-// else anybody who may write caBundle could bring any authority into ours.
+// The authorities that callers of one configuration trust and that the serving certificate needs.
+// No others: otherwise any writer of caBundle could add an authority to ours.
 std::string signers_in(const Hooks& hooks, const std::string& in_use) {
   std::string found;
   for (const Json& hook : kube::array_at(hooks.object, {"webhooks"})) {
@@ -72,12 +72,12 @@ std::string signers_in(const Hooks& hooks, const std::string& in_use) {
   return found;
 }
 
-// Every authority that is to be trusted until it ends. The authority's Secret says it all, unless
-// it was lost: then its successor alone would be trusted, and until each pod has a certificate of
-// that one no call would reach the webhook. May repeat itself, which the plan does away with.
+// All authorities to trust until they expire. Normally the authority's Secret lists them. If it was
+// lost, trusting only its successor would break all calls until each pod has a new certificate. May
+// contain duplicates, which the plan removes.
 std::string trusted_so_far(const Seen& seen) {
   std::string found;
-  // Taken apart first: what cannot be read in one place must not hide the next.
+  // Split first: an unreadable part must not hide the next.
   for (const Json* secret : {&seen.authority, &seen.serving}) {
     for (const std::string& one : split_bundle(decoded(*secret, "ca.crt"))) found += one;
   }
@@ -120,7 +120,7 @@ Json secret(const std::string& ns, const std::string& name, const KeyPair& pair,
             {"ca.crt", kube::base64_encode(bundle)}}}};
 }
 
-// Creates it, or replaces the data of the version that was read.
+// Creates it, or replaces the data of the version read.
 Result<Nothing> store(kube::Api& api, const Json& wanted, const Json& seen) {
   const std::string ns = string_at(wanted, {"metadata", "namespace"});
   const std::string name = string_at(wanted, {"metadata", "name"});
@@ -136,7 +136,7 @@ Result<Nothing> store(kube::Api& api, const Json& wanted, const Json& seen) {
   return ok();
 }
 
-// The hooks with this bundle in each; null if all have it already.
+// The hooks, each with this bundle; null if all have it already.
 Json with_bundle(const Json& configuration, const std::string& bundle) {
   const std::string text = kube::base64_encode(bundle);
   Json hooks = kube::array_at(configuration, {"webhooks"});
@@ -149,7 +149,7 @@ Json with_bundle(const Json& configuration, const std::string& bundle) {
   return changed ? hooks : Json();
 }
 
-// A merge patch replaces the whole list; the version that was read makes that safe.
+// A merge patch replaces the whole list; the version read makes that safe.
 Result<Nothing> trust(kube::Api& api, const Hooks& seen, const Json& hooks) {
   const auto stored = kube::merge_patch(
       api, seen.kind, "", seen.name,
@@ -171,7 +171,7 @@ std::string sentence(const std::string& what, const std::string& why, const std:
                      ends(now));
 }
 
-// One attempt on one reading. kConflict: somebody else wrote meanwhile.
+// One attempt on one reading. kConflict: another write came in between.
 class Round {
  public:
   Round(kube::Api& api, const Places& places, bool dry_run)

@@ -1,4 +1,4 @@
-// certs/cluster.h - how do the webhook's certificates get into a cluster, and stay fresh there?
+// certs/cluster.h - how do the webhook's certificates get into a cluster, and how are they renewed?
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace nervex::certs {
 
-// Where they are kept: names that manifests/ and the roles there use too.
+// Where they are stored: names that manifests/ and its roles also use.
 struct Places {
   std::string ns = "nervex-system";
   std::string authority_secret = "nervex-ca";
@@ -20,20 +20,19 @@ struct Places {
   std::string validating = "nervex-validating-webhook-configuration";
 };
 
-// The Secrets as they are to be stored (core/v1 Secret of type kubernetes.io/tls): tls.crt,
-// tls.key, and ca.crt with everybody who is trusted.
+// The Secrets to store (core/v1 Secret of type kubernetes.io/tls): tls.crt, tls.key, and ca.crt
+// with all trusted authorities.
 Json authority_secret(const Places& places, const StoredCerts& certs);
 Json serving_secret(const Places& places, const StoredCerts& certs);
 
-// Makes what judge() finds wanting, and fills caBundle of every hook of both webhook
-// configurations. Returns what was done or (with `dry_run`, which writes nothing) would be, one
-// sentence per object.
+// Creates what judge() finds missing, and sets caBundle in every hook of both webhook
+// configurations. Returns what was done, or with `dry_run`, which writes nothing, would be done:
+// one sentence per object.
 //
-// Order: the authority's Secret, then caBundle, then the serving certificate: nobody is shown a
-// certificate before its signer is trusted, and a run that was cut off anywhere is completed by the
-// next. Each write is bound to the version that was read; the second writer reads and decides
-// again, five times at most. kNotFound: a webhook configuration is missing; nothing was written
-// then.
+// Order: the authority's Secret, then caBundle, then the serving certificate. No caller sees a
+// certificate before its signer is trusted, and the next run completes an interrupted one. Each
+// write requires the version read; on a conflict it reads and decides again, up to five times.
+// kNotFound: a webhook configuration is missing, and nothing was written.
 Result<std::vector<std::string>> install(kube::Api& api, const Places& places, const Terms& terms,
                                          const Clock& clock, bool dry_run);
 

@@ -21,7 +21,7 @@ Error failed(const std::string& what, const std::string& path) {
                fmt::format("{} {}: {}", what, path, std::generic_category().message(errno))};
 }
 
-// "" if there is no such file.
+// "" if the file does not exist.
 Result<std::string> read(const std::string& path) {
   std::error_code error;
   if (!fs::exists(path, error) && !error) return std::string();
@@ -35,10 +35,10 @@ Result<std::string> read(const std::string& path) {
   return text;
 }
 
-// Into a file that is new and ours: one that lay there could be open to others, or a link that
+// Writes to a new file of our own: an existing one could be readable by others, or be a link that
 // leads the key elsewhere.
 Result<Nothing> write_draft(const std::string& draft, const std::string& text) {
-  unlink(draft.c_str());  // of a run that was killed; what cannot go is found by O_EXCL
+  unlink(draft.c_str());  // from a killed run; O_EXCL detects one that cannot be removed
   const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return failed("write", draft);
   const bool written =
@@ -51,13 +51,13 @@ Result<Nothing> write_draft(const std::string& draft, const std::string& text) {
   return problem;
 }
 
-// Under another name first: a reader never finds half a file, and a full disk costs nothing.
+// Writes under another name first: no reader sees half a file, and a full disk does no harm.
 Result<Nothing> write(const std::string& path, const std::string& text) {
   const std::string draft = path + ".new";
   if (auto written = write_draft(draft, text); !written) return written;
   if (std::rename(draft.c_str(), path.c_str()) == 0) return ok();
   const Error problem = failed("write", path);
-  unlink(draft.c_str());  // it may be a key, where nobody would look for one
+  unlink(draft.c_str());  // it may be a key, in an unexpected place
   return problem;
 }
 
@@ -87,7 +87,7 @@ Result<Nothing> write_folder(const std::string& folder, const StoredCerts& certs
   if (error) {
     return Error{Code::kInvalid, fmt::format("make {}: {}", folder, error.message())};
   }
-  // Keys first: a reader that checks whether a pair fits waits for its certificate.
+  // Keys first: a reader that checks the pair waits for the certificate.
   const std::pair<const char*, const std::string&> files[] = {{"ca.key", certs.authority->key},
                                                               {"ca.crt", certs.bundle},
                                                               {"tls.key", certs.serving->key},

@@ -1,4 +1,4 @@
-// certs/files.h - certificates in a folder, for those who bring them into a cluster themselves.
+// certs/files.h - how are certificates stored in a folder, for users who install them themselves?
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace nervex::certs {
 
-// What the folder holds: ca.crt (every trusted authority, the newest first), ca.key, tls.crt,
-// tls.key. Files that are not there are left out; kInvalid: one is there and cannot be read.
+// The folder's content: ca.crt (every trusted authority, newest first), ca.key, tls.crt, tls.key.
+// Missing files are left empty; kInvalid: a file exists but cannot be read.
 Result<StoredCerts> read_folder(const std::string& folder);
 
-// Writes all four, each whole or not at all, readable for this user only, whatever lay in its place
-// (NAME.new too, which is used on the way). Makes the folder.
+// Writes all four files, each completely or not at all, readable only by this user; replaces
+// existing files (also the temporary NAME.new). Creates the folder.
 Result<Nothing> write_folder(const std::string& folder, const StoredCerts& certs);
 
 }  // namespace nervex::certs

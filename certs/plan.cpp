@@ -13,12 +13,12 @@ using std::chrono::seconds;
 constexpr const char* kAuthorityName = "nervex-ca";
 constexpr auto kClockSkew = std::chrono::minutes(5);  // another clock may be behind or ahead
 
-// Made by a clock that was far ahead: until then nobody accepts it.
+// Created by a clock that was far ahead: not accepted before then.
 bool is_yet_to_begin(const Validity& validity, SysTime now) {
   return validity.from > now + kClockSkew;
 }
 
-// Why that time is none to serve or sign in; empty if it is one.
+// Why a certificate with this validity cannot serve or sign; empty if it can.
 std::string fault_of_time(const Validity& validity, seconds renew_before, SysTime now) {
   if (is_yet_to_begin(validity, now)) {
     return fmt::format("it begins on {} only", to_rfc3339(validity.from));
@@ -29,7 +29,7 @@ std::string fault_of_time(const Validity& validity, seconds renew_before, SysTim
   return "";
 }
 
-// Why this authority cannot go on signing; empty if it can.
+// Why this authority cannot continue to sign; empty if it can.
 std::string fault_of_authority(const StoredCerts& stored, const Terms& terms, SysTime now) {
   if (!stored.authority) return "there is none";
   const auto facts = read_certificate(stored.authority->cert);
@@ -44,7 +44,7 @@ bool is_signed_by_any(const std::string& cert, const std::vector<std::string>& a
                      [&](const std::string& one) { return is_signed_by(cert, one); });
 }
 
-// Why the serving certificate cannot stay; empty if it can. `trusted`: those that callers trust.
+// Why the serving certificate cannot stay; empty if it can. `trusted`: by the callers.
 std::string fault_of_serving(const StoredCerts& stored, const std::vector<std::string>& trusted,
                              const Terms& terms, SysTime now) {
   if (!stored.serving) return "there is none";
@@ -62,7 +62,7 @@ std::string fault_of_serving(const StoredCerts& stored, const std::vector<std::s
   return fault_of_time(facts->validity, terms.renew_before, now);
 }
 
-// Those in use before, oldest bundle entries last. An unreadable rest is dropped.
+// Earlier authorities, oldest bundle entries last. Drops an unreadable rest.
 std::vector<std::string> earlier_authorities(const StoredCerts& stored) {
   std::vector<std::string> found;
   if (stored.authority) found = split_bundle(stored.authority->cert);

@@ -23,7 +23,7 @@ using Octets = std::unique_ptr<ASN1_OCTET_STRING, Freer<ASN1_OCTET_STRING_free>>
 constexpr std::size_t kSerialBytes = 16;
 constexpr std::size_t kMaxCommonName = 64;  // RFC 5280, appendix A.1: ub-common-name
 
-// Null if there is none. What OpenSSL noted is dropped: the caller says what it wanted.
+// Null if there is none. Drops OpenSSL's errors: the caller reports its own.
 Certificate parse_certificate(BIO* bio) {
   Certificate read(PEM_read_bio_X509(bio, nullptr, no_password, nullptr));
   ERR_clear_error();
@@ -65,7 +65,7 @@ Key new_key() {
   return key;
 }
 
-// Random, so that two certificates of one authority never share it; positive, as RFC 5280 wants.
+// Random, so that certificates of one authority never share it; positive, as RFC 5280 requires.
 void set_serial(X509* certificate) {
   std::array<unsigned char, kSerialBytes> bytes{};
   NERVEX_CHECK(RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1);
@@ -96,7 +96,7 @@ Certificate new_certificate(const std::string& common_name, EVP_PKEY* key,
   return certificate;
 }
 
-// False if the value cannot be read as that extension.
+// False if the value is not valid for that extension.
 bool add_extension(X509* certificate, X509* issuer, int kind, const std::string& value) {
   X509V3_CTX context;
   X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
@@ -111,7 +111,7 @@ void sign(X509* certificate, X509* issuer, EVP_PKEY* key) {
   NERVEX_CHECK(X509_sign(certificate, key, EVP_sha256()) > 0);
 }
 
-// OpenSSL reads a list with a syntax of its own: a comma would begin another entry.
+// OpenSSL parses a list: a comma would start another entry.
 bool is_plain_name(const std::string& name) {
   return name.find_first_of(", \n\\") == std::string::npos &&
          (name.starts_with("DNS:") || name.starts_with("IP:")) && !name.ends_with(":");
@@ -167,7 +167,7 @@ KeyPair make_authority(const std::string& common_name, const Validity& validity)
   const bool added =
       add_extension(self, self, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
       add_extension(self, self, NID_key_usage, "critical,keyCertSign,cRLSign") &&
-      // Authorities of one name, as after a rotation, are distinguished by this.
+      // Distinguishes authorities with the same name, as after a rotation.
       add_extension(self, self, NID_subject_key_identifier, "hash");
   NERVEX_CHECK(added);
   sign(self, self, key.get());
@@ -196,7 +196,7 @@ Result<KeyPair> issue_serving(const KeyPair& authority, const std::vector<std::s
       add_extension(leaf, issuer.get(), NID_ext_key_usage, "serverAuth") &&
       add_extension(leaf, issuer.get(), NID_subject_key_identifier, "hash");
   NERVEX_CHECK(added);
-  // Left out for a foreign authority that has no identifier to refer to.
+  // Omitted for a foreign authority without an identifier.
   add_extension(leaf, issuer.get(), NID_authority_key_identifier, "keyid");
   sign(leaf, issuer.get(), issuer_key.get());
   return KeyPair{to_pem(leaf), to_pem(key.get())};
@@ -213,7 +213,7 @@ Result<CertificateFacts> read_certificate(const std::string& pem) {
 
 std::string name_as_read(const std::string& name) {
   if (!name.starts_with("IP:")) return name;
-  // The reader that issuing uses too, so that both take every spelling for the same address.
+  // The same parser as for issuing, so that both accept the same spellings of an address.
   const Octets address(a2i_IPADDRESS(name.c_str() + 3));
   ERR_clear_error();
   return address ? "IP:" + address_text(address.get()) : name;

@@ -1,5 +1,5 @@
-// certs/x509.h - how are an authority and a serving certificate made, and what does one say?
-// The one place that makes X.509 certificates (RFC 5280). No I/O but OpenSSL's random numbers.
+// certs/x509.h - how are authorities and serving certificates made and read? The only place that
+// makes X.509 certificates (RFC 5280). No I/O except OpenSSL's random numbers.
 #pragma once
 
 #include <string>
@@ -23,38 +23,38 @@ struct Validity {
   SysTime until;
 };
 
-// What this program needs to know of a certificate.
+// The used facts of a certificate.
 struct CertificateFacts {
   Validity validity;
   bool is_authority = false;
-  // Subject alternative names, "DNS:a.b.svc" or "IP:127.0.0.1", as `issue_serving` takes them. An
-  // IPv6 address in its eight numbers, never shortened.
+  // Subject alternative names, "DNS:a.b.svc" or "IP:127.0.0.1", as `issue_serving` takes them. IPv6
+  // addresses have all eight numbers.
   std::vector<std::string> names;
 };
 
-// A self-signed authority on P-256 that may sign leaves, but no further authorities.
+// A self-signed P-256 authority that may sign leaves, but no further authorities.
 KeyPair make_authority(const std::string& common_name, const Validity& validity);
 
-// A leaf on P-256 for TLS servers, its key new each time. `names` as in CertificateFacts, the first
-// also as common name. kInvalid: the authority's texts cannot be read, or a name is none.
+// A P-256 leaf for TLS servers, with a new key each time. `names` as in CertificateFacts; the first
+// is also the common name. kInvalid: unreadable authority texts, or an invalid name.
 Result<KeyPair> issue_serving(const KeyPair& authority, const std::vector<std::string>& names,
                               const Validity& validity);
 
-// Of the first certificate of `pem`. kInvalid: there is none.
+// Of the first certificate in `pem`. kInvalid: there is none.
 Result<CertificateFacts> read_certificate(const std::string& pem);
 
-// A name for `issue_serving` in the one spelling in which `read_certificate` gives it back:
-// "IP:fd00::1" is "IP:fd00:0:0:0:0:0:0:1". What is no address stays as it is.
+// A name for `issue_serving`, spelled as `read_certificate` returns it: "IP:fd00::1" becomes
+// "IP:fd00:0:0:0:0:0:0:1". Other texts are unchanged.
 std::string name_as_read(const std::string& name);
 
-// Whether the key can be read and is that of the (first) certificate.
+// Whether the key is readable and belongs to the (first) certificate.
 bool key_fits(const KeyPair& pair);
 
-// Whether the key of `authority` signed `cert`. Looks at no dates.
+// Whether the key of `authority` signed `cert`. Ignores dates.
 bool is_signed_by(const std::string& cert, const std::string& authority);
 
-// The certificates of a bundle, each as PEM of its own in the same form as `make_authority` writes.
-// Stops at the first thing that is none.
+// The certificates of a bundle, each as its own PEM in the form of `make_authority`. Stops at the
+// first part that is not a certificate.
 std::vector<std::string> split_bundle(const std::string& pem);
 
 }  // namespace nervex::certs
