@@ -121,7 +121,7 @@ CLI::App* add_certs_command(CLI::App& app, CertsFlags& flags) {
 }
 
 int run_certs(CertsFlags flags) {
-  // The API server calls the first of these names.
+  // The API server uses the first of these names.
   const std::string name = fmt::format("DNS:{}.{}.svc", flags.service, flags.places.ns);
   flags.terms.names = {name, name + ".cluster.local"};
   for (const std::string& more : flags.more_names) flags.terms.names.push_back(more);

@@ -1,4 +1,4 @@
-// cli/commands.h - which flags have the subcommands of nervexctl, and what do they do?
+// cli/commands.h - which flags do the subcommands of nervexctl have, and what do they do?
 #pragma once
 
 #include <cstdio>
@@ -50,8 +50,8 @@ struct ReplicasFlags {
 
 CLI::App* add_replicas_command(CLI::App& app, ReplicasFlags& flags);
 
-// Makes the call once and prints the answer. Returns the exit code: 1 with the server's message on
-// stderr if it did not do what was asked.
+// Makes the call once and prints the answer. Returns the exit code: 1, with the server's message on
+// stderr, if the server did not do it.
 int run_replicas(const ReplicasFlags& flags);
 
 // ---- nervexctl validate

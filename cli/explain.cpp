@@ -137,7 +137,7 @@ Rows node_rows(const JobView& job) {
   return rows;
 }
 
-// The first problems, and how many more there are.
+// The first problems, and the number of others.
 Rows problem_rows(const JobView& job) {
   constexpr std::size_t kShown = 8;
   Rows rows;

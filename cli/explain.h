@@ -1,4 +1,4 @@
-// cli/explain.h - how does a terminal show a job, why it waits, and what one can do? Pure.
+// cli/explain.h - how does a terminal show a job, why it waits, and what helps? Pure.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace nervex::cli {
 
-// Several lines, newline at the end: phase and reason; what waits, why, and until when; reserved
-// capacity; what each role wants and has; the planned nodes; pod problems; the last events; what
-// to do. Of long lists the first or last entries.
+// Several lines with a final newline: phase and reason; what waits, why, and until when; reserved
+// capacity; wanted and existing pods of each role; planned nodes; pod problems; last events;
+// advice. Of long lists only the first or last entries.
 std::string explain(const view::JobView& job);
 
 }  // namespace nervex::cli

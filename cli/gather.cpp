@@ -20,7 +20,7 @@ Result<std::optional<gang::PodGroup>> read_group(kube::Api& api, const job::Job&
   if (!object) return object.error();
   auto group = gang::decode_pod_group(*object);
   if (!group) return group.error();
-  const auto& owner = group->meta.owner;  // it may be left of a deleted job of the same name
+  const auto& owner = group->meta.owner;  // it may belong to a deleted job of the same name
   if (owner && owner->uid != job.meta.uid) return std::optional<gang::PodGroup>();
   return std::optional(*std::move(group));
 }
@@ -73,7 +73,7 @@ Result<std::vector<view::Event>> read_events(kube::Api& api, const job::Job& job
 
 constexpr kube::ResourceKind kBudgets{"policy", "v1", "poddisruptionbudgets"};
 
-// Most users of jobs have no right to read them: then there are none to tell of.
+// Most users may not read budgets: then none are reported.
 Result<std::vector<view::Budget>> read_budgets(kube::Api& api, const job::Job& job) {
   std::vector<view::Budget> budgets;
   const auto list = kube::get_object(api, kBudgets, job.meta.ns, "");

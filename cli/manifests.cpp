@@ -14,7 +14,7 @@ namespace nervex::cli {
 namespace {
 
 constexpr int kMaxDepth = 200;
-// Of all documents together: anchors can make much of a small file.
+// For all documents together: anchors can expand a small file.
 constexpr std::size_t kMaxValues = 1'000'000;
 
 struct TooLarge {};
@@ -23,7 +23,7 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-// Of the prefixes 0x, 0o, 0b and 0, which is octal, too.
+// Handles the prefixes 0x, 0o, 0b, and 0, which is also octal.
 int take_base(std::string_view& digits) {
   if (digits.size() < 2 || digits.front() != '0') return 10;
   const char kind = digits[1];
@@ -55,7 +55,7 @@ std::optional<Json> float_of(std::string_view text) {
   double number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  // 2.0 is written as 2 to the API server, which then takes it for an integer.
+  // The API server gets 2.0 as 2, and reads an integer.
   constexpr double kEndOfIntegers = 9.2e18;
   if (std::trunc(number) == number && std::abs(number) < kEndOfIntegers) {
     return Json(static_cast<std::int64_t>(number));
@@ -63,7 +63,7 @@ std::optional<Json> float_of(std::string_view text) {
   return Json(number);
 }
 
-// A number with or without underscores between its digits.
+// A number, with or without underscores between its digits.
 std::optional<Json> number_of(std::string_view text) {
   if (text.empty() || std::string_view("+-.0123456789").find(text.front()) == text.npos) {
     return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<Json> number_of(std::string_view text) {
   return float_of(plain);
 }
 
-// As YAML 1.1 has it, which kubectl reads (github.com/yaml/go-yaml v2, resolve.go).
+// YAML 1.1, as kubectl reads it (github.com/yaml/go-yaml v2, resolve.go).
 Json scalar(const YAML::Node& node) {
   const std::string& text = node.Scalar();
   if (node.Tag() == "!" || node.Tag() == "tag:yaml.org,2002:str") return text;  // in quotes
@@ -89,7 +89,7 @@ Json scalar(const YAML::Node& node) {
   return text;
 }
 
-// Keys of JSON are texts: kubectl makes "true" of y, and "8080" of 0x1f90.
+// JSON keys are texts: kubectl makes "true" of y, and "8080" of 0x1f90.
 std::string key_of(const YAML::Node& node) {
   if (!node.IsScalar()) throw YAML::Exception(node.Mark(), "a key must be a text");
   const Json key = scalar(node);
@@ -98,8 +98,8 @@ std::string key_of(const YAML::Node& node) {
 
 Json to_json(const YAML::Node& node, int depth, std::size_t& left);
 
-// YAML 1.1's merge key, `<<: *base`, which kubectl knows too: the members of other maps, of which
-// the map's own win over all, and those of an earlier one over those of a later one.
+// YAML 1.1's merge key, `<<: *base`, which kubectl supports: adds the members of other maps. The
+// map's own members win over all, those of an earlier map over those of a later one.
 bool is_merge_key(const YAML::Node& key) {
   return key.IsScalar() && key.Scalar() == "<<" && key.Tag() != "!";
 }
@@ -124,7 +124,7 @@ Json map_to_json(const YAML::Node& node, int depth, std::size_t& left) {
   for (const auto& member : node) {
     if (is_merge_key(member.first)) continue;
     const std::string key = key_of(member.first);
-    if (object.contains(key)) {  // kubectl would take the last one
+    if (object.contains(key)) {  // kubectl would use the last one
       throw YAML::Exception(member.first.Mark(), fmt::format("the key {} is there twice", key));
     }
     object[key] = to_json(member.second, depth + 1, left);
@@ -159,14 +159,14 @@ void add(Json object, int line, std::vector<Manifest>& manifests) {
   if (object.is_null()) return;
   const Json* items = kube::find(object, {"items"});
   const bool is_list = kube::string_at(object, {"kind"}).ends_with("List");
-  if (is_list && items != nullptr && items->is_array()) {  // NerveXJobList, too
+  if (is_list && items != nullptr && items->is_array()) {  // also NerveXJobList
     for (const Json& item : *items) add(item, line, manifests);
     return;
   }
   manifests.push_back({std::move(object), line});
 }
 
-// JSON that YAML does not have: tabs before members, pairs of \u escapes.
+// JSON that is not valid YAML: tabs before members, pairs of \u escapes.
 std::optional<Json> as_json(std::string_view text) {
   const auto start = text.find_first_not_of(" \t\r\n");
   if (start == text.npos || text[start] != '{') return std::nullopt;
@@ -182,10 +182,10 @@ bool is_indented_by_tab(std::string_view text) {
   return false;
 }
 
-// Of the first byte that no UTF-8 text has, in which kubectl reads files; npos: there is none.
+// The position of the first byte that is not UTF-8, which kubectl requires; npos: none.
 std::size_t find_foreign_byte(std::string_view text) {
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) return text.npos;  // UTF-16
-  std::size_t missing = 0;  // bytes of the character that has begun
+  std::size_t missing = 0;  // of the current character
   std::size_t begin = 0;    // of that character
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -198,7 +198,7 @@ std::size_t find_foreign_byte(std::string_view text) {
   return missing > 0 ? begin : text.npos;
 }
 
-// What is known to come in place of YAML.
+// Hints for known formats that are not YAML.
 std::string_view hint_for(std::string_view text) {
   if (text.find("{{") != text.npos) {
     return ": if this is a template, check what it renders: "

@@ -1,4 +1,4 @@
-// cli/manifests.h - which objects does a file of YAML or JSON hold?
+// cli/manifests.h - which objects does a YAML or JSON file contain?
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct Manifest {
   int line = 1;  // where it begins in its file
 };
 
-// All documents, lists (kind: List) taken apart; empty documents are left out. Plain scalars are
-// read as kubectl reads them: `yes` is true, 010 is 8, and what is in quotes is text. kInvalid with
-// line and column: no YAML, or a key that stands twice in one map; the line is also stored in
-// `error_line` if given.
+// All documents, with lists (kind: List) split into items; empty documents are omitted. Plain
+// scalars are read as in kubectl: `yes` is true, 010 is 8, and quoted text is text. kInvalid, with
+// line and column: not YAML, or a duplicate key in a map; the line is also stored in `error_line`
+// if given.
 Result<std::vector<Manifest>> parse_manifests(std::string_view text, int* error_line = nullptr);
 
 }  // namespace nervex::cli

@@ -14,7 +14,7 @@ constexpr const char* kPath = "/v1alpha1/replicas";
 
 Error wrong(std::string what) { return {Code::kInvalid, std::move(what)}; }
 
-// The pod on whose behalf the call is made: any pod of the job, most often its coordinator.
+// The pod on whose behalf the call is made: any pod of the job, usually its coordinator.
 Result<std::string> coordinator_of(const ReplicasAsk& ask) {
   if (!ask.coordinator.empty() && !ask.job.empty()) {
     return wrong("give either the job or --coordinator");
@@ -52,7 +52,7 @@ Json group_of(int replicas, const ReplicasAsk& ask) {
   return group;
 }
 
-// "dqn-collector-x2b7k.rl:80" is one, as is the name alone.
+// True for "dqn-collector-x2b7k.rl:80", and for the name alone.
 bool is_collector(std::string_view pod) {
   const std::string_view name = pod.substr(0, pod.find('.'));
   const auto suffix = name.rfind('-');

@@ -1,5 +1,5 @@
-// cli/replicas_call.h - which HTTP call is `nervexctl replicas ...`, and what does its answer say?
-// Pure.
+// cli/replicas_call.h - which HTTP call does `nervexctl replicas ...` make, and what does its
+// answer mean? Pure.
 #pragma once
 
 #include <string>
@@ -33,15 +33,15 @@ struct ReplicasCall {
   bool operator==(const ReplicasCall&) const = default;
 };
 
-// The one call that does it. kInvalid: the arguments are wrong; the message is for people.
+// The one call for it. kInvalid: wrong arguments; the message is for people.
 Result<ReplicasCall> call_for(const ReplicasAsk& ask);
 
-// The answer's data; else an Error with the server's own message: kTransient where the same call
-// may be made again (200 with success:false), kInvalid for a reply that is not of this API.
+// The answer's data, or an Error with the server's own message: kTransient if the call may be
+// repeated (200 with success:false), kInvalid for a reply that is not from this API.
 Result<Json> data_of(int status, std::string_view body);
 
 // One line per replica: namespace, coordinator, role, address. `data` is one job or an array of
-// them.
+// jobs.
 std::string replicas_table(const Json& data);
 
 }  // namespace nervex::cli

@@ -91,7 +91,7 @@ void add_counts(CLI::App* command, ReplicasFlags& flags) {
   }
 }
 
-// For calls that change something.
+// For calls that change replicas.
 void add_key(CLI::App* command, ReplicasFlags& flags) {
   command
       ->add_option("--idempotency-key", flags.idempotency_key,
@@ -99,8 +99,8 @@ void add_key(CLI::App* command, ReplicasFlags& flags) {
       ->type_name("KEY");
 }
 
-// What is named without a namespace is in that of the kubeconfig, as for kubectl. Without any
-// kubeconfig call_for() says what is missing.
+// Names without a namespace are in the kubeconfig's namespace, as in kubectl. Without a kubeconfig,
+// call_for() reports what is missing.
 ReplicasAsk with_namespace(ReplicasAsk ask) {
   const bool is_named = !ask.job.empty() || !ask.coordinator.empty() || !ask.aggregator.empty();
   if (!ask.ns.empty() || !is_named) return ask;

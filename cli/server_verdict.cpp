@@ -15,15 +15,15 @@ using Findings = std::vector<Finding>;
 
 constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
-// What `kubectl apply` applied the last time; null: nothing.
+// What `kubectl apply` last applied; null: nothing.
 Json last_applied(const Json& stored) {
   const auto applied =
       kube::parse_json(kube::string_at(stored, {"metadata", "annotations", kLastApplied}));
   return applied && applied->is_object() ? *applied : Json();
 }
 
-// The three-way merge that kubectl makes of custom resources: what was applied and is left out now
-// goes, lists are taken as a whole.
+// kubectl's three-way merge of custom resources: removes members that were applied and are now
+// omitted; replaces lists as a whole.
 void merge(const Json& applied, const Json& object, Json& stored) {
   for (const auto& [key, value] : applied.items()) {
     if (!object.contains(key)) stored.erase(key);
@@ -41,7 +41,7 @@ void merge(const Json& applied, const Json& object, Json& stored) {
   }
 }
 
-// Labels and annotations as in `object`; the rest is the cluster's.
+// Labels and annotations as in `object`; the rest stays the cluster's.
 void replace_metadata(const Json& object, Json& metadata) {
   for (const char* member : {"labels", "annotations"}) {
     metadata.erase(member);
@@ -49,7 +49,7 @@ void replace_metadata(const Json& object, Json& metadata) {
   }
 }
 
-// What is known of the stored object, beside the verdict.
+// Notes about the stored object, in addition to the verdict.
 void append_notes(const Json& stored, const Json& object, Findings& findings) {
   const char* command = last_applied(stored).is_null() ? "replace" : "apply";
   findings.push_back(
@@ -71,7 +71,7 @@ void append_notes(const Json& stored, const Json& object, Findings& findings) {
   }
 }
 
-// One of the two kinds that are judged.
+// One of the two judged kinds.
 const kube::ResourceKind& resource_of(const Json& object) {
   return kube::string_at(object, {"kind"}) == job::kAggregatorConfigKind ? kube::kAggregatorConfigs
                                                                          : kube::kNervexJobs;
@@ -85,7 +85,7 @@ struct Question {
   std::string_view content_type;
 };
 
-// As the API server words it: `User "ann" cannot create resource ...`.
+// The API server's message: `User "ann" cannot create resource ...`.
 bool is_missing_right(std::string_view message) { return message.find(" cannot ") != message.npos; }
 
 Error not_allowed(std::string_view verb, const kube::ResourceKind& resource,
@@ -116,7 +116,7 @@ Result<Findings> send(kube::Api& api, const Question& question, const std::strin
   if (error.code == Code::kUnauthorized && is_missing_right(message)) {
     return not_allowed(question.verb, question.resource, ns);
   }
-  // The right is there: a policy or a hook has refused the job.
+  // The right is present: a policy or a hook has refused the job.
   if (error.code == Code::kForbidden) return Findings{{"", message}};
   return error;
 }
@@ -168,7 +168,7 @@ Result<Findings> ask_server(kube::Api& api, const std::string& ns, const Json& o
                 where, object);
   };
   if (name.empty()) return create();
-  // The controller may write between the question and the answer, or somebody create or delete it.
+  // Between question and answer the controller may write, or the object may be created or deleted.
   constexpr int kMaxTries = 5;
   for (int tries = 1;; ++tries) {
     const auto stored = kube::get_object(api, resource, where, name);

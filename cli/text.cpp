@@ -20,7 +20,7 @@ std::string printable(std::string_view text) {
   std::string clean(text);
   for (std::size_t i = 0; i < clean.size(); ++i) {
     const auto byte = static_cast<unsigned char>(clean[i]);
-    // U+0080 to U+009F, two bytes in UTF-8, control a terminal as well.
+    // U+0080 to U+009F, two bytes in UTF-8, also control a terminal.
     const bool is_c1 =
         byte == 0xC2 && i + 1 < clean.size() && static_cast<unsigned char>(clean[i + 1]) < 0xA0;
     if (byte < 0x20 || byte == 0x7F) clean[i] = byte == '\n' || byte == '\t' ? ' ' : '?';

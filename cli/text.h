@@ -1,4 +1,4 @@
-// cli/text.h - how are times, tables and text of objects printed on a terminal? Pure.
+// cli/text.h - how are times, tables and texts of objects printed on a terminal? Pure.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace nervex::cli {
 
-// As kubectl shows ages, "35s", "2m5s", "3h5m"; a time that lies ahead (clocks differ) is "0s".
+// Ages as in kubectl, "35s", "2m5s", "3h5m"; a future time (clocks differ) is "0s".
 std::string duration_since(SysTime then, SysTime now);
 // "2026-11-21T14:03:12Z, 2m5s ago"
 std::string moment(SysTime then, SysTime now);

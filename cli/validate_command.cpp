@@ -29,10 +29,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 3> kFormats{"text", "json", "sarif"};  // as Format
+constexpr std::array<std::string_view, 3> kFormats{"text", "json", "sarif"};  // order of Format
 
 struct Source {
-  std::string file;     // or a folder that cannot be looked into
+  std::string file;     // or an unreadable folder
   std::string problem;  // why
 };
 
@@ -41,7 +41,7 @@ bool is_manifest(const fs::path& file) {
   return kind == ".yaml" || kind == ".yml" || kind == ".json";
 }
 
-// Links to folders are not followed, like kubectl's: they may lead in a circle.
+// Like kubectl, does not follow links to folders, which may form cycles.
 void add_files_of(const fs::path& folder, std::vector<Source>& sources) {
   std::error_code failed;
   std::vector<fs::path> entries;
@@ -55,15 +55,14 @@ void add_files_of(const fs::path& folder, std::vector<Source>& sources) {
     if (fs::is_directory(fs::symlink_status(entry, unknown))) {
       add_files_of(entry, sources);
     } else if (is_manifest(entry)) {
-      // A link that leads nowhere is tried, so that its error is told. A pipe might never answer.
+      // Tries a broken link, to report its error. Skips pipes, which might never answer.
       const fs::file_status status = fs::status(entry, unknown);
       if (fs::is_regular_file(status) || !fs::exists(status)) sources.push_back({entry, ""});
     }
   }
 }
 
-// The files of a folder and below that kubectl would read, in the order of their names, or the one
-// file that it is.
+// The files in a folder and below that kubectl would read, sorted by name; or the file itself.
 std::vector<Source> sources_of(const std::string& place) {
   std::error_code failed;
   if (place == "-" || !fs::is_directory(place, failed)) return {{place, ""}};
@@ -91,7 +90,7 @@ Result<std::string> text_of(const std::string& file) {
   if (!unknown && size > kMaxBytes) return too_large;
   auto text = read_file(file, kMaxBytes);
   if (text) return text;
-  // The file is named beside it.
+  // The file's name is printed beside the error.
   Error error = text.error();
   const std::string prefix = fmt::format("cannot read {}: ", file);
   if (error.message.starts_with(prefix)) error.message.erase(0, prefix.size());
@@ -127,8 +126,7 @@ Result<Judge> offline_judge() {
   });
 }
 
-// The cluster behind a kubeconfig. Once it does not answer it is asked no more: each time may take
-// a minute.
+// The cluster of a kubeconfig. Not asked again after it did not answer: each try may take a minute.
 class ServerJudge {
  public:
   ServerJudge(const kube::ConnectionConfig& config, std::string ns)
@@ -158,14 +156,14 @@ class ServerJudge {
   kube::Client client_;
   kube::AccessReviewApi api_;
   const std::string ns_;
-  std::vector<std::string> warnings_;  // of the object that is asked about
+  std::vector<std::string> warnings_;  // of the object in question
   std::optional<Error> silence_;
 };
 
 struct Seen {
   std::vector<Verdict> verdicts;
-  std::vector<std::string> kinds;  // of what is passed over
-  bool found = false;              // something that was to be judged
+  std::vector<std::string> kinds;  // of ignored objects
+  bool found = false;              // an object to judge
 };
 
 void judge_object(const Manifest& manifest, const std::string& file, const Judge& judge,
@@ -262,7 +260,7 @@ int run_validate(const ValidateFlags& flags) {
   }
   std::optional<ServerJudge> server;
   Judge judge;
-  if (flags.server) {  // which has its own schemas
+  if (flags.server) {  // the server has its own schemas
     const auto config = kube::load_user_config(flags.kubeconfig);
     if (!config) return fail_with("find the API server", config.error());
     server.emplace(*config, flags.ns.empty() ? config->ns : flags.ns);
@@ -277,7 +275,7 @@ int run_validate(const ValidateFlags& flags) {
     for (const auto& source : sources_of(place)) judge_file(source, judge, seen);
   }
   const bool is_incomplete = has_unchecked(seen.verdicts);
-  // A check that looked at nothing must not pass.
+  // A check without objects must not pass.
   const bool has_nothing = !seen.found && !is_incomplete;
   if (!has_nothing || flags.format != Format::kText) {
     std::fputs(to_text(seen.verdicts, flags.format).c_str(), stdout);
@@ -286,7 +284,7 @@ int run_validate(const ValidateFlags& flags) {
     return fail_with(fmt::format("validate {}", fmt::join(places, " ")),
                      Error{Code::kInvalid, nothing_to_judge(seen.kinds)});
   }
-  // Other formats are for programs: the person who ran it must see it, too.
+  // Other formats are for programs: the user must see it, too.
   for (const auto& verdict : seen.verdicts) {
     if (flags.format == Format::kText || verdict.unchecked.empty()) continue;
     fail("validate " + subject_of(verdict), Error{Code::kInvalid, verdict.unchecked});

@@ -47,7 +47,7 @@ std::string names_of_unchecked(const std::vector<Verdict>& verdicts) {
 }
 
 std::string text_of(const Verdict& verdict) {
-  const bool is_file = verdict.name.empty();  // whose message says the line
+  const bool is_file = verdict.name.empty();  // the message already contains the line
   const std::string prefix =
       is_file ? verdict.file + ": "
               : fmt::format("{}:{}: {}: ", verdict.file, verdict.line, verdict.name);
@@ -107,7 +107,7 @@ constexpr const char* kInvalid = "invalid-object";
 constexpr const char* kDoubtful = "doubtful-object";
 constexpr const char* kUnchecked = "not-checked";
 
-// A URI as SARIF wants it: "my jobs/a.yaml" is no part of one.
+// A URI for SARIF: "my jobs/a.yaml" is not a valid URI part.
 std::string uri_of(std::string_view file) {
   constexpr std::string_view kPlain = "-._~/";
   std::string uri = file.starts_with('/') ? "file://" : "";
@@ -161,13 +161,13 @@ Json as_sarif(const std::vector<Verdict>& verdicts) {
 constexpr std::string_view kGroupPrefix =
     job::kApiVersion.substr(0, job::kApiVersion.find('/') + 1);
 
-// The kind of ours that was meant; "" if none was, or it is right.
+// The similar kind of ours; "" if there is none, or it is correct.
 std::string meant_kind(const std::string& kind) {
   if (is_ours(kind)) return "";
   return closest_name(kind, {kKinds.begin(), kKinds.end()});
 }
 
-// What no schema says and no webhook gets to see: the API server has no such kind elsewhere.
+// Neither schemas nor webhooks detect this: the API server has the kind in no other version.
 std::optional<Finding> wrong_version(const Json& object, std::string_view kind) {
   const Json* version = kube::find(object, {"apiVersion"});
   if (version == nullptr)
@@ -177,8 +177,8 @@ std::optional<Finding> wrong_version(const Json& object, std::string_view kind) 
                                            job::shown_value(*version), kind, job::kApiVersion)};
 }
 
-// Which fields pods and metadata have depends on the cluster. Not so where it is known where the
-// field belongs.
+// The fields of pods and metadata depend on the cluster, unless the error names where the field
+// belongs.
 std::string worded(const job::FieldError& error) {
   const bool is_of_kubernetes = error.field.find(".template.") != std::string::npos ||
                                 error.field.starts_with("spec.volumes[") ||
@@ -232,7 +232,7 @@ std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema) {
   const std::string kind = kube::string_at(object, {"kind"});
   std::vector<Finding> findings;
   if (const auto wrong = wrong_version(object, kind)) findings.push_back(*wrong);
-  // As the mutating hook does: what it fills in is no fault.
+  // Like the mutating hook: what it fills in is not an error.
   const bool is_config = kind == job::kAggregatorConfigKind;
   const Json defaulted = is_config ? object : object.patch(job::default_patch(object));
   job::FieldErrors errors =

@@ -13,16 +13,16 @@
 namespace nervex::cli {
 
 struct Finding {
-  std::string field;    // spec.learner.template...; "" if it is about the whole
+  std::string field;    // spec.learner.template...; "" if it concerns the whole object
   std::string message;  // `Invalid value: "4GB": ...`
   bool is_error = true;
   bool operator==(const Finding&) const = default;
 };
 
-struct Verdict {     // of one object, or of a file that cannot be read
-  std::string file;  // "-" for the standard input
+struct Verdict {     // about one object or an unreadable file
+  std::string file;  // "-" for standard input
   int line = 1;
-  std::string kind;  // one that only resembles ours is counted if it is an error; "" of a file
+  std::string kind;  // a kind that only resembles ours counts if it is an error; "" of a file
   std::string name;
   std::vector<Finding> findings;
   std::string unchecked{};  // why there is no verdict; "" if there is one
@@ -35,37 +35,37 @@ std::string subject_of(const Verdict& verdict);
 // "NerveXJob", or what it is instead of an object with a kind: "a list".
 std::string kind_of(const Json& object);
 
-// A NerveXJob or an AggregatorConfig: objects that the webhook is asked about.
+// A NerveXJob or an AggregatorConfig: objects that the webhook reviews.
 bool is_judged(const Json& object);
 
-// What the webhook would say of such an object if it were created, as far as that can be known
-// without a cluster, and the API server of its apiVersion and metadata. A wrong object has no
-// warnings, as in the webhook: they may only follow from what is wrong. `schema`: of its kind,
-// job::make_offline_job_check() or make_offline_config_check().
+// What the webhook would say if such an object were created, as far as that is known without a
+// cluster, and what the API server says of its apiVersion and metadata. As in the webhook, an
+// invalid object has no warnings, since they may only follow from its errors. `schema`: for its
+// kind, job::make_offline_job_check() or make_offline_config_check().
 std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema);
 
-// Of an object of another kind: is it one of ours, misspelt? An error in our API group, as is every
-// kind that the group does not have; a warning in others, whose kinds nobody here knows. nullopt:
-// it is none of our business.
+// For an object of another kind: is it a misspelt kind of ours? An error in our API group, also for
+// kinds that the group lacks; a warning in other groups, whose kinds are unknown here. nullopt: not
+// related to ours.
 std::optional<Finding> judge_kind(const Json& object);
 
-// `spec.suspend: ...`, as the webhook words a warning.
+// `spec.suspend: ...`, in the webhook's form of a warning.
 Finding warning_of(std::string_view text);
 
-// The same of what a server said of one object: once each, and without the breaks of long lines
+// The same for a server's warnings about one object: without duplicates and breaks of long lines
 // (base/text.h, wrap_text()).
 std::vector<Finding> warnings_of(const std::vector<std::string>& lines);
 
-// What a server that refused the object said: a metav1.Status. nullopt: it is about something else,
-// so that there is no verdict.
+// What a server's refusal of the object, a metav1.Status, says. nullopt: it has another reason, so
+// there is no verdict.
 std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::string_view body);
 
-// What to say if no object was to be judged: `kinds` are those that were seen.
+// The message if there was no object to judge; `kinds`: the kinds seen.
 std::string nothing_to_judge(const std::vector<std::string>& kinds);
 
 enum class Format { kText, kJson, kSarif };
-// Text: `FILE:LINE: NAME: FIELD: MESSAGE`, one line each, and a line that counts. SARIF 2.1.0. What
-// is unchecked is in all of them.
+// Text: `FILE:LINE: NAME: FIELD: MESSAGE`, one line each, and a summary line. SARIF 2.1.0. All
+// formats contain unchecked objects.
 std::string to_text(const std::vector<Verdict>& verdicts, Format format);
 
 }  // namespace nervex::cli
