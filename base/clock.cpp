@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// Takes the text from the left, piece by piece; every take fails without taking if it does not fit.
+// Parses text from the left, piece by piece. A failed take consumes nothing.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -32,7 +32,7 @@ class Scanner {
     return true;
   }
 
-  // Exactly `width` digits, as RFC 3339 asks: "4" is no month.
+  // Exactly `width` digits, as RFC 3339 requires: "4" is not a month.
   std::optional<int> take_number(std::size_t width, int max) {
     if (rest_.size() < width || count_digits() < width) return std::nullopt;
     int value = 0;
@@ -42,7 +42,7 @@ class Scanner {
     return value;
   }
 
-  // ".123456789": one digit at least; what is finer than a millisecond is cut off.
+  // ".123456789": at least one digit; digits below a millisecond are dropped.
   std::optional<milliseconds> take_fraction() {
     const std::size_t digits = count_digits();
     if (digits == 0) return std::nullopt;
@@ -86,7 +86,7 @@ std::optional<minutes> scan_hour_and_minute(Scanner& in) {
 std::optional<milliseconds> scan_time_of_day(Scanner& in) {
   const auto minute = scan_hour_and_minute(in);
   if (!minute || !in.take(':')) return std::nullopt;
-  const auto second = in.take_number(2, 59);  // Go's parser knows no leap second either
+  const auto second = in.take_number(2, 59);  // Go's parser has no leap seconds either
   if (!second) return std::nullopt;
   milliseconds time = *minute + seconds(*second);
   if (in.take('.')) {
@@ -97,7 +97,7 @@ std::optional<milliseconds> scan_time_of_day(Scanner& in) {
   return time;
 }
 
-// What has to be subtracted to get to UTC.
+// The offset to subtract to get UTC.
 std::optional<minutes> scan_offset(Scanner& in) {
   if (in.take('Z')) return minutes(0);
   const bool west = in.take('-');

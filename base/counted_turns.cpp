@@ -3,7 +3,7 @@
 namespace nervex {
 
 std::optional<CountedTurns::Turn> CountedTurns::begin(const std::string& key) {
-  std::string name = key;  // what may fail comes before anything is counted
+  std::string name = key;  // code that may throw runs before the count
   const MutexLock lock(mutex_);
   const auto count = counts_.try_emplace(key, 0).first;
   if (count->second >= most_) return std::nullopt;

@@ -1,4 +1,4 @@
-// base/counted_turns.h - does this caller already have as much under way as one caller may?
+// base/counted_turns.h - may this caller start another piece of work?
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace nervex {
 
-// At most so many pieces of work at a time for each key. Thread-safe; waits for nothing.
+// Limits the concurrent pieces of work per key. Thread-safe; never waits.
 class CountedTurns {
  public:
   explicit CountedTurns(std::size_t most) : most_(most) {}
   CountedTurns(const CountedTurns&) = delete;
   CountedTurns& operator=(const CountedTurns&) = delete;
 
-  // One piece of work, until this is destroyed. The counter must outlive it.
+  // One piece of work, which ends with this object. The counter must outlive it.
   class Turn {
    public:
     ~Turn() {
@@ -35,7 +35,7 @@ class CountedTurns {
     std::string key_;
   };
 
-  // nullopt: `key` has as many as it may.
+  // nullopt: `key` is at its limit.
   std::optional<Turn> begin(const std::string& key);
 
  private:
@@ -43,7 +43,7 @@ class CountedTurns {
 
   const std::size_t most_;
   Mutex mutex_;
-  std::unordered_map<std::string, std::size_t> counts_ GUARDED_BY(mutex_);  // none is 0
+  std::unordered_map<std::string, std::size_t> counts_ GUARDED_BY(mutex_);  // no entry is 0
 };
 
 }  // namespace nervex

@@ -27,10 +27,10 @@ std::optional<milliseconds> unit_named(std::string_view name) {
   return std::nullopt;
 }
 
-// One number with its unit, taken from the left. What is finer than a millisecond is cut off.
+// Takes one number with its unit from the left. Drops digits below a millisecond.
 std::optional<milliseconds> take_part(std::string_view& text) {
   std::int64_t thousandths = 0;
-  std::int64_t scale = 1000;  // of the next digit behind the point
+  std::int64_t scale = 1000;  // of the next digit after the point
   bool has_digit = false;
   bool has_point = false;
   std::size_t i = 0;
@@ -95,7 +95,7 @@ Result<std::chrono::seconds> parse_period(std::string_view text) {
 
 namespace {
 
-// "3h", or "3h5m" if there is something left.
+// "3h", or "3h5m" if the rest is not 0.
 std::string two_units(std::int64_t count, char unit, std::int64_t rest, char rest_unit) {
   if (rest == 0) return fmt::format("{}{}", count, unit);
   return fmt::format("{}{}{}{}", count, unit, rest, rest_unit);

@@ -33,8 +33,8 @@ Error with_context(std::string_view context, const Error& error) {
   return Error{error.code, fmt::format("{}: {}", context, error.message), error.retry_after};
 }
 
-// Writes to stderr itself: the state of the program, the logger's included, can no longer be
-// trusted, and this library stands below the logger.
+// Writes to stderr directly: the program's state, including the logger's, is no longer reliable,
+// and this library is below the logger.
 void check_failed(const char* expression, const char* file, int line) {
   std::fprintf(stderr, "%s:%d: check failed: %s\n", file, line, expression);
   std::fflush(stderr);

@@ -1,4 +1,4 @@
-// base/error.h - how does a function say that it failed, and what may its caller do about it?
+// base/error.h - how does a function report failure, and what can its caller do about it?
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@ enum class Code {
   kConflict,   // stale resourceVersion, or the name is taken (409): read again, decide again
   kExpired,    // the watch position is too old (410): list again
   kTransient,  // timeout, 429, 5xx, broken connection: retry with back-off
-  // 401, or 403 while the right is missing: both may pass by themselves (a starting API server
-  // answers 403 until its roles are read). Shown, asked again, never a reason to end anything.
+  // 401, or 403 while the right is missing: both may be temporary (a starting API server answers
+  // 403 until its roles are read). Shown and retried, never a reason to end anything.
   kUnauthorized,
-  kForbidden,  // 403 all the same: admission or quota refused it; final, a person must act
+  kForbidden,  // other 403s: admission or quota refused it; final, a person must act
   kInternal,   // a bug in this program
 };
 
@@ -28,8 +28,8 @@ const char* to_string(Code code);
 
 struct Error {
   Code code = Code::kInternal;
-  std::string message;  // lower-case, no full stop: what was tried, on what, what came back
-  // How long the other side asked us to wait before the next try; for kTransient only.
+  std::string message;  // lower-case, no full stop: the action, its object, the result
+  // How long the other side asked us to wait before a retry; only for kTransient.
   std::optional<std::chrono::seconds> retry_after{};
 
   bool operator==(const Error&) const = default;
@@ -40,7 +40,7 @@ struct Nothing {
   bool operator==(const Nothing&) const = default;
 };
 
-// A T, or why there is none. Member names follow C++23 std::expected so it can replace this class.
+// A T, or an Error. Member names follow C++23 std::expected, so that it can replace this class.
 // Reading the wrong alternative throws std::bad_variant_access: check first.
 template <typename T>
 class [[nodiscard]] Result {
@@ -63,10 +63,10 @@ class [[nodiscard]] Result {
 
 inline Result<Nothing> ok() { return Nothing{}; }
 
-// `message` with `context` in front: "watch pods: connection refused". Keeps the rest.
+// Prefixes `message` with `context`: "watch pods: connection refused". Keeps the rest.
 Error with_context(std::string_view context, const Error& error);
 
-// Marks our own bugs, never bad input: logs where, and aborts, so that the kubelet restarts us.
+// For our own bugs, never bad input: logs the place and aborts, so that the kubelet restarts us.
 [[noreturn]] void check_failed(const char* expression, const char* file, int line);
 #define NERVEX_CHECK(x) ((x) ? void(0) : ::nervex::check_failed(#x, __FILE__, __LINE__))
 

@@ -1,5 +1,5 @@
-// base/expiring_cache.h - what is worth keeping for a while, within so many bytes? For values whose
-// number and size callers decide on. Not thread-safe.
+// base/expiring_cache.h - which values are kept for a while, within a limit of bytes? For values
+// whose number and size callers control. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,22 @@
 
 namespace nervex {
 
-// By key, which should be a hash: a caller's text may be as long as the value. What has expired is
-// dropped at the next call of find() or put(); above the limit what expires first is.
+// By key, which should be a hash: a caller's text may be as long as the value. find() and put()
+// drop expired values; above the limit the value that expires first is evicted.
 template <typename Value>
 class ExpiringCache {
  public:
   explicit ExpiringCache(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Null if there is none. Valid until the next call.
+  // Null if absent. Valid until the next call.
   const Value* find(const std::string& key, MonoTime now) {
     drop_expired(now);
     const auto at = by_key_.find(key);
     return at == by_key_.end() ? nullptr : &at->second->second.value;
   }
 
-  // `value_bytes`: what the value takes, by the caller's count. A value above a quarter of the
-  // limit is not kept: it would push out what others need.
+  // `value_bytes`: the value's size, by the caller's count. A value above a quarter of the limit is
+  // not stored, because it would evict values of other callers.
   void put(const std::string& key, Value value, std::size_t value_bytes, MonoTime expires,
            MonoTime now) {
     drop_expired(now);
@@ -43,7 +43,7 @@ class ExpiringCache {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  // Nodes of both maps.
+  // The nodes of both maps.
   static constexpr std::size_t kEntryBytes = 200;
 
   struct Entry {

@@ -1,4 +1,4 @@
-// base/health.h - is this program alive, and can it do its work? What probes get.
+// base/health.h - is this program alive, and can it work? The answers to probes.
 #pragma once
 
 #include <atomic>
@@ -10,22 +10,22 @@
 
 namespace nervex {
 
-// A check fails with the reason in words; the code does not matter. It runs in each probe, on the
-// HTTP server's threads: thread-safe, and fast. Checks are added before probes can come.
+// A check fails with a reason in words; its code is ignored. It runs in each probe, on threads of
+// the HTTP server: thread-safe, and fast. Add checks before probes can come.
 class Health {
  public:
   using Check = std::function<Result<Nothing>()>;
 
-  // Alive: false means that a restart would help. Never for what somebody else must repair.
+  // Alive: false means that a restart would help. Never for problems outside this program.
   void add_live(std::string name, Check check);
-  // Ready: false takes the program out of its service's endpoints.
+  // Ready: false removes the program from its Service's endpoints.
   void add_ready(std::string name, Check check);
 
-  // From now on the program is not ready: it is about to end. Thread-safe.
+  // From now on the program is not ready, because it is ending. Thread-safe.
   void set_stopping() { stopping_ = true; }
   bool is_stopping() const { return stopping_; }
 
-  // The message has one line "NAME: REASON" for each check that fails. Thread-safe.
+  // The message has one line "NAME: REASON" for each failing check. Thread-safe.
   Result<Nothing> check_live() const;
   Result<Nothing> check_ready() const;
 

@@ -48,8 +48,8 @@ std::string timestamp(SysTime time) {
   return text;
 }
 
-// The length of the well-formed UTF-8 character (Unicode 15, table 3-7) that `text` starts with, or
-// 0. `text` is not empty.
+// The length of the valid UTF-8 character (Unicode 15, table 3-7) that `text` starts with, or 0.
+// `text` is not empty.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [text](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -72,9 +72,8 @@ std::size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-// Well-formed, and yet a terminal or an editor would obey it: the C1 controls (U+0080 to U+009F),
-// line separators (U+2028, U+2029) and what turns the writing direction (U+202A to U+202E, U+2066
-// to U+2069).
+// Valid characters that control terminals or editors: the C1 controls (U+0080 to U+009F), line
+// separators (U+2028, U+2029) and direction marks (U+202A to U+202E, U+2066 to U+2069).
 bool is_unicode_control(std::string_view character) {
   if (character.size() == 2) return character[0] == '\xC2' && character[1] <= '\x9F';
   if (!character.starts_with("\xE2\x80") && !character.starts_with("\xE2\x81")) return false;
@@ -133,7 +132,7 @@ bool needs_quotes(std::string_view value) {
   const auto is_plain = [](char c) {
     return c > ' ' && c != '=' && c != '"' && c != '\\' && c != '\x7F';
   };
-  // Anything beyond ASCII is quoted as well, for then it may hold an escape.
+  // Text beyond ASCII is quoted too, because it may contain an escape.
   return value.empty() || !std::all_of(value.begin(), value.end(), is_plain);
 }
 
@@ -150,7 +149,7 @@ void append_text_field(std::string& out, const LogField& field) {
   out += '"';
 }
 
-// Nothing but ASCII comes out, so no control character of any kind does.
+// The result is pure ASCII, so it contains no control character of any kind.
 std::string json_string(std::string_view text) {
   constexpr bool kEnsureAscii = true;
   return nlohmann::json(text).dump(-1, ' ', kEnsureAscii, nlohmann::json::error_handler_t::replace);
@@ -164,7 +163,7 @@ std::string text_line(SysTime time, LogLevel level, std::string_view message,
   return line;
 }
 
-// Put together by hand because the order of the fields is part of what a reader sees.
+// Built by hand, because readers see the order of the fields.
 std::string json_line(SysTime time, LogLevel level, std::string_view message,
                       std::span<const LogField> fields) {
   std::string line = fmt::format(R"({{"ts":"{}","level":"{}","msg":{})", timestamp(time),
@@ -201,8 +200,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
-// The one global of the suite: a log call must work anywhere, and stderr is global as well. spdlog
-// does the writing, whole lines from many threads; the text of a line is ours (log_line).
+// The suite's only global: a log call must work everywhere, and stderr is global as well. spdlog
+// writes whole lines from many threads; log_line builds the text.
 struct Log {
   Log() {
     logger.set_pattern("%v");

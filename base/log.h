@@ -1,4 +1,4 @@
-// base/log.h - how does a program tell its administrator what it did?
+// base/log.h - how does a program report its actions to administrators?
 //
 // One line per event, to stderr: a constant message and key=value fields, as text or as JSON.
 //   log_info("pod created", {{"namespace", ns}, {"pod", name}});
@@ -27,7 +27,7 @@ struct LogField {
 };
 using LogFields = std::initializer_list<LogField>;
 
-// Call once at start; until then: text, info.
+// Call once at start; before that: text, info.
 void init_logging(LogLevel level, LogFormat format);
 // May be called at any time.
 void set_log_level(LogLevel level);
@@ -42,29 +42,28 @@ void log_info(std::string_view message, LogFields fields = {});
 void log_warn(std::string_view message, LogFields fields = {});
 void log_error(std::string_view message, LogFields fields = {});
 
-// For lines that a caller can cause at any rate: a few a second are written, the others counted.
-// Thread-safe.
+// For lines that a caller can cause at any rate: a few per second are written, the others are
+// counted. Thread-safe.
 class LogLimit {
  public:
   explicit LogLimit(int lines_per_second) : most_(lines_per_second) {}
 
-  // nullopt: this line is left out. Else how many were since the one that was written last.
+  // nullopt: skip this line. Else the number of lines skipped since the last written one.
   std::optional<std::uint64_t> admit(MonoTime now);
 
  private:
   const int most_;
   Mutex mutex_;
-  MonoTime second_ GUARDED_BY(mutex_){};  // when the current one began
+  MonoTime second_ GUARDED_BY(mutex_){};  // start of the current one
   int written_ GUARDED_BY(mutex_) = 0;    // in it
   std::uint64_t left_out_ GUARDED_BY(mutex_) = 0;
 };
 
-// What is written: one line, without the newline, whatever bytes the values hold. Pure.
+// The line to write, without the newline, for any bytes in the values. Pure.
 //   text  2026-11-21T13:56:04.123Z info pod created namespace=rl pod="my job-0"
 //   JSON  {"ts":"2026-11-21T13:56:04.123Z","level":"info","msg":"pod created","namespace":"rl",...}
-// Text values are quoted where a reader could not tell their end. Control characters (those of
-// Unicode too: a terminal obeys them) and bytes that are not UTF-8 are escaped; in JSON the latter
-// become U+FFFD.
+// Text values are quoted where their end would be unclear. Control characters (Unicode's too, since
+// terminals obey them) and invalid UTF-8 are escaped; in JSON invalid bytes become U+FFFD.
 std::string log_line(LogFormat format, SysTime time, LogLevel level, std::string_view message,
                      std::span<const LogField> fields);
 

@@ -19,7 +19,7 @@ std::optional<MemoryBudget::Share> MemoryBudget::take(std::size_t bytes,
     const bool is_over = freed_.wait_until(mutex_, deadline) == std::cv_status::timeout;
     if (is_over && !is_free(bytes, caller)) return std::nullopt;
   }
-  std::string name = caller;  // what may fail comes before anything is counted
+  std::string name = caller;  // code that may throw runs before the count
   if (most_of_one_ > 0) used_by_[name] += bytes;
   used_ += bytes;
   return Share(*this, bytes, std::move(name));

@@ -1,4 +1,4 @@
-// base/memory_budget.h - may this piece of work take so much memory now?
+// base/memory_budget.h - may this piece of work use that much memory now?
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,11 @@
 
 namespace nervex {
 
-// What pieces of work on many threads may hold at once, by their own estimates. Thread-safe.
+// Limits the memory of concurrent pieces of work, by their own estimates. Thread-safe.
 //
-// No queue: what needs little may be let in before what has waited for much. Large work must not
-// keep small work from being done, and may time out.
-//
-// `most_of_one`: what the work of one caller may hold, so that others find some free. A piece that
+// There is no queue: small work may start before large work that has waited longer. So large work
+// never blocks small work, but may time out. `most_of_one`: the limit of one caller, so that others
+// find free memory. A larger piece may run alone. 0: no such limit.
 // is larger may be done alone. 0: there is no such limit.
 class MemoryBudget {
  public:
@@ -26,7 +25,7 @@ class MemoryBudget {
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  // One piece's part, given back when this is destroyed. The budget must outlive it.
+  // One piece's share, given back at destruction. The budget must outlive it.
   class Share {
    public:
     ~Share() {
@@ -48,8 +47,8 @@ class MemoryBudget {
   };
 
   std::size_t bytes() const { return bytes_; }
-  // Waits for so much to be free, until `timeout` has passed. nullopt: it was not, or is more than
-  // the whole budget, which is said at once.
+  // Waits for free memory until `timeout` has passed. nullopt: timeout, or at once if the piece
+  // exceeds the whole budget.
   std::optional<Share> take(std::size_t bytes, std::chrono::milliseconds timeout,
                             const std::string& caller = "");
 
@@ -62,7 +61,7 @@ class MemoryBudget {
   Mutex mutex_;
   CondVar freed_;
   std::size_t used_ GUARDED_BY(mutex_) = 0;
-  // By caller, if there is a limit of its own; none is 0.
+  // By caller, if callers have a limit; no entry is 0.
   std::unordered_map<std::string, std::size_t> used_by_ GUARDED_BY(mutex_);
 };
 

@@ -25,7 +25,7 @@ prometheus::ClientMetric encode(const MetricSample& sample, MetricType type) {
   return metric;
 }
 
-// Prometheus' buckets hold all that is below their bound; the last one has none.
+// Prometheus' buckets are cumulative; the last one has no bound.
 prometheus::ClientMetric encode(const HistogramSample& sample, const MetricLabels& labels) {
   prometheus::ClientMetric metric;
   metric.label = encode_labels(labels);

@@ -1,11 +1,11 @@
-// base/metrics.h - what does a program count and measure for its administrators? Prometheus.
+// base/metrics.h - what does a program measure for its administrators? Prometheus.
 //
 //   const Counter reviews = metrics.counter("reviews_total", "Reviews answered.", {{"code",
 //   "200"}}); reviews.add();
 //
-// prometheus-cpp stays behind this file. Handles are looked up once, at wiring; using one is an
-// atomic addition (a histogram: a short lock). All is thread-safe but collect(), which belongs to
-// the wiring before text() is called.
+// prometheus-cpp is hidden behind this file. Handles are looked up once, during wiring; using one
+// is an atomic addition (a histogram: a short lock). All is thread-safe except collect(), which
+// must be called before text().
 #pragma once
 
 #include <chrono>
@@ -55,7 +55,7 @@ class Histogram {
   prometheus::Histogram* histogram_;
 };
 
-// One more than now, until it goes out of scope.
+// Adds one until it goes out of scope.
 class CountedIn {
  public:
   explicit CountedIn(Gauge gauge) : gauge_(gauge) { gauge_.add(1); }
@@ -74,7 +74,7 @@ struct MetricSample {
   double value = 0;
 };
 
-// What somebody else counted: per bucket, not added up; counts has one more than bounds.
+// Counted elsewhere: per bucket, not cumulative; counts has one more than bounds.
 struct HistogramSample {
   std::vector<double> bounds;
   std::vector<std::uint64_t> counts;
@@ -96,8 +96,8 @@ class Metrics {
   Histogram histogram(const std::string& name, const std::string& help,
                       const std::vector<double>& bounds, const MetricLabels& labels = {});
 
-  // For what is read when somebody looks: `read` runs in each text(). Of one name every call adds
-  // samples. A metric without samples is not shown.
+  // For values read at each scrape: text() calls `read`. Calls with the same name add samples. A
+  // metric without samples is not shown.
   void collect(const std::string& name, const std::string& help, MetricType type,
                std::function<std::vector<MetricSample>()> read);
   void collect_histogram(const std::string& name, const std::string& help,
@@ -113,8 +113,8 @@ class Metrics {
 
 inline constexpr const char* kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-// Bounds for requests that a loopback or a cluster's network answers: from 0.1 ms to 10 s.
-// controller-runtime's begin at 5 ms, above everything that our webhook takes.
+// Bounds for requests over loopback or a cluster's network: from 0.1 ms to 10 s.
+// controller-runtime's begin at 5 ms, longer than any request of our webhook takes.
 const std::vector<double>& request_bounds();
 
 // client_golang's process_* and, with `version`, nervex_build_info.

@@ -36,7 +36,7 @@ class NERVEX_TSA(scoped_lockable) MutexLock {
   Mutex& mutex_;
 };
 
-// Waits on a Mutex that the caller holds.
+// Waits with a Mutex that the caller holds.
 using CondVar = std::condition_variable_any;
 
 }  // namespace nervex

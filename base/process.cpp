@@ -19,8 +19,8 @@ namespace nervex {
 
 namespace {
 
-// How soon the end of a process is noticed that has closed its streams, or has not. Descriptors for
-// processes (pidfd) would do without, but sandboxes like gVisor do not all know them.
+// How soon the end of a process is noticed, with or without closed streams. Process descriptors
+// (pidfd) would notify, but not all sandboxes like gVisor support them.
 constexpr int kLookAgainMs = 20;
 
 std::string describe(int error) { return std::generic_category().message(error); }
@@ -43,7 +43,7 @@ class SpawnPlan {
   SpawnPlan() {
     posix_spawn_file_actions_init(&actions_);
     posix_spawnattr_init(&attributes_);
-    // Our threads block the signals that end the program, and ignore SIGPIPE: not the child's ways.
+    // Our threads block termination signals and ignore SIGPIPE; the child must not.
     sigset_t none;
     sigset_t changed;
     sigemptyset(&none);
@@ -78,7 +78,7 @@ std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
-// Ours, with `added` in the place of what has the same name.
+// Our environment; `added` replaces variables of the same name.
 std::vector<std::string> environment_with(const std::vector<std::string>& added) {
   std::vector<std::string> all;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -99,7 +99,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// A process that runs. Killed and reaped at the end of the scope, if it has not ended by then.
+// A running process. Killed and reaped at the end of the scope, unless it has ended.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
@@ -121,7 +121,7 @@ class Child {
     if (ended > 0) {
       exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
-    pid_ = -1;  // also if somebody else has reaped it: then nobody knows how it ended
+    pid_ = -1;  // also if another waiter reaped it: the exit status is then unknown
     return true;
   }
   int exit_code() const { return exit_code_; }
@@ -177,14 +177,14 @@ Result<ProcessEnd> run_process(const ProcessOptions& options, MonoTime deadline,
   const auto pid = spawn(options, streams);
   if (!pid) return pid.error();
   Child child(*pid);
-  streams.out.write = UniqueFd();  // else the streams would never end
+  streams.out.write = UniqueFd();  // otherwise the streams would never end
   streams.err.write = UniqueFd();
 
   ProcessEnd end;
   bool out_open = true;
   bool err_open = true;
   for (;;) {
-    const bool ended = child.has_ended();  // before reading: afterwards nothing more comes
+    const bool ended = child.has_ended();  // before reading: nothing arrives afterwards
     out_open = out_open && read_available(streams.out.read.get(), end.out, options.max_output);
     err_open = err_open && read_available(streams.err.read.get(), end.err, options.max_output);
     if (end.out.size() > options.max_output || end.err.size() > options.max_output) {

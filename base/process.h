@@ -1,4 +1,4 @@
-// base/process.h - how does a program run another one, and get back what it said?
+// base/process.h - how does a program run another one and read its output?
 #pragma once
 
 #include <string>
@@ -11,23 +11,22 @@ namespace nervex {
 
 struct ProcessOptions {
   std::vector<std::string> argv;  // argv[0] is looked up in PATH unless it holds a slash
-  // "NAME=value", beside our own environment; wins over a variable of ours with the same name.
+  // "NAME=value", added to our environment; replaces variables of the same name.
   std::vector<std::string> env{};
-  // It may talk to the person at our terminal: stdin and stderr are ours. Else it reads nothing.
+  // May talk to the user at our terminal: shares our stdin and stderr. Otherwise it reads nothing.
   bool interactive = false;
-  std::size_t max_output = 1 << 20;  // bytes of each stream; more ends it
+  std::size_t max_output = 1 << 20;  // bytes of each stream; more ends the process
 };
 
 struct ProcessEnd {
-  int exit_code = 0;  // 128 + the signal that ended it, as shells have it
+  int exit_code = 0;  // 128 + the signal that ended it, as in shells
   std::string out;
   std::string err;  // empty if interactive
 };
 
-// Starts it without a shell and waits until it has ended. What it leaves running in the background
-// is not waited for. At `deadline`, or at `limit` if that is sooner, the process (not its children)
-// is killed: kTransient; so is a process that says too much. kInvalid: it cannot be started.
-// Thread-safe.
+// Starts it without a shell and waits until it has ended, but not for its background processes. At
+// `deadline`, or at `limit` if earlier, the process (not its children) is killed: kTransient;
+// likewise if its output is too long. kInvalid: it cannot be started. Thread-safe.
 Result<ProcessEnd> run_process(const ProcessOptions& options, MonoTime deadline,
                                const CallLimit& limit);
 

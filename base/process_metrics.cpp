@@ -1,5 +1,5 @@
-// base/process_metrics.cpp - what does the system say about this process? Read from /proc when
-// somebody looks; names and help as client_golang's process collector has them.
+// base/process_metrics.cpp - what does the system say about this process? Read from /proc at each
+// scrape; names and help as in client_golang's process collector.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,8 +17,8 @@
 namespace nervex {
 namespace {
 
-// The fields of /proc/self/stat after the program's name (proc(5)), which may hold blanks itself:
-// state is the first of them. Empty if it cannot be read.
+// The fields of /proc/self/stat after the program's name (proc(5)), which may contain blanks; state
+// comes first. Empty if unreadable.
 std::vector<std::string> stat_fields() {
   std::ifstream in("/proc/self/stat");
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -28,7 +28,7 @@ std::vector<std::string> stat_fields() {
   return {std::istream_iterator<std::string>(rest), std::istream_iterator<std::string>()};
 }
 
-// `number` as proc(5) counts them.
+// `number` as in proc(5).
 double stat_field(std::size_t number) {
   const auto fields = stat_fields();
   const std::size_t index = number - 3;
@@ -57,7 +57,7 @@ double open_descriptors() {
   std::error_code error;
   const std::filesystem::directory_iterator entries("/proc/self/fd", error);
   const auto count = std::distance(begin(entries), end(entries));
-  return static_cast<double>(count > 0 ? count - 1 : 0);  // without the one that reads the folder
+  return static_cast<double>(count > 0 ? count - 1 : 0);  // without the one that reads it
 }
 
 double most_descriptors() {

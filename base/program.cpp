@@ -63,7 +63,7 @@ const char* program_version() { return NERVEX_VERSION; }
 void add_common_flags(CLI::App& app, CommonFlags& flags, const std::string& listen_default,
                       const std::string& listen_help) {
   flags.listen = listen_default;
-  // As Go's flags: of a flag given twice the last one counts, so that wrappers can add theirs.
+  // As in Go: of a repeated flag the last one counts, so that wrappers can append theirs.
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("--kubeconfig", flags.kubeconfig,
                  "kubeconfig file; without it the pod's service account is used")
@@ -135,7 +135,7 @@ std::optional<int> parse_flags(CLI::App& app, int argc, char** argv, const Commo
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kExitOk : kExitUsage;  // CLI11 has a code of its own for each error
+    return app.exit(e) == 0 ? kExitOk : kExitUsage;  // CLI11 has its own code for each error
   }
   init_logging(flags.log_level, flags.log_format);
   return std::nullopt;

@@ -1,4 +1,4 @@
-// base/program.h - what every program of the suite does alike: flags, log set-up, exit codes.
+// base/program.h - what do all programs of the suite share? Flags, log set-up, exit codes.
 #pragma once
 
 #include <chrono>
@@ -19,36 +19,36 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
 
-// The flags that all long-running programs share. Each is also read from the environment:
-// --log-level from NERVEX_LOG_LEVEL, and so on.
+// Flags of all long-running programs. Each is also read from the environment: --log-level from
+// NERVEX_LOG_LEVEL, and so on.
 struct CommonFlags {
   std::string kubeconfig;  // empty: in-cluster configuration
-  std::string listen;      // HOST:PORT; empty: the program has no callers of its own
+  std::string listen;      // HOST:PORT; empty: the program has no callers
   std::string metrics_listen = "0.0.0.0:8081";
   std::chrono::milliseconds shutdown_delay{0};
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
 };
 
-// Adds the shared flags to `app`; `listen_default` and `listen_help` differ by program. With an
-// empty default there is no --listen.
+// Adds the shared flags to `app`; `listen_default` and `listen_help` differ by program. An empty
+// default means no --listen.
 void add_common_flags(CLI::App& app, CommonFlags& flags, const std::string& listen_default,
                       const std::string& listen_help);
 
-// A flag for a length of time, see base/duration.h. `value` is its default, and lives as long as
+// A flag for a duration, see base/duration.h. `value` is its default, and must live as long as
 // `app`.
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, std::chrono::milliseconds& value,
                           const std::string& help);
 
-// A flag that names an object: NAMESPACE/NAME. `value` is its default, and lives as long as `app`.
+// A flag for an object: NAMESPACE/NAME. `value` is its default, and must live as long as `app`.
 CLI::Option* add_object_name(CLI::App& app, const std::string& flag, std::string& value,
                              const std::string& help);
 
-// What stands below the flags in --help: exit codes, and one command line as an example.
+// The text below the flags in --help: exit codes, and one example command line.
 void add_help_footer(CLI::App& app, const std::string& example);
 
-// Parses; on --help, --version or an error prints what CLI11 has to say and returns the exit code
-// (0, 0, 2). nullopt: go on. Sets up logging from `flags`.
+// Parses. On --help, --version or an error prints CLI11's text and returns the exit code (0, 0, 2).
+// nullopt: continue. Sets up logging from `flags`.
 std::optional<int> parse_flags(CLI::App& app, int argc, char** argv, const CommonFlags& flags);
 
 // Logs "<what>: <error>" and returns kExitFailure.

@@ -18,7 +18,7 @@ Error cannot_read(const std::string& path, const std::string& why) {
 
 }  // namespace
 
-// With stdio: a folder opens like a file and only reading tells, where a stream's iterator throws.
+// Uses stdio: a folder opens like a file and only reading fails, where a stream's iterator throws.
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
   errno = 0;
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "re"));

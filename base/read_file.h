@@ -1,4 +1,4 @@
-// base/read_file.h - what is in a small file?
+// base/read_file.h - how is a small file read?
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace nervex {
 
-// The whole file. kInvalid, naming it and why, if it cannot be read, is none (a folder) or is
-// larger than `max_bytes`, as a device without an end is.
+// The whole file. kInvalid, with name and reason, if it is unreadable, not a file (a folder), or
+// larger than `max_bytes`, such as an endless device.
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes = 16 << 20);
 
 }  // namespace nervex

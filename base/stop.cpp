@@ -25,7 +25,7 @@ sigset_t stop_signals() {
   return set;
 }
 
-// In a signal handler: no log, no destructor, nothing but these two calls.
+// In a signal handler: no log, no destructor, only these two calls.
 void end_at_once(std::string_view why) {
   [[maybe_unused]] const auto ignored = write(STDERR_FILENO, why.data(), why.size());
   _exit(kExitFailure);
@@ -35,7 +35,7 @@ void on_second_signal(int /*signal*/) { end_at_once("ended at once: a second sig
 
 void on_limit(int /*signal*/) { end_at_once("ended: stopping took too long\n"); }
 
-// A handler and not the default action, which process 1 of a container does not have.
+// A handler, because the default action does not apply to process 1 of a container.
 void handle(int signal, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
@@ -78,7 +78,7 @@ int StopSignal::wait() {
   return kExitOk;
 }
 
-// Directed at the process, all of whose threads block it, so that it stays pending until wait().
+// Sent to the process. All its threads block the signal, so it stays pending until wait().
 void StopSignal::trigger() { NERVEX_CHECK(kill(getpid(), SIGTERM) == 0); }
 
 // After wait() a signal would count as the second one.
@@ -99,7 +99,7 @@ MonoTime Ending::calls_end() const {
   return began_ + std::max(kStopLimit / 2, delay_ + milliseconds(1000));
 }
 
-// Nothing tells when the last endpoint list without this program has arrived everywhere.
+// Nothing reports when all endpoint lists exclude this program.
 void Ending::linger() const { std::this_thread::sleep_until(began_ + delay_); }
 
 }  // namespace nervex

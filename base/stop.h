@@ -1,4 +1,4 @@
-// base/stop.h - how does a program come to its end, in time?
+// base/stop.h - how does a program end in time?
 //
 //   StopSignal stop;                       // first in main
 //   ...
@@ -6,7 +6,7 @@
 //   const Ending ending(flags.shutdown_delay);
 //   health.set_stopping();                 // not ready from now on
 //   ending.linger();                       // callers learn of it meanwhile
-//   api.end_calls_by(ending.calls_end());  // whatever the API server does
+//   api.end_calls_by(ending.calls_end());  // even if the API server hangs
 //   server.stop(); ...                     // requests, then workers, probes, the lease
 #pragma once
 
@@ -18,13 +18,13 @@
 
 namespace nervex {
 
-// From the signal to the end of the process. Kubernetes gives 30 s by default, but a rollout of a
-// scheduler should not take that long.
+// From the signal to the end of the process. Kubernetes gives 30 s by default, but a scheduler's
+// rollout should be faster.
 inline constexpr std::chrono::milliseconds kStopLimit{5000};
-// As long as callers may be let in after the signal, so that the rest fits.
+// Longest time for accepting callers after the signal, so that the rest still fits.
 inline constexpr std::chrono::milliseconds kLongestShutdownDelay{3000};
 
-// Blocks SIGTERM and SIGINT for this and all later threads, so construct it first in main.
+// Blocks SIGTERM and SIGINT for this and all later threads: construct it first in main.
 class StopSignal {
  public:
   StopSignal();
@@ -32,13 +32,13 @@ class StopSignal {
                   // destroyed
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
-  // Waits for SIGTERM, SIGINT or one of the calls below; returns the exit code. Call from main
-  // only.
+  // Waits for SIGTERM, SIGINT or one of the calls below; returns the exit code. Call only from
+  // main.
   int wait();
-  // As if SIGTERM had come. Thread-safe.
+  // Like a SIGTERM. Thread-safe.
   void trigger();
-  // The same, and the exit code is that of a failure. Thread-safe. Without effect once wait() has
-  // returned: the end is under way.
+  // The same, with the exit code of a failure. Thread-safe. No effect after wait() has returned,
+  // when the program is already ending.
   void fail();
 
  private:
@@ -47,17 +47,17 @@ class StopSignal {
   std::optional<MonoTime> told_;  // when wait() returned
 };
 
-// The time that is left. From its making on, a second SIGTERM or SIGINT ends the process at once,
-// and so does the limit: both with exit code 1. One in a process; call from the thread that waited.
+// The remaining time. From construction on, a second SIGTERM or SIGINT, or the limit, ends the
+// process at once with exit code 1. One per process; construct it on the thread that waited.
 class Ending {
  public:
   explicit Ending(std::chrono::milliseconds delay);
 
   // Sleeps for the delay.
   void linger() const;
-  // Calls of the API server must end by then: half of the limit, or a second after the delay.
+  // When calls of the API server must end: half of the limit, or a second after the delay.
   MonoTime calls_end() const;
-  // But for the last one, which gives the lease back.
+  // The same for the last call, which gives the lease back.
   MonoTime lease_calls_end() const { return calls_end() + std::chrono::milliseconds(500); }
 
  private:

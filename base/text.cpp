@@ -58,8 +58,8 @@ bool is_digits(std::string_view text) {
 
 namespace {
 
-// Edits that lead from one to the other: insert, delete, replace, swap neighbours (optimal string
-// alignment).
+// The number of edits from one to the other: insert, delete, replace, swap neighbours (optimal
+// string alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
@@ -83,7 +83,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string closest_name(std::string_view name, const std::vector<std::string>& known) {
-  constexpr std::size_t kMaxLength = 64;  // of field names; the cost grows with the square
+  constexpr std::size_t kMaxLength = 64;  // of field names; the cost is quadratic
   if (name.size() > kMaxLength) return "";
   const std::string wanted = to_lower(name);
   std::string best;

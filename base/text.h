@@ -1,4 +1,4 @@
-// base/text.h - how is a long text said in few bytes? Never cut within a character of UTF-8.
+// base/text.h - how is a long text shortened? Never cut inside a UTF-8 character.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@
 
 namespace nervex {
 
-// At most `limit` bytes. Parts of `text`.
+// At most `limit` bytes, as a part of `text`.
 std::string_view first_bytes(std::string_view text, std::size_t limit);
-// What programs say last tells most.
+// A program's last output tells most.
 std::string_view last_bytes(std::string_view text, std::size_t limit);
 
-// The first bytes and "...", `limit` bytes at most with them. `limit` is above 3.
+// The first bytes and "...", together at most `limit` bytes. `limit` must be above 3.
 std::string cut_text(std::string_view text, std::size_t limit);
 
-// A long text as several: each has `limit` bytes at most, ends and goes on at a space with "...",
-// and there are `most` at most; the last one is cut. `limit` is above 6.
+// Splits a long text into at most `most` parts of at most `limit` bytes, broken at spaces with
+// "..."; the last part is cut. `limit` must be above 6.
 std::vector<std::string> wrap_text(std::string_view text, std::size_t limit, std::size_t most);
 
-// FNV-1a, 64 bits: the same on every platform and in every version. Goes on from `hash`.
+// FNV-1a, 64 bits: the same on every platform and in every version. Continues from `hash`.
 constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325ULL) {
   for (const char c : text) {
     hash ^= static_cast<unsigned char>(c);
@@ -30,16 +30,15 @@ constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = 0xcbf2
   return hash;
 }
 
-// ASCII letters in lower case; the rest as it is.
+// Converts ASCII letters to lower case; the rest is unchanged.
 std::string to_lower(std::string_view text);
 
-// At least one, and nothing else: 007, but not -1.
+// One or more digits and nothing else: 007, but not -1.
 bool is_digits(std::string_view text);
 
-// The known name closest to `name`, if close enough to be a typing mistake (inserted, left out,
-// wrong or swapped letters, one in three at most, upper and lower case aside); "" if none is. Of
-// equally close ones the first in `known`. Names above 64 characters are not looked at. Cost: known
-// x length^2.
+// The known name closest to `name`, if close enough to be a typing mistake (inserted, missing,
+// wrong or swapped letters, at most one in three, ignoring case); "" if none is. Of equally close
+// names the first in `known`. Ignores names above 64 characters. Cost: known x length^2.
 std::string closest_name(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace nervex

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 itimerspec spec_of(MonoTime time) {
   constexpr std::int64_t kNanos = 1'000'000'000;
   const auto since_boot = std::chrono::nanoseconds(time.time_since_epoch()).count();
-  const auto nanos = std::max<std::int64_t>(since_boot, 1);  // 0 would switch the timer off
+  const auto nanos = std::max<std::int64_t>(since_boot, 1);  // 0 would disarm the timer
   itimerspec spec{};
   spec.it_value.tv_sec = nanos / kNanos;
   spec.it_value.tv_nsec = nanos % kNanos;

@@ -18,12 +18,12 @@ using Dialed = std::unique_ptr<DialedConnection>;
 
 namespace {
 
-// A bounded number of connections to one server; callers beyond that wait for one. Thread-safe.
+// A bounded number of connections to one server; more callers wait for one. Thread-safe.
 class ConnectionPool {
  public:
   explicit ConnectionPool(std::size_t size) : free_permits_(std::max<std::size_t>(size, 1)) {}
 
-  // A permit of the pool for the length of a scope, waited for until `limit` or `deadline`.
+  // A permit of the pool for a scope. Waits for it until `limit` or `deadline`.
   class Checkout {
    public:
     Checkout(ConnectionPool& pool, const CallLimit& limit, MonoTime deadline);
@@ -33,10 +33,10 @@ class ConnectionPool {
 
     // False: the limit or the deadline came first.
     bool has_permit() const { return has_permit_; }
-    // A kept connection, if there is one that can still be used: when a server has restarted, all
-    // of them are dead, and the caller must not find that out by losing requests.
+    // A kept connection that is still usable, if any: after a server restart all of them are dead,
+    // and callers must not detect that by losing requests.
     Dialed take_fresh();
-    // For the next caller. What is not kept is closed.
+    // For the next caller. Connections that are not kept are closed.
     void keep(Dialed connection) { kept_ = std::move(connection); }
 
    private:
@@ -46,9 +46,9 @@ class ConnectionPool {
     Dialed kept_;
   };
 
-  // Makes those who wait for a permit look at their limit again.
+  // Wakes callers that wait for a permit, to check their limit again.
   void wake_waiting();
-  // Closes what is kept; what is in use is closed when it comes back.
+  // Closes kept connections; those in use are closed when they come back.
   void close_all();
 
  private:
@@ -59,7 +59,7 @@ class ConnectionPool {
   Mutex mutex_;
   CondVar freed_;
   std::size_t free_permits_ GUARDED_BY(mutex_);
-  std::uint64_t generation_ GUARDED_BY(mutex_) = 0;  // close_all() raises it
+  std::uint64_t generation_ GUARDED_BY(mutex_) = 0;  // incremented by close_all()
   std::vector<Dialed> kept_ GUARDED_BY(mutex_);
 };
 
@@ -89,7 +89,7 @@ bool ConnectionPool::wait_for_permit(const CallLimit& limit, MonoTime deadline,
   return true;
 }
 
-// The one used last: the others may then grow old enough for the server to close them.
+// The one used last, so that the others may grow old enough for the server to close them.
 Dialed ConnectionPool::take_kept() {
   const MutexLock lock(mutex_);
   if (kept_.empty()) return nullptr;
@@ -108,7 +108,7 @@ void ConnectionPool::give_back(Dialed connection, std::uint64_t generation) {
 }
 
 void ConnectionPool::wake_waiting() {
-  // With the lock: nobody stands between looking at the limit and beginning to wait.
+  // Under the lock, so that no waiter misses this between checking the limit and waiting.
   const MutexLock lock(mutex_);
   freed_.notify_all();
 }
@@ -120,7 +120,7 @@ void ConnectionPool::close_all() {
   closed.swap(kept_);
 }
 
-// How connections are made at present, or why none can be.
+// How connections are currently made, or why they cannot be.
 struct Setup {
   DialPlan plan;
   std::optional<Error> problem;
@@ -153,7 +153,7 @@ Result<DialPlan> plan_for(const HttpClientOptions& options, const HttpCredential
 struct HttpClient::Impl {
   explicit Impl(HttpClientOptions given) : options(std::move(given)), pool(options.pool_size) {
     auto plan = plan_for(options, {options.ca, options.client_cert, options.client_key});
-    // An error is returned by every call, for a constructor cannot return it.
+    // Every call returns this error, since a constructor cannot.
     if (plan) {
       setup.plan = *std::move(plan);
     } else {
@@ -177,7 +177,7 @@ struct HttpClient::Impl {
     return ok();
   }
 
-  // "GET https://host:1/path: timed out". The query may be long, and is not for logs.
+  // "GET https://host:1/path: timed out". Omits the query, which may be long and is not for logs.
   Error failure(const HttpExchange& exchange, const std::string& why) const {
     const std::string path = exchange.target.substr(0, exchange.target.find('?'));
     return Error{Code::kTransient, fmt::format("{} {}{}: {}", exchange.method, options.url, path,
@@ -212,8 +212,8 @@ Result<HttpResponse> HttpClient::Impl::send(const HttpExchange& exchange,
   if (!checkout.has_permit() || limit.is_over()) {
     return failure(exchange, "not sent: no other request ended in time");
   }
-  // After the permit was taken: a connection made with credentials that are replaced meanwhile is
-  // not kept.
+  // After taking the permit: a connection made with credentials that are replaced meanwhile is not
+  // kept.
   const auto [plan, problem] = current();
   if (problem) return *problem;
   Dialed dialed = checkout.take_fresh();
@@ -230,8 +230,8 @@ Result<HttpResponse> HttpClient::Impl::send(const HttpExchange& exchange,
   connection.set_deadline(std::min(SystemClock().mono() + options.total_timeout, until));
   HttpOutcome outcome = run_exchange(exchange, plan.address, connection, limit);
   if (!outcome.complete) {
-    // The other kept connections are older still, and lead to the same server: were they half
-    // open, too, each would cost one caller the whole time-out.
+    // The other kept connections are older and lead to the same server: if they are half open too,
+    // each would cost a caller the whole timeout.
     if (was_kept) pool.close_all();
     return failure(exchange, outcome.why);
   }

@@ -1,4 +1,4 @@
-// base/http/client.h - one HTTP(S) server as seen by a caller: requests with keep-alive, and
+// base/http/client.h - how does a caller use one HTTP(S) server? Requests with keep-alive, and
 // streams.
 #pragma once
 
@@ -19,17 +19,17 @@ namespace nervex {
 
 struct HttpClientOptions {
   std::string url{};  // scheme://host:port, no path
-  // PEM text. TLS always verifies the server: against `ca`, or the system's store if it is empty.
+  // PEM text. TLS always verifies the server: against `ca`, or against the system's store if empty.
   std::string ca{};
   std::string client_cert{};  // PEM text, may be empty
   std::string client_key{};   // PEM text, may be empty
   std::string server_name{};  // verified instead of the URL's host, if not empty
-  std::chrono::milliseconds connect_timeout = std::chrono::seconds(5);  // with the TLS handshake
-  // For the next piece of a reply, and for one of the pool's connections to become free.
+  std::chrono::milliseconds connect_timeout = std::chrono::seconds(5);  // with the handshake
+  // For the next piece of a reply, and for a connection of the pool to become free.
   std::chrono::milliseconds read_timeout = std::chrono::seconds(30);
   // For the server to take the next piece of a request.
   std::chrono::milliseconds write_timeout = std::chrono::seconds(30);
-  // A server that sends a byte now and then may not hold a caller for ever. Not for streams.
+  // Limits a server that keeps sending a byte now and then. Not for streams.
   std::chrono::milliseconds total_timeout = std::chrono::seconds(600);
   std::size_t pool_size = 16;  // connections kept for send(); more callers wait for one
 };
@@ -47,13 +47,13 @@ struct HttpResponse {
   std::string body;
 };
 
-// Is a stream of this type one of frames, each with four bytes of length before it? That is how
-// Kubernetes sends a watch in its binary encoding; everything else comes in lines.
+// Whether a stream of this type has frames, each with a length of four bytes before it, as in a
+// Kubernetes watch in binary encoding. All other types have lines.
 inline bool has_length_delimited_frames(std::string_view content_type) {
   return content_type.starts_with("application/vnd.kubernetes.protobuf");
 }
 
-// Thread-safe. Never follows redirects: the credentials would travel along.
+// Thread-safe. Never follows redirects, which would forward the credentials.
 class HttpClient {
  public:
   explicit HttpClient(HttpClientOptions options);
@@ -61,40 +61,38 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Any status is a value; kTransient only when there was no complete answer. A request whose
-  // connection broke is not repeated here: only the caller knows whether that is safe. (A kept
-  // connection which the server had closed before the request was sent does not count as broken.)
-  // `before_sending`, if given, is asked when all waiting for a connection is over: its error is
-  // returned and nothing is sent. All of it, the wait for a connection included, ends at `until` at
-  // the latest, with kTransient.
+  // Any status is a value; kTransient only without a complete answer. A request on a broken
+  // connection is not repeated here, because only the caller knows whether that is safe. (A kept
+  // connection that the server closed before the request was sent does not count as broken.)
+  // `before_sending`, if given, is called after all waiting for a connection; its error is
+  // returned, and nothing is sent. The whole call, including the wait for a connection, ends at
+  // `until` at the latest, with kTransient.
   Result<HttpResponse> send(const std::string& method, const std::string& path_and_query,
                             const std::map<std::string, std::string>& headers,
                             const std::string& body, const std::string& content_type,
                             const std::function<Result<Nothing>()>& before_sending = {},
                             MonoTime until = MonoTime::max());
 
-  // GET on a new connection, for a kept one may be half open and a stream would wait on it for
+  // GET on a new connection, since a kept one may be half open and a stream would wait on it for
   // `silence`. Calls `on_line` for each line of a 200 reply (without the newline), or for each
-  // frame if has_length_delimited_frames(), until the server ends the reply, on_line returns false,
-  // `stop` is requested (within a second), or no byte came for `silence`. A line longer than 8 MiB
-  // ends the stream with kTransient. Returns the status and, if it was not 200, the body. `on_head`
-  // is called as soon as the server has answered.
+  // frame if has_length_delimited_frames(). Ends when the server ends the reply, on_line returns
+  // false, `stop` is requested (within a second), or no byte came for `silence`. A line longer than
+  // 8 MiB ends the stream with kTransient. Returns the status and, if not 200, the body. `on_head`
+  // is called when the response head has arrived.
   Result<HttpResponse> stream(
       const std::string& path_and_query, const std::map<std::string, std::string>& headers,
       std::chrono::seconds silence, const std::function<bool(std::string_view line)>& on_line,
       const std::stop_token& stop,
       const std::function<void(int status, std::string_view content_type)>& on_head = {});
 
-  // New connections are made with these from now on; kept ones are closed, for the old certificate
-  // may have been revoked. kInvalid: they cannot be used, and nothing has changed. Of no effect
-  // without TLS.
+  // Uses these for new connections from now on, and closes kept ones, since the old certificate may
+  // have been revoked. kInvalid: they are unusable, and nothing changes. No effect without TLS.
   Result<Nothing> set_credentials(const HttpCredentials& credentials);
 
-  // Every send() and stream(), in flight or still to come, ends at that time at the latest, with
-  // kTransient; of several times the earliest counts. Only a resolver that is asked for the
-  // server's name may take longer.
+  // Every current and later send() and stream() ends at that time at the latest, with kTransient;
+  // of several times the earliest applies. Only resolving the server's name may take longer.
   void end_calls_by(MonoTime time);
-  // The same limit, for what else a caller may wait for.
+  // The same limit, for a caller's other waits.
   const CallLimit& call_limit() const;
 
  private:

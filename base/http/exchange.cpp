@@ -14,36 +14,36 @@
 namespace nervex {
 namespace {
 
-constexpr std::size_t kMaxHeadBytes = 1 << 20;  // with all "100 Continue" that come before
-// httplib takes a status line apart by std::regex, which needs a piece of stack for each character.
+constexpr std::size_t kMaxHeadBytes = 1 << 20;  // includes all preceding "100 Continue"
+// httplib parses a status line with std::regex, which uses stack for each character.
 constexpr std::size_t kMaxStatusLineBytes = 4096;
 constexpr std::size_t kMaxReplyBytes = std::size_t{1} << 30;  // a list of all pods is large
 
-// The library frames HTTP/1.1 for us; sockets, TLS, deadlines and threads are ours, so that no peer
-// can hold one for longer than we allow.
+// The library frames HTTP/1.1; sockets, TLS, deadlines and threads are ours, so that no peer can
+// hold them longer than we allow.
 class ConnectionStream final : public httplib::Stream {
  public:
   explicit ConnectionStream(Connection& connection) : connection_(connection) {}
 
-  // The longest waits for a piece to read, and for the peer to take one. Else the connection's.
+  // Longest waits for a piece to read, and for the peer to take one; replaces the connection's.
   void set_timeout(std::chrono::milliseconds reading, std::chrono::milliseconds writing) {
     read_timeout_ = reading;
     write_timeout_ = writing;
   }
-  // A message's head may not be longer than `bytes`, whatever it consists of, until end_head().
+  // Limits a message's head to `bytes` until end_head(), regardless of its content.
   void limit_head(std::size_t bytes) { head_left_ = bytes; }
   void end_head() { head_left_.reset(); }
-  // Borrowed. A peer that never makes us wait would not meet it otherwise.
+  // Borrowed. Needed for a peer that never makes us wait, and so would not meet it otherwise.
   void set_limit(const CallLimit& limit) { limit_ = &limit; }
 
   using Stream::write;
   bool is_readable() const override { return !connection_.buffered().empty(); }
   bool wait_readable() const override { return connection_.wait_readable(); }
-  // Writing waits by itself. A false answer here would only take the error's name away.
+  // Writing waits by itself. Returning false here would only lose the error's name.
   bool wait_writable() const override { return true; }
   ssize_t read(char* to, std::size_t size) override {
     if (limit_ != nullptr && limit_->is_over()) return -1;
-    // The library asks for a reply even if the request could not be sent.
+    // The library reads a reply even if sending the request failed.
     if (connection_.failed_by() == Connection::Failure::kTimeout) return -1;
     if (head_left_ && *head_left_ < size) return -1;
     if (head_left_) *head_left_ -= size;
@@ -55,14 +55,14 @@ class ConnectionStream final : public httplib::Stream {
     if (write_timeout_) connection_.set_timeout(*write_timeout_);
     return connection_.write(std::string_view(bytes, size)) ? static_cast<ssize_t>(size) : -1;
   }
-  // Asked for only by the library's own sockets and by parts of it that we do not use.
+  // Called only by the library's own sockets and by parts that we do not use.
   void get_remote_ip_and_port(std::string&, int&) const override {}
   void get_local_ip_and_port(std::string&, int&) const override {}
   int socket() const override { return -1; }
   time_t duration() const override { return 0; }
 
  private:
-  // The next character of a head, which the library reads one by one.
+  // Checks the next character of a head, which the library reads one by one.
   bool is_head_sound(char c) {
     if (line_bytes_ < kStatusLine.size()) is_status_line_ &= c == kStatusLine[line_bytes_];
     ++line_bytes_;
@@ -75,8 +75,8 @@ class ConnectionStream final : public httplib::Stream {
 
   static constexpr std::string_view kStatusLine = "HTTP/";
   Connection& connection_;
-  std::size_t line_bytes_ = 0;  // of the head's line that is being read
-  bool is_status_line_ = true;  // as far as it has been read
+  std::size_t line_bytes_ = 0;  // of the current line of the head
+  bool is_status_line_ = true;  // the current line is one so far
   const CallLimit* limit_ = nullptr;
   std::optional<std::chrono::milliseconds> read_timeout_;
   std::optional<std::chrono::milliseconds> write_timeout_;
@@ -87,7 +87,7 @@ bool is_letter_or_digit(char c) {
   return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9');
 }
 
-// What a header's name (also a method) and value may consist of: RFC 9110, 5.
+// Characters allowed in a header's name (and a method) and value: RFC 9110, 5.
 bool is_token(std::string_view text) {
   constexpr std::string_view kPunctuation = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -101,9 +101,9 @@ bool is_value(std::string_view text) {
   });
 }
 
-// httplib asks the server for leave ("Expect: 100-continue") before it sends a body of 1 kB or
-// more, which costs a round trip, or a second where the server does not know that. It does not if
-// there is a header of that name, so there is one, and here it is left out.
+// httplib sends "Expect: 100-continue" before a body of 1 kB or more, which costs a round trip, or
+// a second with servers that do not support it. It skips that if a header of that name exists, so
+// one is added, and omitted here.
 ssize_t write_headers(httplib::Stream& stream, const httplib::Headers& headers) {
   std::string text;
   for (const auto& [name, value] : headers) {
@@ -113,9 +113,9 @@ ssize_t write_headers(httplib::Stream& stream, const httplib::Headers& headers) 
   return stream.write(text.data(), text.size());
 }
 
-// A client of httplib that never connects: only its writing and reading of HTTP is used, on a
-// connection of ours. It never asks for compressed replies, nor follows redirects: the credentials
-// would travel along.
+// A client of httplib that never connects: only its HTTP writer and parser are used, on our own
+// connection. It never requests compressed replies and never follows redirects, which would forward
+// the credentials.
 class Exchange : private httplib::ClientImpl {
  public:
   Exchange(HttpExchange given, const HostPort& server)
@@ -138,7 +138,7 @@ class Exchange : private httplib::ClientImpl {
                                                                          std::size_t, std::size_t) {
         return on_bytes(std::string_view(bytes, size));
       };
-    } else {  // a stream has no end, a reply that is kept has one
+    } else {  // a stream has no end, a stored reply has one
       set_payload_max_length(kMaxReplyBytes);
     }
   }
@@ -153,14 +153,14 @@ class Exchange : private httplib::ClientImpl {
     httplib::Error error = httplib::Error::Success;
     try {
       return process_request(stream, request_, response_, false, error);
-    } catch (const std::regex_error&) {  // httplib's reading of a status line, if it is absurd
+    } catch (const std::regex_error&) {  // httplib's parser on an absurd status line
       return false;
     } catch (const std::bad_alloc&) {
       return false;
     }
   }
 
-  // Whether the reply said where it ends, and that another may follow.
+  // The reply stated its end, and another may follow.
   bool leaves_reusable() const {
     const std::string connection = to_lower(response_.get_header_value("Connection"));
     const bool bodiless =
@@ -172,7 +172,7 @@ class Exchange : private httplib::ClientImpl {
   }
 
   HttpResponse take_reply() {
-    // httplib says -1 where none came.
+    // httplib uses -1 for no status.
     HttpResponse reply{std::max(response_.status, 0), {}, std::move(response_.body)};
     for (const auto& [name, value] : response_.headers) {
       const auto [at, is_new] = reply.headers.emplace(to_lower(name), value);
@@ -188,7 +188,7 @@ class Exchange : private httplib::ClientImpl {
     request_.headers.emplace(name, value);
   }
 
-  // httplib would set aside as much memory as the reply claims to need.
+  // httplib would allocate as much memory as the reply announces.
   bool see_head() {
     if (on_head_) on_head_(response_.status, response_.get_header_value("Content-Type"));
     return request_.content_receiver ||

@@ -1,5 +1,5 @@
-// base/http/exchange.h - one request and its reply on a connection. The client's door to the HTTP
-// library, which frames messages and does nothing else.
+// base/http/exchange.h - how are a request and its reply sent on a connection? The client's only
+// use of the HTTP library, which just frames messages.
 #pragma once
 
 #include <chrono>
@@ -26,45 +26,45 @@ struct HttpExchange {
   // The longest waits for the next piece of the reply, and for the server to take the request's.
   std::chrono::milliseconds read_timeout;
   std::chrono::milliseconds write_timeout;
-  // For a reply that is not kept whole, both or none: its status and type, then its body's pieces,
-  // until false.
+  // For a streamed reply, both or none: gets its status and type, then its body's pieces until it
+  // returns false.
   std::function<void(int status, std::string_view content_type)> on_head{};
   std::function<bool(std::string_view bytes)> on_bytes{};
 };
 
 struct HttpOutcome {
   bool complete = false;  // the reply came whole
-  bool reusable = false;  // it said where it ends, and that another may follow
-  HttpResponse reply;     // status 0: none came
-  std::string why;        // if it is not complete
+  bool reusable = false;  // the reply stated its end, and another may follow
+  HttpResponse reply;     // status 0: no reply
+  std::string why;        // if not complete
 };
 
-// kInvalid for what could end the request's head and begin one that nobody meant to send.
+// kInvalid for characters that could end the request's head and inject another request.
 Result<Nothing> check_exchange(const HttpExchange& exchange);
 
-// Does it once; waits as the connection's deadline and wake descriptor allow, and reads nothing
-// more once `limit` is over. A kept reply is 1 GiB at most.
+// Runs one exchange. Waits as the connection's deadline and wake descriptor allow, and stops
+// reading once `limit` is over. A stored reply is at most 1 GiB.
 HttpOutcome run_exchange(HttpExchange exchange, const HostPort& server, Connection& connection,
                          const CallLimit& limit);
 
-// ---- replies that are streams: lines or frames, or an error's text. Pure.
+// ---- streamed replies: lines or frames, or an error's text. Pure.
 
 using OnLine = std::function<bool(std::string_view line)>;
 
 enum class FramerStatus {
-  kMore,     // all bytes are used, go on
-  kStopped,  // on_line returned false; what follows was dropped
-  kTooLong,  // a line, or a frame, is longer than `max_bytes`
+  kMore,     // all bytes are used, continue
+  kStopped,  // on_line returned false; the rest was dropped
+  kTooLong,  // a line or a frame is longer than `max_bytes`
 };
 
-// Cuts a stream of bytes into lines, however the network cut it into pieces.
+// Splits a stream of bytes into lines, for any split by the network.
 class LineFramer {
  public:
   explicit LineFramer(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Calls on_line for each line that ends in `bytes`, without its "\n".
   FramerStatus feed(std::string_view bytes, const OnLine& on_line);
-  // What came after the last newline.
+  // The text after the last newline.
   const std::string& rest() const { return rest_; }
 
  private:
@@ -72,7 +72,7 @@ class LineFramer {
   std::string rest_;
 };
 
-// The same of frames with four bytes before each that tell its length, the highest first.
+// The same for frames with a big-endian length of four bytes before each.
 class LengthDelimitedFramer {
  public:
   explicit LengthDelimitedFramer(std::size_t max_bytes) : max_bytes_(max_bytes) {}
@@ -85,11 +85,11 @@ class LengthDelimitedFramer {
   std::string rest_;  // of a frame with its length
 };
 
-// What a stream's caller gets of a reply, whatever its status.
+// Passes a reply on to a stream's caller, for any status.
 class StreamReader {
  public:
   static constexpr std::size_t kMaxLineBytes = 8 << 20;
-  static constexpr std::size_t kMaxErrorBytes = 1 << 20;  // of a reply that is no stream
+  static constexpr std::size_t kMaxErrorBytes = 1 << 20;  // of a reply that is not a stream
 
   // Both borrowed.
   StreamReader(const OnLine& on_line, const std::stop_token& stop)
@@ -100,7 +100,7 @@ class StreamReader {
     has_frames_ = has_length_delimited_frames(content_type);
   }
 
-  // False: no more is wanted.
+  // False: the caller wants no more.
   bool take(std::string_view bytes) {
     if (stop_.stop_requested()) return false;
     if (status_ != 200) {
@@ -111,7 +111,7 @@ class StreamReader {
     return last_ == FramerStatus::kMore;
   }
 
-  // The reply is complete: what has no newline behind it was a line, too.
+  // The reply is complete: text without a final newline is also a line.
   void finish() {
     if (status_ == 200 && last_ == FramerStatus::kMore && !lines_.rest().empty()) {
       on_line_(lines_.rest());
@@ -119,7 +119,7 @@ class StreamReader {
   }
 
   bool line_too_long() const { return last_ == FramerStatus::kTooLong; }
-  // The caller wanted no more, one way or the other.
+  // The caller stopped the stream in either way.
   bool was_ended() const {
     return last_ == FramerStatus::kStopped || error_body_.size() == kMaxErrorBytes;
   }

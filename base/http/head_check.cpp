@@ -18,7 +18,7 @@ bool equals_ignoring_case(std::string_view text, std::string_view lower) {
                     [](char a, char b) { return lower_case(a) == b; });
 }
 
-// One of the words of a Connection header.
+// Whether a Connection header contains the word.
 bool lists_close(std::string_view connection) {
   constexpr std::string_view kBetween = ", \t";
   for (;;) {

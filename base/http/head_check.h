@@ -1,4 +1,4 @@
-// base/http/head_check.h - may this request be read on, now that its head is there? Pure.
+// base/http/head_check.h - may this request be processed, judged by its head? Pure.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ using Refused = std::optional<Refusal>;
 // Collects the headers that decide where the request ends, what it means, or who sends it.
 class HeadCheck {
  public:
-  // The head as it came. The library decodes %XX in values: what it takes for a length may be no
-  // number to a proxy that passed the request on.
+  // The head as received. The library decodes %XX in values: what it reads as a length may not be a
+  // number to a proxy in front.
   void see_text(std::string_view head);
-  // Each header, in any order. `value` is borrowed until check() was called.
+  // Each header, in any order. `value` is borrowed until check() returns.
   void see_header(std::string_view name, const std::string& value);
-  // Chunked and encoded bodies are refused: our callers know how long theirs are, and requests are
-  // smuggled in chunks and codings.
+  // Refuses chunked and encoded bodies: our callers know their bodies' lengths, and chunks and
+  // codings allow request smuggling.
   Refused check(std::string_view method, std::string_view target, bool http_1_1,
                 std::size_t max_body_bytes) const;
-  // A Connection header asks for the connection's end.
+  // A Connection header asks to close the connection.
   bool asks_for_close() const { return asks_for_close_; }
 
  private:
@@ -42,7 +42,7 @@ class HeadCheck {
   Deciding content_encoding_{"content-encoding"};
   Deciding expect_{"expect"};
   Deciding authorization_{"authorization"};
-  std::string_view repeated_;  // the name of one that is there twice
+  std::string_view repeated_;  // the name of a repeated header
   bool asks_for_close_ = false;
   bool has_encoded_length_ = false;
 };

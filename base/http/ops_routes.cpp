@@ -25,7 +25,7 @@ HttpReply tell_level() {
   return {200, nlohmann::json{{"level", to_string(log_level())}}.dump() + "\n"};
 }
 
-// The word alone, as curl -d sends it, or what GET answers.
+// The word alone, as from curl -d, or JSON as in GET's answer.
 std::string asked_level(const std::string& body) {
   const auto json = nlohmann::json::parse(body, nullptr, false);
   if (json.is_object() && json.contains("level") && json["level"].is_string()) {
@@ -91,7 +91,7 @@ HttpServerOptions ops_options(const std::string& listen) {
   HttpServerOptions options;
   options.listen = listen;
   options.max_connections = 256;
-  options.max_connections_per_peer = 64;  // kubelets must reach it, whatever a pod does
+  options.max_connections_per_peer = 64;  // kubelets must reach it despite any pod
   options.max_body_bytes = 1024;
   options.idle_timeout = std::chrono::seconds(60);
   return options;

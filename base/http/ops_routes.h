@@ -1,4 +1,4 @@
-// base/http/ops_routes.h - what do probes, Prometheus and administrators ask a program over HTTP?
+// base/http/ops_routes.h - which routes serve probes, Prometheus and administrators?
 #pragma once
 
 #include <string>
@@ -9,26 +9,26 @@
 
 namespace nervex {
 
-// GET /healthz and /readyz: 200, or 503 with the reasons, one a line. `health` is borrowed for the
+// GET /healthz and /readyz: 200, or 503 with one reason per line. `health` is borrowed for the
 // server's life.
 void add_health_routes(HttpServer& server, const Health& health);
 
-// The listener that is not for the program's callers: health, GET /metrics, and /loglevel.
+// For the listener that the program's callers do not use: health, GET /metrics, and /loglevel.
 //   GET /loglevel              -> {"level":"info"}
 //   PUT /loglevel  debug       (or {"level":"debug"}) -> the same, or 400
-// PUT is for who is on this host or comes through `kubectl port-forward`, both of which arrive on
+// PUT is only for clients on this host or through `kubectl port-forward`, both of which arrive on
 // loopback; others get 403. Both arguments are borrowed for the server's life.
 void add_ops_routes(HttpServer& server, const Metrics& metrics, const Health& health);
 
-// Of a server with TLS: not ready once its certificate has expired, and for alerts
-// nervex_certificate_expiration_timestamp_seconds and nervex_certificate_problem (1: the files hold
-// something else than what is in use). All are borrowed for the server's life.
+// For a server with TLS: not ready once its certificate has expired. Adds metrics for alerts:
+// nervex_certificate_expiration_timestamp_seconds and nervex_certificate_problem (1: the files
+// differ from what is in use, or are not valid). All arguments are borrowed for the server's life.
 void show_certificate(const HttpServer& server, Metrics& metrics, Health& health);
 
-// The answer to a request for /loglevel; the peer decides whether PUT is allowed.
+// The answer to a request for /loglevel; PUT depends on the peer.
 HttpReply answer_log_level(const HttpRequest& request);
 
-// Small requests.
+// For small requests.
 HttpServerOptions ops_options(const std::string& listen);
 
 }  // namespace nervex

@@ -65,15 +65,15 @@ bool RequestBytes::read_more_head() {
     return false;
   }
   const bool has_more = connection_.buffered().size() > taken || connection_.fill();
-  head_ = connection_.buffered().substr(0, kMaxRequestHeadBytes);  // elsewhere now, maybe
+  head_ = connection_.buffered().substr(0, kMaxRequestHeadBytes);  // its address may have changed
   next_ = end_ = head_.data() + taken;
   if (!has_more) {
     fail(408, "the request did not arrive");
   } else if (taken == 0 && (head_.front() < 'A' || head_.front() > 'Z')) {
-    // Every method begins with a letter; what begins a TLS handshake does not, and never ends.
+    // Every method starts with a letter; a TLS handshake does not, and never ends.
     fail(400, "this is not HTTP");
   } else if (has_bare_line_feed()) {
-    // To the library it is no end of a line, and it would wait for one.
+    // The library does not accept this as the end of a line, and would wait for one.
     fail(400, "a line ends without a carriage return");
   }
   if (refused_) {
@@ -95,8 +95,8 @@ bool RequestBytes::has_bare_line_feed() {
   return false;
 }
 
-// A request line without its end gets one: the library then asks for headers, finds none, and
-// answers. A line end among the headers could make a whole request of half a one.
+// Terminates a request line that has no end: the library then expects headers, finds none, and
+// answers. Terminating a line among the headers could complete half a request.
 std::ptrdiff_t RequestBytes::end_request_line(char* to) {
   if (!is_in_request_line() || line_end_.empty()) return -1;
   *to = line_end_.front();

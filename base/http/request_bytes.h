@@ -1,8 +1,7 @@
-// base/http/request_bytes.h - which bytes of a connection belong to one request, and may be read?
+// base/http/request_bytes.h - which bytes of a connection belong to one request?
 //
-// cpp-httplib bounds neither the head's size nor the time that a request may take, gives no answer
-// if the request line does not end, and reads on behind its reply until it has found the end of a
-// body; so what it gets to read ends here.
+// cpp-httplib limits neither the head's size nor a request's time, does not answer if the request
+// line does not end, and after its reply reads on to the end of a body. So its input ends here.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +15,9 @@
 
 namespace nervex {
 
-// What all bodies of a server that are large may hold of its memory at once: connections times the
-// largest body would be more than any container has. And those of one address: slow senders could
-// keep others from sending. Thread-safe.
+// Limits the memory of all large bodies of a server at once: connections times the largest body
+// would exceed any container. Also limits the bodies of one address, so that slow senders do not
+// block others. Thread-safe.
 class BodyBudget {
  public:
   BodyBudget(std::size_t bytes, std::size_t most_of_one_peer)
@@ -33,10 +32,10 @@ class BodyBudget {
   const std::size_t most_of_one_peer_;
   Mutex mutex_;
   std::size_t used_ GUARDED_BY(mutex_) = 0;
-  std::unordered_map<std::string, std::size_t> used_by_ GUARDED_BY(mutex_);  // none is 0
+  std::unordered_map<std::string, std::size_t> used_by_ GUARDED_BY(mutex_);  // no entry is 0
 };
 
-// One body's part of the budget, for as long as this lives. Small bodies are free.
+// One body's share of the budget, for the life of this object. Small bodies are free.
 class BodyShare {
  public:
   // Both are borrowed.
@@ -47,7 +46,7 @@ class BodyShare {
   BodyShare(const BodyShare&) = delete;
   BodyShare& operator=(const BodyShare&) = delete;
 
-  // One more piece. False if there is not so much left; the share is then as before.
+  // Adds a piece. False if the budget is exhausted; the share is then unchanged.
   bool add(std::size_t bytes);
 
  private:
@@ -57,14 +56,14 @@ class BodyShare {
   std::size_t held_ = 0;
 };
 
-// Head, then body, then nothing.
+// The head, then the body, then the end.
 class RequestBytes {
  public:
   // `connection` has a deadline. All are borrowed.
   RequestBytes(Connection& connection, BodyBudget& budget, const std::string& peer)
       : connection_(connection), share_(budget, peer) {}
 
-  // As it came, until begin_body().
+  // The head as received, until begin_body().
   std::string_view head() const { return head_; }
   void begin_body();
   void begin_reply() {
@@ -74,8 +73,8 @@ class RequestBytes {
   // Why reading failed.
   const Refused& refused() const { return refused_; }
 
-  // How many there are, 0 at the end, -1 if it failed. The library takes heads byte by byte, so
-  // that whatever is looked at here is looked at for each byte.
+  // The number of bytes, 0 at the end, -1 on failure. The library takes heads byte by byte, so all
+  // work here is done for each byte.
   std::ptrdiff_t read(char* to, std::size_t size) {
     if (next_ == end_) return read_more(to, size);
     *to = *next_++;
@@ -93,15 +92,15 @@ class RequestBytes {
   bool is_in_request_line() const { return head_.find("\r\n") == std::string_view::npos; }
   bool has_bare_line_feed();
 
-  const char* next_ = nullptr;  // of the head, in the connection's buffer
+  const char* next_ = nullptr;  // in the head, in the connection's buffer
   const char* end_ = nullptr;
   Connection& connection_;
   BodyShare share_;
   Part part_ = Part::kHead;
   Refused refused_;
-  std::string_view head_;    // what has come of it
-  std::size_t checked_ = 0;  // so many bytes of it end lines as they should
-  bool is_whole_ = false;    // its last line was seen: what follows is the body, or another request
+  std::string_view head_;    // the received part of it
+  std::size_t checked_ = 0;  // this many of its bytes have valid line ends
+  bool is_whole_ = false;    // the last line was seen; a body or another request follows
   std::string_view line_end_ = "\r\n";
 };
 

@@ -12,8 +12,8 @@
 namespace nervex {
 namespace {
 
-// One counter for each status and verb. Looking one up in Metrics takes more time than reading a
-// small request: names are checked, and texts hashed. Thread-safe.
+// One counter for each status and verb. A look-up in Metrics takes longer than reading a small
+// request, because names are checked and texts hashed. Thread-safe.
 class RepliesTotal {
  public:
   RepliesTotal(Metrics& metrics, RequestMetricNames names, MetricLabels labels)

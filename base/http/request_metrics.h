@@ -1,5 +1,4 @@
-// base/http/request_metrics.h - how many requests came, what became of them, how long did they
-// take?
+// base/http/request_metrics.h - how many requests came, with which results and durations?
 #pragma once
 
 #include <string>
@@ -14,14 +13,14 @@ struct RequestMetricNames {
   std::string total;      // counter: `labels`, "code" (the status) and maybe "verb"
   std::string seconds;    // histogram: `labels`
   std::string in_flight;  // gauge: `labels`; "": none
-  std::string help;       // of what requests, "Admission reviews"
-  // Methods that are counted by their name, all others as "other", which come from the network.
-  // Empty: there is no label "verb".
+  std::string help;       // the kind of requests, "Admission reviews"
+  // Methods counted by name. All others count as "other", because they come from the network.
+  // Empty: no label "verb".
   std::vector<std::string> verbs{};
 };
 
 // The same handler, counted. A handler that throws counts as status 500. Cost: a small look-up and
-// a clock, far below a microsecond. `metrics` outlives the handler.
+// a clock read, far below a microsecond. `metrics` outlives the handler.
 HttpHandler counted(Metrics& metrics, const RequestMetricNames& names, const MetricLabels& labels,
                     HttpHandler handler);
 

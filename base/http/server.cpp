@@ -12,8 +12,8 @@ namespace nervex {
 
 namespace {
 
-// For a new connection above the limit. A TLS caller could not read it: there is no time to agree
-// on keys with somebody for whom there is no thread.
+// For a new connection above the limit. A TLS caller gets nothing: without a thread there is no
+// handshake, so it could not read a reply.
 std::string full_text(const HttpSite& site) {
   if (site.options().tls) return "";
   return site.last_reply(site.options().refusal(503, "too many connections"));
@@ -54,7 +54,7 @@ void HttpServer::handle_get(std::string path, HttpHandler handler) {
   handle(std::move(path), [this, handler = std::move(handler)](const HttpRequest& request) {
     if (request.method == "GET" || request.method == "HEAD") return handler(request);
     HttpReply reply = refusal(405, request.method + " is not allowed here, only GET");
-    reply.headers.emplace("Allow", "GET, HEAD");  // RFC 9110, 15.5.6: must be there
+    reply.headers.emplace("Allow", "GET, HEAD");  // required by RFC 9110, 15.5.6
     return reply;
   });
 }

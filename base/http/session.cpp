@@ -37,7 +37,7 @@ class RequestStream final : public httplib::Stream {
   ssize_t write(const char* bytes, std::size_t size) override {
     return connection_.write(std::string_view(bytes, size)) ? static_cast<ssize_t>(size) : -1;
   }
-  // Reading and writing wait by themselves. Nobody asks for the rest: it is for what we do not use.
+  // Reading and writing wait by themselves. The other functions belong to unused parts.
   bool is_readable() const override { return false; }
   bool wait_readable() const override { return true; }
   bool wait_writable() const override { return true; }
@@ -53,7 +53,7 @@ class RequestStream final : public httplib::Stream {
 
 // ---- requests
 
-// Exact paths. The library's own routes are regular expressions: they recurse, and took a fifth of
+// Exact paths. The library's own routes are regular expressions, which recurse and took a fifth of
 // the instructions of a request.
 struct Routes {
   const HttpHandler& find(const std::string& path) const {
@@ -65,13 +65,13 @@ struct Routes {
   HttpHandler rest = [](const HttpRequest&) { return HttpReply{404, "{}"}; };
 };
 
-// Who is served, and how: what stays from one request to the next.
+// The caller's state between requests.
 struct Caller {
   enum class Waiting { kForRequest, kForHandshake };
 
-  // Only here may the connection be shut down because the server stops, and, once it is idle, for a
-  // new one. A caller that has not been served yet is not idle but slow to begin: others who wait
-  // for its place would take it before its request is read.
+  // The only place where the connection may be shut down because the server stops or, once idle,
+  // for a new one. A caller that was never served is slow, not idle: otherwise others that wait for
+  // its place would take it before its request is read.
   bool wait_for_bytes(Waiting waiting);
   void set_deadline_in(std::chrono::milliseconds time) {
     connection.set_deadline(SystemClock().mono() + time);
@@ -98,8 +98,8 @@ bool Caller::wait_for_bytes(Waiting waiting) {
   return came;
 }
 
-// Closing while the caller still sends makes the caller's system drop our last reply. So, after
-// having said that nothing more comes, read on for a moment until the caller has understood.
+// If we close while the caller still sends, its system drops our last reply. So, after shutting
+// down our side, read on for a moment until the caller has noticed.
 void Caller::linger() {
   permit.set_state(State::kLeaving);
   connection.set_wake_fd(listener.stop_fd());
@@ -109,7 +109,7 @@ void Caller::linger() {
   }
 }
 
-// One request, while the library works on it.
+// One request, while the library processes it.
 class ServedRequest {
  public:
   ServedRequest(Caller& caller, BodyBudget& budget)
@@ -118,7 +118,7 @@ class ServedRequest {
   RequestStream& stream() { return stream_; }
   bool is_last() const { return last_; }
 
-  // The rest is what the library calls, in this order.
+  // The library calls the other functions, in this order.
   void see_head(httplib::Request& request);
   bool is_refused() const { return refused_ || stream_.refused(); }
   void refuse(httplib::Response& response);
@@ -138,11 +138,11 @@ class ServedRequest {
   httplib::Request* request_ = nullptr;  // once its head has been read
   httplib::Headers::node_type type_;     // its Content-Type
   Refused refused_;
-  bool handled_ = false;   // a handler saw the request, and so the whole of it was read
+  bool handled_ = false;   // a handler saw the request, so all of it was read
   bool answered_ = false;  // the response is ours
   bool last_ = false;      // the connection ends with this reply
   bool is_waited_for_ = true;
-  bool has_waited_ = false;  // its handler: may have lost its place meanwhile
+  bool has_waited_ = false;  // its handler: may have lost its place
   std::function<void(bool)> on_written_;
 };
 
@@ -155,19 +155,19 @@ void ServedRequest::see_head(httplib::Request& request) {
   for (const auto& [name, value] : request.headers) head.see_header(name, value);
   last_ = head.asks_for_close() || !http_1_1;
   refused_ = head.check(request.method, request.target, http_1_1, caller_.options.max_body_bytes);
-  // A caller of HTTP/1.0 would take a 100 for its reply (RFC 9110 10.1.1). For others, the library
-  // understands it in lower case only, and would let them wait.
+  // A caller of HTTP/1.0 would take a 100 for its reply (RFC 9110 10.1.1). The library recognises
+  // the value only in lower case, and would let other callers wait.
   if (!http_1_1) request.headers.erase("Expect");
   const auto expect = request.headers.find("Expect");
   const bool asks_for_leave = expect != request.headers.end() && !expect->second.empty();
   if (asks_for_leave && !refused_) expect->second = "100-continue";
-  // A body is bytes and a reply is whole, whatever is asked for: the library would take forms
-  // apart, and cut a piece out of the reply.
+  // A body is bytes and a reply is whole, regardless of the request's headers: the library would
+  // parse forms and return ranges of the reply.
   while (auto type = request.headers.extract("Content-Type")) type_ = std::move(type);
   request.ranges.clear();
 }
 
-// A handler that throws costs its caller a reply without reason; the reason is in the log.
+// If a handler throws, the reply gives no reason; the log does.
 HttpReply ServedRequest::ask(const HttpHandler& handler, const HttpRequest& request) const {
   std::string problem;
   try {
@@ -183,7 +183,7 @@ HttpReply ServedRequest::ask(const HttpHandler& handler, const HttpRequest& requ
 }
 
 HttpRequest ServedRequest::take_request() {
-  HttpRequest request{.method = request_->method,  // the library asks for it again
+  HttpRequest request{.method = request_->method,  // the library reads it again
                       .path = std::move(request_->path),
                       .query = std::move(request_->params),
                       .headers = {},
@@ -218,12 +218,12 @@ void ServedRequest::fill(httplib::Response& response, HttpReply reply) {
   response.set_content(std::move(reply.body), reply.content_type);
   if (!reply.on_written) return;
   on_written_ = std::move(reply.on_written);
-  // Asked before: a caller that has its reply may leave at once.
+  // Checked before, because a caller may leave once it has its reply.
   is_waited_for_ = !caller_.connection.has_peer_left();
 }
 
-// The last word to a caller whose request no handler gets to see. What may follow in the connection
-// is not looked at: where the next request begins is anybody's guess.
+// The last reply to a caller whose request no handler gets. Later bytes of the connection are
+// ignored, because the start of the next request is unknown.
 void ServedRequest::refuse(httplib::Response& response) {
   const Refusal why = stream_.refused() ? *stream_.refused()
                       : refused_        ? *refused_
@@ -236,7 +236,7 @@ void ServedRequest::refuse(httplib::Response& response) {
   fill(response, caller_.options.refusal(why.status, why.reason));
 }
 
-// The library has no answer to the request, or one of its own.
+// The library has no answer to the request, or an answer of its own.
 void ServedRequest::answer_unless_answered(const Routes& routes, httplib::Response& response) {
   if (answered_) return;
   const bool has_come = response.status == 404 && request_ != nullptr && !is_refused();
@@ -252,20 +252,20 @@ void ServedRequest::finish(httplib::Response& response) {
       (has_waited_ && caller_.permit.is_evicted())) {
     last_ = true;
   }
-  // The library would say so behind every error. What is added here is right as it is: set_header()
-  // would look at each character again.
+  // The library would add it after every error. Headers set here are already valid, and
+  // set_header() would check each character again.
   response.headers.erase("Connection");
   if (last_) response.headers.emplace("Connection", "close");
   if (!response.has_header("Content-Length")) {
     response.headers.emplace("Content-Length", std::to_string(response.body.size()));
   }
-  // The API server calls a webhook again only where it is told when.
+  // An API server retries a webhook only if it gets this header.
   if ((response.status == 500 || response.status == 503) && !response.has_header("Retry-After")) {
     response.headers.emplace("Retry-After", "1");
   }
 }
 
-// Without what the library says of timeouts and ranges, which is not so here.
+// Omits the library's headers about timeouts and ranges, which are wrong here.
 ssize_t write_headers(httplib::Stream& stream, const httplib::Headers& headers) {
   std::string text;
   for (const auto& [name, value] : headers) {
@@ -276,7 +276,7 @@ ssize_t write_headers(httplib::Stream& stream, const httplib::Headers& headers) 
   return stream.write(text.data(), text.size());
 }
 
-// The library is not asked to catch this: the reply is written.
+// Outside the library's exception handling, because the reply is already written.
 void ServedRequest::report(bool written) {
   if (!on_written_) return;
   std::string problem;
@@ -291,13 +291,13 @@ void ServedRequest::report(bool written) {
             {{"peer", caller_.permit.peer()}, {"error", problem}});
 }
 
-// The library's callbacks do not say for which connection they are. Each connection has a thread,
-// and this is the request that it works on.
+// The library's callbacks do not name their connection. Each connection has a thread, and this is
+// the thread's current request.
 thread_local ServedRequest* current = nullptr;
 
 }  // namespace
 
-// What large bodies may hold at once.
+// Memory limit of all large bodies.
 std::size_t bytes_of_all(const HttpServerOptions& options) {
   return std::max(options.max_bytes_in_flight, options.max_body_bytes);
 }
@@ -307,7 +307,7 @@ std::size_t bytes_of_one_peer(const HttpServerOptions& options) {
   return std::max(all / 4 * 3, options.max_body_bytes);
 }
 
-// In the way of httplib::SSLServer: another kind of connection, the same HTTP.
+// Like httplib::SSLServer: another kind of connection, the same HTTP.
 class HttpSite::Library final : public httplib::Server {
  public:
   explicit Library(HttpServerOptions given);
@@ -339,7 +339,7 @@ HttpSite::Library::Library(HttpServerOptions given)
   });
   set_error_handler([this](const httplib::Request&, httplib::Response& response) {
     current->answer_unless_answered(routes, response);
-    // The answer is in `response`. "Handled" would only have the library look for ranges and
+    // The answer is in `response`. With "Handled" the library would also process ranges and
     // encodings.
     return HandlerResponse::Unhandled;
   });
@@ -350,12 +350,12 @@ HttpSite::Library::Library(HttpServerOptions given)
 // False: no reply was written.
 bool HttpSite::Library::take_request(ServedRequest& served, const std::string& peer) {
   bool written = false;
-  bool ignored = false;  // what the library would do with the connection
+  bool ignored = false;  // the library's wish for the connection
   current = &served;
   try {
     written = process_request(served.stream(), peer, 0, "", 0, false, ignored,
                               [&](httplib::Request& request) { served.see_head(request); });
-  } catch (const std::exception& e) {  // no memory
+  } catch (const std::exception& e) {  // out of memory
     log_error("http request failed", {{"peer", peer}, {"error", e.what()}});
   }
   current = nullptr;

@@ -1,5 +1,5 @@
-// base/http/session.h - one caller's requests, one after the other: how do cpp-httplib, which reads
-// and writes HTTP, and our connection, on which no wait is without end, work together?
+// base/http/session.h - how are one caller's requests served? Connects cpp-httplib, which parses
+// and writes HTTP, to our connection, where every wait has a limit.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace nervex {
 
-// What all sessions of a server share: routes, limits, and the library's server, which never
-// listens. Routes are added before the first serve(), which then runs on many threads at once.
+// State shared by all sessions of a server: routes, limits, and the library's server, which never
+// listens. Add routes before the first serve(), which then runs on many threads at once.
 class HttpSite {
  public:
   explicit HttpSite(HttpServerOptions options);
@@ -25,11 +25,11 @@ class HttpSite {
   void handle(std::string path, HttpHandler handler);
   void handle_rest(HttpHandler handler);
 
-  // Until one side ends the connection, or the listener stops.
+  // Serves until one side ends the connection, or the listener stops.
   void serve(const Listener& listener, Listener::Permit& permit, Connection& connection);
 
   const HttpServerOptions& options() const;
-  // A reply as it is written to a caller for whom there is no session: it also ends the connection.
+  // The bytes of a reply to a caller without a session: it also ends the connection.
   std::string last_reply(const HttpReply& reply) const;
 
  private:

@@ -25,7 +25,7 @@ Error bad_url(std::string_view text) {
 
 bool is_host_char(char c) { return '!' <= c && c <= '~' && c != '/' && c != '[' && c != ']'; }
 
-// Whether the last colon belongs to an IPv6 address or there is none.
+// True if there is no colon after the host; the last one may belong to an IPv6 address.
 bool lacks_port(std::string_view authority) {
   return authority.ends_with(']') || authority.find(':') == std::string_view::npos;
 }
@@ -108,7 +108,7 @@ Result<std::vector<SocketAddress>> resolve(const HostPort& address) {
 std::string ip_of(const SocketAddress& address) {
   char host[NI_MAXHOST] = "";
   getnameinfo(address.get(), address.size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
-  // A caller over IPv4 on a socket for both: "::ffff:10.0.0.1".
+  // An IPv4 caller on a dual-stack socket: "::ffff:10.0.0.1".
   const std::string_view text = host;
   constexpr std::string_view kMapped = "::ffff:";
   return std::string(text.starts_with(kMapped) ? text.substr(kMapped.size()) : text);

@@ -1,4 +1,4 @@
-// base/net/address.h - from "HOST:PORT" and URLs to what sockets understand.
+// base/net/address.h - which socket address does "HOST:PORT" or a URL mean?
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 namespace nervex {
 
 struct HostPort {
-  std::string host;  // without the brackets of IPv6; may be empty
+  std::string host;  // without IPv6 brackets; may be empty
   int port = 0;
 
   bool operator==(const HostPort&) const = default;
 };
 
-// "10.0.0.1:80", "[::1]:80", "name:80", ":80". Fails with kInvalid.
+// "10.0.0.1:80", "[::1]:80", "name:80", ":80". kInvalid on failure.
 Result<HostPort> parse_host_port(std::string_view text);
 
 struct ServerUrl {
@@ -28,13 +28,13 @@ struct ServerUrl {
   bool operator==(const ServerUrl&) const = default;
 };
 
-// "http://host[:port]" or "https://host[:port]", with at most a slash behind it. kInvalid.
+// "http://host[:port]" or "https://host[:port]", optionally with a final slash. kInvalid.
 Result<ServerUrl> parse_server_url(std::string_view text);
 
-// Whether only callers on this machine can reach what listens there: 127.0.0.0/8, ::1, localhost.
+// Whether only callers on this machine can reach this address: 127.0.0.0/8, ::1, localhost.
 bool is_loopback(const HostPort& address);
 
-// "host:port" as a Host header and messages have it, with brackets for IPv6.
+// "host:port" as in a Host header and messages, with brackets for IPv6.
 std::string to_string(const HostPort& address);
 
 struct SocketAddress {
@@ -45,8 +45,8 @@ struct SocketAddress {
   int family() const { return storage.ss_family; }
 };
 
-// Asks the resolver, in its order; may take seconds. An empty host: all of this machine's
-// addresses. kTransient if the name is not known: it may be soon.
+// Asks the resolver and keeps its order; may take seconds. An empty host: all addresses of this
+// machine. kTransient if the name is unknown, since that may change.
 Result<std::vector<SocketAddress>> resolve(const HostPort& address);
 
 // "10.0.0.1", "::1".

@@ -20,12 +20,12 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kReadBytes = 16'384;  // a TLS record
-// The system's poll takes an int; nobody minds being woken once a day.
+// poll() takes an int; a wake-up once a day does no harm.
 constexpr milliseconds kLongestPoll = std::chrono::hours(24);
 
 std::string describe_errno(int error) { return std::generic_category().message(error); }
 
-// Rounded up, so that a poll that timed out is past its deadline.
+// Rounded up, so that a poll that times out is past its deadline.
 int poll_timeout(MonoTime until) {
   const auto left = std::chrono::ceil<milliseconds>(
       std::min(until - SystemClock().mono(), MonoTime::duration(kLongestPoll)));
@@ -58,13 +58,13 @@ bool Connection::wait(short events) {
     pollfd polled[2] = {{socket_, events, 0}, {wake_fd_, POLLIN, 0}};
     const int ready = poll(polled, 2, poll_timeout(until));
     if (ready < 0 && errno != EINTR) return fail_with_errno();
-    if (ready > 0 && polled[0].revents != 0) return true;  // what has come is not lost
+    if (ready > 0 && polled[0].revents != 0) return true;  // received data is not lost
     if (ready > 0) return fail(Failure::kWoken, "stopped");
     if (SystemClock().mono() >= until) return fail(Failure::kTimeout, "timed out");
   }
 }
 
-// A peer for which no wait is ever needed must meet the deadline, too.
+// The deadline also applies to a peer that never makes us wait.
 bool Connection::is_late() {
   return SystemClock().mono() >= deadline_ && !fail(Failure::kTimeout, "timed out");
 }
@@ -74,7 +74,7 @@ bool Connection::wait_as_errno_asks(short events) {
   return errno == EAGAIN ? wait(events) : fail_with_errno();
 }
 
-// What OpenSSL waits for after `result`. Writing can wait for reading and the other way round.
+// Waits for what OpenSSL needs after `result`. Writing may need to read, and the reverse.
 bool Connection::wait_as_tls_asks(int result) {
   const int saved_errno = errno;
   switch (SSL_get_error(session_.get(), result)) {
@@ -173,7 +173,7 @@ std::ptrdiff_t Connection::write_some(std::string_view bytes) {
 }
 
 bool Connection::fill() {
-  char bytes[kReadBytes];  // not in the buffer, which would have to be cleared for it
+  char bytes[kReadBytes];  // not in the buffer, which would need clearing first
   const std::ptrdiff_t got = read_some(bytes, kReadBytes);
   if (got == 0) return fail(Failure::kEnd, "closed by the peer");
   if (got < 0) return false;
@@ -218,7 +218,7 @@ bool Connection::is_fresh() {
   pollfd polled{socket_, POLLIN, 0};
   if (poll(&polled, 1, 0) == 0) return true;
   if (!session_ || polled.revents != POLLIN) return false;
-  // Session tickets come whenever the server likes; looking at them uses them up.
+  // The server sends session tickets at any time; reading consumes them.
   ERR_clear_error();
   char byte = 0;
   const int got = SSL_peek(session_.get(), &byte, 1);
@@ -237,7 +237,7 @@ Error describe(const Connection& connection) {
 }
 
 void set_option(int socket, int level, int name, int value) {
-  setsockopt(socket, level, name, &value, sizeof value);  // the connection works without, too
+  setsockopt(socket, level, name, &value, sizeof value);  // the connection works without it
 }
 
 void set_options(int socket) {

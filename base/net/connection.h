@@ -1,5 +1,5 @@
-// base/net/connection.h - one TCP connection, plain or TLS, on which no wait is without end; and
-// how does a client get one?
+// base/net/connection.h - how does a program use one TCP connection, plain or TLS, where every wait
+// has a limit, and how does a client open one?
 #pragma once
 
 #include <chrono>
@@ -19,17 +19,17 @@
 namespace nervex {
 
 // Used by one thread at a time. Every operation that waits ends when its bytes are there, at the
-// deadline, after `timeout` without progress, or when the wake descriptor is set; failed_by() then
-// tells which. After a failure only failed_by() and the destructor are of use.
+// deadline, after `timeout` without progress, or when the wake descriptor is set; failed_by() tells
+// which. After a failure only failed_by(), why() and the destructor may be used.
 class Connection {
  public:
   enum class Failure {
     kNone,
     kTimeout,    // the deadline, or no progress for `timeout`
     kWoken,      // the wake descriptor was set
-    kEnd,        // the peer sent its end in good order
+    kEnd,        // the peer closed its side in good order
     kClosed,     // the connection broke; why() says how
-    kUntrusted,  // the peer could not prove who it is
+    kUntrusted,  // the peer failed verification
   };
 
   // `socket` is connected (or connecting), non-blocking, and borrowed for the connection's life;
@@ -38,39 +38,39 @@ class Connection {
 
   void set_deadline(MonoTime deadline) { deadline_ = deadline; }
   void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
-  // -1: nothing wakes it. Borrowed until it is changed.
+  // -1: no wake-up. Borrowed until it is changed.
   void set_wake_fd(int fd) { wake_fd_ = fd; }
 
-  // Waits until the TCP connection stands. Otherwise why(): "connection refused".
+  // Waits until the TCP connection is established. Otherwise why(): "connection refused".
   bool finish_connect();
-  // Agrees on keys; nothing to do for plain TCP.
+  // Does the TLS handshake; nothing for plain TCP.
   bool handshake();
   bool is_tls() const { return session_ != nullptr; }
-  // Tells the peer that this side is done, as far as that works without waiting.
+  // Tells the peer that this side is done, if that is possible without waiting.
   void close_politely();
 
-  // Whether bytes were received that nobody took yet; those of TLS may still be too few to read.
+  // Whether there are received bytes not yet taken; for TLS they may be too few to read.
   bool has_received() const;
-  // Waits until there is something to read, also the end.
+  // Waits until there is something to read, or the end.
   bool wait_readable();
   // Reads more into the buffer. False: failed, or the peer sent its end.
   bool fill();
-  // What was read and not taken yet.
+  // Bytes read but not yet taken.
   std::string_view buffered() const { return std::string_view(buffer_).substr(taken_); }
-  // Takes the first `size` bytes of what is buffered, unread.
+  // Discards the first `size` buffered bytes.
   void drop(std::size_t size);
-  // Takes up to `size` bytes: 0 at the peer's end, -1 if it failed.
+  // Takes up to `size` bytes: 0 at the peer's end, -1 on failure.
   std::ptrdiff_t read(char* to, std::size_t size);
   bool write(std::string_view bytes);
 
-  // Whether a kept connection can carry another request: the peer neither closed it nor spoke.
+  // Whether a kept connection can carry another request: the peer neither closed it nor sent data.
   bool is_fresh();
-  // Whether the peer has said that it sends nothing more, or broke the connection, as far as the
-  // system knows by now. Costs a system call; what is still to be read stays.
+  // Whether the peer has closed its side or broken the connection, as far as the system knows.
+  // Costs a system call; unread bytes stay.
   bool has_peer_left() const;
 
   Failure failed_by() const { return failure_; }
-  // In words, for an error message; what the peer or the system said.
+  // For an error message: the words of the peer or the system.
   const std::string& why() const { return why_; }
 
  private:
@@ -100,7 +100,7 @@ class Connection {
 struct DialPlan {
   HostPort address;
   TlsContext tls;           // null: plain TCP
-  std::string server_name;  // who the server must prove to be
+  std::string server_name;  // the name that the server must prove
 };
 
 // A connection together with the socket that it borrows.
@@ -112,22 +112,21 @@ struct DialedConnection {
   Connection connection;
 };
 
-// A peer that went away without a word is noticed by the kernel: on an idle connection after
-// kKeepAliveIdle + kKeepAliveProbes * kKeepAliveInterval, and as soon for what it does not
-// acknowledge. Without that a half-open connection lasts for a quarter of an hour (Linux'
-// tcp_retries2), or for ever if it is idle.
+// The kernel detects a peer that disappeared: on an idle connection after kKeepAliveIdle +
+// kKeepAliveProbes * kKeepAliveInterval, and as soon for unacknowledged data. Otherwise a half-open
+// connection lasts a quarter of an hour (Linux' tcp_retries2), or without a limit if it is idle.
 inline constexpr std::chrono::seconds kKeepAliveIdle{30};
 inline constexpr std::chrono::seconds kKeepAliveInterval{5};
 inline constexpr int kKeepAliveProbes = 3;
 inline constexpr std::chrono::milliseconds kUnacknowledgedLimit{45'000};
 
 // Tries the name's addresses in the resolver's order until one accepts, then does the handshake.
-// kTransient, or kUnauthorized if the server could not prove who it is. Asking the resolver may
-// take longer than `deadline` and is not woken by `wake_fd`, all else is.
+// kTransient, or kUnauthorized if the server failed verification. Resolving may take longer than
+// `deadline` and ignores `wake_fd`; all else obeys both.
 Result<std::unique_ptr<DialedConnection>> dial(const DialPlan& plan, MonoTime deadline,
                                                int wake_fd);
-// The same for addresses that are known. Each gets its share of the time, so that the first one
-// cannot use it up by not answering.
+// The same for known addresses. Each gets its share of the time, so that one without an answer
+// cannot use it up.
 Result<std::unique_ptr<DialedConnection>> dial_first(std::span<const SocketAddress> addresses,
                                                      const DialPlan& plan, MonoTime deadline,
                                                      int wake_fd);

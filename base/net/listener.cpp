@@ -19,19 +19,19 @@ namespace nervex {
 
 namespace {
 
-// Enough for handlers that go deep into JSON, and 2,048 of them still fit anywhere: it is address
-// space, and memory only as far as it is used.
+// Enough for handlers that recurse deep into JSON, and 2,048 stacks fit everywhere: they are
+// address space, and use memory only as needed.
 constexpr std::size_t kStackBytes = 2 << 20;
 
-// Who needs longer than this for a request may be evicted for a new connection.
+// A caller that needs longer for a request may be evicted for a new connection.
 constexpr std::chrono::seconds kSlowSender{1};
-// Who was told why its request was refused has this long to read it, even if others wait.
+// A caller has this long to read why it was refused, even if others wait.
 constexpr std::chrono::milliseconds kReadReply{100};
-// How long a refused caller may take to read why, and how many may do so at a time.
+// How long a refused caller may take to read the reason, and how many may do so at once.
 constexpr std::chrono::seconds kRefusedStay{1};
 constexpr std::size_t kMaxRefused = 64;
 
-// Of stop(): with callers in the middle of their request, and then with those in the middle of
+// For stop(): wait for callers in the middle of their request, and then for those in the middle of
 // their reply.
 constexpr std::chrono::milliseconds kReadTimeout{500};
 constexpr std::chrono::milliseconds kWriteTimeout{1000};
@@ -43,7 +43,7 @@ void set_option(int socket, int level, int option) {
   setsockopt(socket, level, option, &on, sizeof on);
 }
 
-// False if the system has no more threads to give.
+// False if the system cannot create more threads.
 bool start_thread(pthread_t& thread, const char* name, void* (*entry)(void*), void* argument) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -65,7 +65,7 @@ Result<UniqueFd> listen_at(const SocketAddress& address) {
   return socket;
 }
 
-// An empty host resolves to 0.0.0.0 and ::; the latter takes both where there is IPv6.
+// An empty host resolves to 0.0.0.0 and ::; where there is IPv6, the latter accepts both.
 Result<UniqueFd> listen_at_any(const std::vector<SocketAddress>& addresses, bool prefer_ipv6) {
   Result<UniqueFd> socket = Error{Code::kInvalid, "no address"};
   for (const bool first : {true, false}) {
@@ -79,7 +79,7 @@ Result<UniqueFd> listen_at_any(const std::vector<SocketAddress>& addresses, bool
   return socket;
 }
 
-// Bytes that no thread has seen yet, or a caller in the queue.
+// Unread bytes, or a caller in the queue.
 bool has_unread(int socket) {
   pollfd polled{socket, POLLIN, 0};
   return poll(&polled, 1, 0) == 1;
@@ -92,7 +92,7 @@ int bound_port(int socket) {
   return port_of(address);
 }
 
-// Rounded up, so that a small pool is not above it with one caller.
+// Rounded up, so that one caller does not put a small pool above it.
 std::size_t part_of(std::size_t whole, int percent) {
   return whole - whole * static_cast<std::size_t>(100 - std::clamp(percent, 0, 100)) / 100;
 }
@@ -151,15 +151,14 @@ void Listener::stop() {
     permit_changed_.notify_all();
   }
   pthread_join(accept_thread_, nullptr);
-  socket_ = UniqueFd();  // who connects from now on is refused
+  socket_ = UniqueFd();  // new connections are refused from now on
   shut_down_after(kReadTimeout, SHUT_RD);
   shut_down_after(kWriteTimeout, SHUT_RDWR);
   join_all();
 }
 
-// A caller that is in the middle of its request, or does not take its reply, would keep the program
-// from ending as long as either may take. One that waits for its reply has sent all there is, and
-// would seem to have left.
+// A caller that is in the middle of its request, or does not take its reply, would delay the
+// program's end. One that waits for its reply has sent everything, and would seem to have left.
 void Listener::shut_down_after(std::chrono::milliseconds timeout, int how) {
   const SystemClock clock;
   const MonoTime deadline = clock.mono() + timeout;
@@ -191,26 +190,26 @@ void Listener::accept_until_stopped() {
   }
 }
 
-// Until nobody is in the system's queue.
+// Until the system's queue is empty.
 void Listener::accept_queued() {
   std::optional<MonoTime> deadline;
   while (!stopping_ && is_anyone_queued()) {
     wait_for_permit(deadline);
     if (stopping_ || !accept_one()) return;
-    join_finished();  // a flood of short connections may never leave the queue empty
+    join_finished();  // a flood of short connections may never empty the queue
   }
 }
 
 bool Listener::is_anyone_queued() const { return has_unread(socket_.get()); }
 
-// All who are in the queue meanwhile wait together: `deadline` is set by the first.
+// All callers queued meanwhile wait together: the first one sets `deadline`.
 void Listener::wait_for_permit(std::optional<MonoTime>& deadline) {
   const SystemClock clock;
   MutexLock lock(mutex_);
   while (!stopping_ && live_ >= max_connections_ && find_evictable(clock.mono()) == nullptr) {
     if (!deadline) deadline = clock.mono() + queue_timeout_;
     if (clock.mono() >= *deadline) return;
-    // What becomes evictable by waiting tells nobody.
+    // Connections that become evictable by waiting send no notification.
     permit_changed_.wait_until(mutex_, std::min(*deadline, clock.mono() + kReadReply));
   }
 }
@@ -226,14 +225,14 @@ bool Listener::accept_one() {
     if (!serve_with_permit(socket, ip_of(peer))) refuse(std::move(socket));
     return true;
   }
-  // Most errors concern that one caller only (accept(2): treat them like EAGAIN).
+  // Most errors concern only that caller (accept(2): treat them like EAGAIN).
   if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
     wait_for_resources();
   }
   return false;
 }
 
-// The caller stays in the queue, and trying again at once would only burn a core: nothing tells
+// The caller stays in the queue, and an immediate retry would only burn a core: nothing reports
 // when the system has descriptors or memory again.
 void Listener::wait_for_resources() {
   if (!std::exchange(starved_, true)) {
@@ -265,8 +264,8 @@ bool Listener::serve_with_permit(UniqueFd& socket, std::string peer) {
   return false;
 }
 
-// Nothing here waits. Closing at once would reset the connection as soon as the caller's request
-// arrives, and it would never read the answer.
+// Nothing here waits. An immediate close would reset the connection when the caller's request
+// arrives, and the caller would never read the answer.
 void Listener::refuse(UniqueFd socket) {
   if (full_.empty()) return;
   send(socket.get(), full_.data(), full_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -279,8 +278,8 @@ void Listener::forget_refused(MonoTime now) {
   while (!refused_.empty() && refused_.front().second <= now) refused_.pop_front();
 }
 
-// Without connections nothing is waited for but the next one. Else ended threads are looked for now
-// and then: until they are joined the system keeps their stacks, tens of kB each.
+// Without connections, waits only for the next one. Otherwise also looks for ended threads at
+// intervals, because until they are joined the system keeps their stacks, tens of kB each.
 int Listener::accept_timeout() {
   constexpr std::chrono::milliseconds kLookForEnded = kRefusedStay;
   const MutexLock lock(mutex_);
@@ -300,8 +299,8 @@ bool Listener::evict_one() {
   return true;
 }
 
-// For a connection of the same address. Its handlers that wait are left: one that is answered
-// "ask again" for each that asks again would do nothing else.
+// For a new connection of the same address. Spares its waiting handlers: otherwise each retry would
+// only evict another one with "ask again".
 bool Listener::evict_one_of(const std::string& peer) {
   using enum Permit::State;
   const MonoTime now = SystemClock().mono();
@@ -313,8 +312,8 @@ bool Listener::evict_one_of(const std::string& peer) {
   return true;
 }
 
-// Shuts down the connection; its thread sees the end of the stream and returns. A handler that
-// waits sees it too, and still has a reply to write.
+// Shuts down the connection; its thread sees the end of the stream and returns. The connection of a
+// waiting handler stays open for its reply.
 void Listener::evict(Permit& permit) {
   permit.evicted_ = true;
   end_live(permit);
@@ -327,7 +326,7 @@ void Listener::end_live(const Permit& permit) {
   if (--count->second == 0) live_of_.erase(count);
 }
 
-// Above the high watermark those that need no reply; slow senders, and handlers that wait, only
+// Above the high watermark: connections that need no reply. Slow senders and waiting handlers only
 // when no permit is free.
 Listener::Permit* Listener::find_evictable(MonoTime now) {
   if (Permit* leaving = find_oldest(Permit::State::kLeaving, now - kReadReply)) return leaving;
@@ -337,8 +336,8 @@ Listener::Permit* Listener::find_evictable(MonoTime now) {
   return slow != nullptr ? slow : find_oldest(Permit::State::kWaiting, now);
 }
 
-// The connection that has been in this state for longest, and since `since` at least; of this
-// address, unless it is null.
+// The connection longest in this state, at least since `since`; only of this address, unless it is
+// null.
 Listener::Permit* Listener::find_oldest(Permit::State state, MonoTime since,
                                         const std::string* peer) {
   Permit* oldest = nullptr;

@@ -1,12 +1,12 @@
 // base/net/listener.h - who may connect, and which thread serves whom? One thread per connection.
 //
-// Each connection needs a permit, of which there are `max_connections`. Threads start on demand and
-// end with their connection. Above the high watermark every new connection evicts the one that has
-// been idle for longest. When no permit is free and no connection is idle, the slowest sender is
-// evicted. When all are busy, new ones stay in the system's queue for a moment (`queue_timeout`);
-// then they get an answer that says so and are closed, so that their callers can try another
-// replica. One address cannot take the permits of all others: above `max_per_peer` its new
-// connections take the place of its own idle or slow ones, or are refused at once.
+// Each connection needs one of `max_connections` permits. Threads start on demand and end with
+// their connection. Above the high watermark every new connection evicts the one that has been
+// idle longest. When no permit is free and no connection is idle, the slowest sender is evicted.
+// When all are busy, new connections stay in the system's queue for a moment (`queue_timeout`);
+// then they are refused with an answer and closed, so that their callers can try another replica.
+// One address cannot take all permits: above `max_per_peer` its new connections replace its own
+// idle or slow ones, or are refused at once.
 #pragma once
 
 #include <atomic>
@@ -31,30 +31,30 @@ namespace nervex {
 
 struct ListenerOptions {
   std::size_t max_connections = 256;
-  std::size_t max_per_peer = 0;      // live connections of one address; 0: no limit of its own
+  std::size_t max_per_peer = 0;      // live connections of one address; 0: no separate limit
   int high_watermark_percent = 100;  // of max_connections
   std::chrono::milliseconds queue_timeout = std::chrono::seconds(1);
-  std::string full{};  // what a connection gets that is refused for the limit; empty: nothing
+  std::string full{};  // answer to a connection refused for the limit; empty: none
 };
 
 class Listener {
  public:
-  // One accepted connection's permit, and its state as its thread reports it. Lives as long as
+  // An accepted connection's permit, with the state that its thread reports. Lives as long as
   // `serve` runs for it.
   class Permit {
    public:
     enum class State {
       kIdle,       // between requests: may be evicted for a new connection
-      kReceiving,  // a request or handshake is arriving: may be evicted if it is slow
-      kBusy,       // a handler works on the request, or its reply is being written
+      kReceiving,  // receiving a request or handshake: may be evicted if slow
+      kBusy,       // handling the request or writing its reply
       kWaiting,  // a handler waits for requests of others: may lose its permit, not its connection
-      kLeaving,  // the last reply is written: the first to be evicted
+      kLeaving,  // the last reply is written: evicted first
     };
     // Connected and non-blocking. The listener closes it after `serve`.
     int socket() const { return socket_.get(); }
     const std::string& peer() const { return peer_; }  // the address, without the port
     void set_state(State state);
-    // Its place was given to a new connection: it should end soon.
+    // A new connection took its place: it should end soon.
     bool is_evicted() const;
 
    private:
@@ -65,8 +65,8 @@ class Listener {
     pthread_t thread_{};
     State state_ = State::kBusy;
     MonoTime since_{};       // in this state
-    bool evicted_ = false;   // was shut down for a new connection
-    bool finished_ = false;  // its thread needs nothing but to be joined
+    bool evicted_ = false;   // shut down for a new connection
+    bool finished_ = false;  // its thread only needs to be joined
   };
   using Serve = std::function<void(Permit&)>;
 
@@ -76,16 +76,16 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // "HOST:PORT", "[::1]:PORT", ":PORT" (all addresses). kInvalid: no such form or address;
-  // kTransient: it is taken.
+  // "HOST:PORT", "[::1]:PORT", ":PORT" (all addresses). kInvalid: not such a form or address;
+  // kTransient: the address is in use.
   Result<Nothing> start(const std::string& address);
-  // Accepts no more and waits until every connection's thread is done. What has not arrived half a
-  // second later is not waited for, nor for a caller that has not taken its reply a second after
-  // that. Idempotent, thread-safe.
+  // Stops accepting and waits until every connection's thread is done. Drops requests that have not
+  // arrived after half a second, and then replies that the caller has not taken after another
+  // second. Idempotent, thread-safe.
   void stop();
 
   int port() const { return port_; }
-  // Readable from the moment stop() is called.
+  // Readable once stop() is called.
   int stop_fd() const { return stop_.get(); }
   bool is_stopping() const { return stopping_; }
   // Nearly full: time to ask callers to close.
@@ -98,7 +98,7 @@ class Listener {
   void accept_queued();
   bool is_anyone_queued() const;
   void wait_for_permit(std::optional<MonoTime>& deadline);
-  // False if there is nobody to accept at the moment.
+  // False if no caller is waiting.
   bool accept_one();
   void wait_for_resources();
   // False if no permit is free.
@@ -128,10 +128,10 @@ class Listener {
   const Serve serve_;
   WakeFd stop_;
   std::atomic<bool> stopping_ = false;
-  bool starved_ = false;  // the system had no descriptors or memory; only the accept thread's
-  // Refused, and kept open for a moment so that they can read why; only the accept thread's.
+  bool starved_ = false;  // out of descriptors or memory; only for the accept thread
+  // Refused, and kept open briefly so that callers can read why; only for the accept thread.
   std::deque<std::pair<UniqueFd, MonoTime>> refused_;
-  std::atomic<std::size_t> live_ = 0;  // connections that are neither evicted nor finished
+  std::atomic<std::size_t> live_ = 0;  // connections neither evicted nor finished
   UniqueFd socket_;
   int port_ = 0;
   pthread_t accept_thread_{};

@@ -1,4 +1,4 @@
-// base/net/socket.h - file descriptors that close themselves, and one that wakes many.
+// base/net/socket.h - how are descriptors closed automatically, and how does one wake many threads?
 #pragma once
 
 #include <utility>
@@ -23,8 +23,8 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-// A descriptor that is readable from set() on, for as long as it lives: everyone who polls it
-// wakes up. Thread-safe.
+// A descriptor that is readable from set() on, permanently: wakes all threads that poll it.
+// Thread-safe.
 class WakeFd {
  public:
   WakeFd();
@@ -35,8 +35,8 @@ class WakeFd {
   UniqueFd fd_;
 };
 
-// A descriptor that is readable while one of two others is, for who can poll only one. Both are
-// borrowed for its life. Thread-safe.
+// A descriptor that is readable while one of two others is, for code that can poll only one. Both
+// are borrowed for its life. Thread-safe.
 class EitherFd {
  public:
   EitherFd(int one, int other);

@@ -30,12 +30,12 @@ Result<Nothing> CertificateFiles::start() {
 
 void CertificateFiles::keep_loading(const std::stop_token& stop) {
   while (!sleep_unless_stopped(files_.poll, stop)) {
-    (void)load();  // has been logged, and check_files() says so
+    (void)load();  // the error is logged, and check_files() reports it
     log_when_unusable();
   }
 }
 
-// Nothing changed but the time.
+// Only the time has changed.
 void CertificateFiles::log_when_unusable() {
   const auto valid = check_valid();
   const std::string reason = valid ? "" : valid.error().message;
@@ -56,8 +56,7 @@ CertificateFiles::Seen CertificateFiles::read() const {
   return texts;
 }
 
-// The files may be swapped between reading one and the next: what is read twice alike belongs
-// together.
+// The files may be replaced between two reads: equal results of two reads belong together.
 CertificateFiles::Seen CertificateFiles::read_settled() const {
   constexpr int kTries = 3;
   Seen seen = read();

@@ -1,9 +1,9 @@
-// base/tls/certificate_files.h - which certificate does a server show now? Files that are replaced
+// base/tls/certificate_files.h - which certificate does a server use now? Its files are replaced
 // while it runs.
 //
-// Certificates live for weeks and servers for longer: cert-manager renews them, and the kubelet
-// swaps a mounted Secret's files by one symbolic link. So their content is looked at every few
-// seconds, and a pair that fits together is used from the next handshake on.
+// Servers outlive their certificates: cert-manager renews these, and the kubelet replaces a mounted
+// Secret's files through one symbolic link. So their content is checked every few seconds, and a
+// matching pair is used from the next handshake on.
 #pragma once
 
 #include <chrono>
@@ -22,35 +22,34 @@ namespace nervex {
 struct TlsFiles {
   std::string cert_file;         // PEM, leaf first, then the chain
   std::string key_file;          // PEM
-  std::string client_ca_file{};  // PEM; if named, callers must show a certificate of one of these
+  std::string client_ca_file{};  // PEM; if set, callers need a certificate of one of these
   std::chrono::milliseconds poll = std::chrono::seconds(10);
 };
 
-// Thread-safe but for load() and start().
+// Thread-safe except load() and start().
 class CertificateFiles {
  public:
   // `clock` is borrowed for its life.
   CertificateFiles(TlsFiles files, const Clock& clock);
-  ~CertificateFiles();  // stops looking
+  ~CertificateFiles();  // stops checking
   CertificateFiles(const CertificateFiles&) = delete;
   CertificateFiles& operator=(const CertificateFiles&) = delete;
 
-  // load(), which must succeed, and from then on load() every `poll` on a thread of its own.
+  // Calls load(), which must succeed, and then load() every `poll` on its own thread.
   Result<Nothing> start();
-  // Looks at the files once. Unchanged: as the last time, and cheap. kInvalid: a file cannot be
-  // read, is none, or does not fit the others; what was in use stays, and check_files() says why.
-  // Logs once per change.
+  // Checks the files once. Unchanged files give the last result, cheaply. kInvalid: a file is
+  // unreadable, invalid, or does not match the others; the previous files stay in use, and
+  // check_files() says why. Logs once per change.
   Result<Nothing> load();
 
-  // For the next handshake; null before the first load() that succeeds.
+  // For the next handshake; null before the first successful load().
   TlsContext current() const;
-  // When the first certificate of the chain in use expires; nothing before there is one.
+  // When the first certificate of the chain in use expires; empty before there is one.
   std::optional<SysTime> expires() const;
-  // Callers can trust what is in use. kTransient: it has expired, is not valid yet, or there is
-  // none.
+  // Callers can trust the certificate in use. kTransient: expired, not valid yet, or absent.
   Result<Nothing> check_valid() const;
-  // What the files hold is in use and valid. More than check_valid(): an old certificate serves its
-  // callers well, but somebody has to look before it ends.
+  // The files' content is in use and valid. Stricter than check_valid(): an old certificate still
+  // serves callers, but an administrator must act before it expires.
   Result<Nothing> check_files() const;
 
  private:
@@ -76,7 +75,7 @@ class CertificateFiles {
   TlsContext context_ GUARDED_BY(mutex_);
   TlsValidity validity_ GUARDED_BY(mutex_);
   Result<Nothing> last_load_ GUARDED_BY(mutex_) = ok();
-  std::jthread thread_;  // last: it uses the rest
+  std::jthread thread_;  // last: it uses the other members
 };
 
 }  // namespace nervex

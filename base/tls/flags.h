@@ -1,4 +1,4 @@
-// base/tls/flags.h - which flags name the certificate to serve with?
+// base/tls/flags.h - which flags name the server's certificate?
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@
 
 namespace nervex {
 
-// Adds --tls-cert-file, --tls-key-file and --client-ca-file. Where `files` names no certificate TLS
-// is a choice: then certificate and key are given together, and authorities only with them.
+// Adds --tls-cert-file, --tls-key-file and --client-ca-file. If `files` has no default certificate,
+// TLS is optional: then certificate and key must be given together, and authorities only with them.
 void add_tls_flags(CLI::App& app, TlsFiles& files);
 
-// What the flags ask for: nothing, if they name no certificate.
+// The files from the flags; nullopt if they name no certificate.
 std::optional<TlsFiles> tls_of(const TlsFiles& files);
 
 }  // namespace nervex

@@ -1,5 +1,5 @@
-// base/tls/openssl_ptr.h - who frees what OpenSSL made, and how is its time read? For base/tls/tls
-// and for what issues certificates.
+// base/tls/openssl_ptr.h - how are OpenSSL's objects freed, and its times read? For base/tls/tls
+// and for code that issues certificates.
 #pragma once
 
 #include <ctime>
@@ -31,11 +31,10 @@ inline Bio reader_of(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// For PEM_read_...: OpenSSL would otherwise ask for the password of an encrypted key on the
-// terminal.
+// For PEM_read_...: otherwise OpenSSL would ask for an encrypted key's password on the terminal.
 inline int no_password(char*, int, int, void*) { return -1; }
 
-// Nothing if the certificate holds no time there.
+// Empty if the field is not a valid time.
 inline std::optional<SysTime> time_of(const ASN1_TIME* field) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(field, &parts) != 1) return std::nullopt;

@@ -13,7 +13,7 @@ namespace nervex {
 std::string sha256_hex(std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
-  // It fails only for want of memory, or if the machine's OpenSSL has no SHA-256.
+  // Fails only when out of memory, or if the machine's OpenSSL has no SHA-256.
   NERVEX_CHECK(EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) ==
                1);
   std::string digits;

@@ -1,4 +1,4 @@
-// base/tls/sha256.h - the SHA-256 of a text. The one door to OpenSSL's digests.
+// base/tls/sha256.h - what is the SHA-256 of a text? The only use of OpenSSL's digests.
 #pragma once
 
 #include <string>

@@ -27,7 +27,7 @@ Error invalid(std::string_view what, std::string_view problem) {
                fmt::format("{}: {}{}{}", what, problem, details.empty() ? "" : ": ", details)};
 }
 
-// All certificates of a PEM text; stops at the first thing that is none.
+// All certificates of a PEM text; stops at the first part that is not a certificate.
 std::vector<Certificate> read_certificates(const std::string& pem) {
   std::vector<Certificate> certificates;
   const Bio bio = reader_of(pem);
@@ -37,7 +37,7 @@ std::vector<Certificate> read_certificates(const std::string& pem) {
   return certificates;
 }
 
-// Whether reading ended because there is nothing more, not because something could not be read.
+// Whether reading stopped at the end of the text rather than at an unreadable part.
 bool read_to_the_end() {
   const unsigned long error = ERR_peek_last_error();
   const bool end = error == 0 || (ERR_GET_LIB(error) == ERR_LIB_PEM &&
@@ -65,7 +65,7 @@ Result<Nothing> use_key(SSL_CTX* context, const TlsIdentity& identity) {
   const Key key(
       PEM_read_bio_PrivateKey(reader_of(identity.key).get(), nullptr, no_password, nullptr));
   if (!key) return invalid(identity.key_name, "holds no readable, unencrypted PEM key");
-  // Compared first, for OpenSSL's own words would not name the two files.
+  // Checked first, because OpenSSL's error would not name the two files.
   if (X509_check_private_key(SSL_CTX_get0_certificate(context), key.get()) != 1) {
     ERR_clear_error();
     return invalid(identity.key_name,
@@ -100,7 +100,7 @@ Result<Nothing> trust(SSL_CTX* context, const std::string& ca, const std::string
     return invalid(name, "holds no readable PEM certificate");
   }
   X509_STORE* store = SSL_CTX_get_cert_store(context);
-  // Each certificate named is trusted, an intermediate too: so do Go and thereby all of Kubernetes.
+  // Each listed certificate is trusted, also an intermediate: as in Go, and so in Kubernetes.
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   for (const Certificate& certificate : certificates) {
     if (X509_STORE_add_cert(store, certificate.get()) != 1) {
@@ -142,7 +142,7 @@ bool is_ip_address(const std::string& name) {
 
 }  // namespace
 
-// The places are those of Go's crypto/x509 (root_linux.go, 1.26), and with it of all Kubernetes.
+// The paths of Go's crypto/x509 (root_linux.go, 1.26), and so of Kubernetes.
 std::string unknown_authorities_file(const std::function<bool(const char* path)>& exists) {
   if (exists(X509_get_default_cert_file()) || exists(X509_get_default_cert_dir())) return {};
   for (const char* path : {"/etc/ssl/certs/ca-certificates.crt",  // Debian, and our images
@@ -160,16 +160,16 @@ void TlsSessionDeleter::operator()(SSL* session) const { SSL_free(session); }
 Result<TlsContext> server_tls_context(const TlsIdentity& identity) {
   auto context = new_context(TLS_server_method());
   if (!context) return context;
-  // Of TLS 1.2 what TLS 1.3 has, too: forward secrecy and authenticated encryption, no CBC.
+  // TLS 1.2 only as safe as TLS 1.3: forward secrecy and authenticated encryption, no CBC.
   if (SSL_CTX_set_cipher_list(context->get(), "ECDHE+AESGCM:ECDHE+CHACHA20") != 1) {
     return Error{Code::kInternal, fmt::format("choose ciphers: {}", take_tls_errors())};
   }
-  // Sessions are resumed by tickets alone, whose keys go with the context: after a change of the
-  // certificate callers see the new one. A cache would hold 20,000 sessions for nobody.
+  // Sessions are resumed only by tickets, whose keys end with the context: after a certificate
+  // change callers see the new one. A cache would hold 20,000 unused sessions.
   SSL_CTX_set_session_cache_mode(context->get(), SSL_SESS_CACHE_OFF);
-  // Else each record is read with two system calls, the first one for its five bytes of head.
+  // Otherwise each record needs two system calls, the first one for its five-byte header.
   SSL_CTX_set_read_ahead(context->get(), 1);
-  const unsigned char id[] = "nervex";  // resuming is refused to callers with certificates without
+  const unsigned char id[] = "nervex";  // otherwise callers with certificates cannot resume
   SSL_CTX_set_session_id_context(context->get(), id, sizeof id - 1);
   if (auto used = use_identity(context->get(), identity); !used) return used.error();
   return context;

@@ -1,5 +1,5 @@
-// base/tls/tls.h - keys, certificates and trust: how does a TLS session get them? OpenSSL's only
-// door, next to base/net/connection.
+// base/tls/tls.h - how does a TLS session get keys, certificates and trust? With
+// base/net/connection the only user of OpenSSL's TLS.
 #pragma once
 
 #include <functional>
@@ -18,45 +18,45 @@ struct TlsSessionDeleter {
 };
 using TlsSession = std::unique_ptr<SSL, TlsSessionDeleter>;
 
-// Immutable once made, shared by sessions: a new certificate means a new context, and sessions that
-// are open keep the old one.
+// Immutable once made, shared by sessions: a new certificate means a new context, and open sessions
+// keep the old one.
 using TlsContext = std::shared_ptr<SSL_CTX>;
 
-// PEM texts; the certificate's own chain follows it. Both contexts speak TLS 1.2 or newer. Errors
-// are kInvalid and say which of the texts is wrong, by the name given for it.
+// PEM texts; the certificate's own chain follows it. Both contexts use TLS 1.2 or newer. Errors are
+// kInvalid and name the wrong text by the name given for it.
 struct TlsIdentity {
-  std::string cert_name = "certificate";  // where it comes from, for messages
+  std::string cert_name = "certificate";  // its source, for messages
   std::string cert;
   std::string key_name = "key";
   std::string key;
 };
 Result<TlsContext> server_tls_context(const TlsIdentity& identity);
-// The same, and callers must show a certificate that one of `client_ca` has issued.
+// The same, and callers must show a certificate issued by one of `client_ca`.
 Result<TlsContext> mutual_tls_context(const TlsIdentity& identity, const std::string& client_ca,
                                       const std::string& client_ca_name);
 // `ca` empty: the system's store, wherever the distribution keeps it; SSL_CERT_FILE and
-// SSL_CERT_DIR name another. `identity.cert` empty: no client certificate.
+// SSL_CERT_DIR override it. `identity.cert` empty: no client certificate.
 Result<TlsContext> client_tls_context(const std::string& ca, const TlsIdentity& identity);
 
-// The file of certificate authorities that OpenSSL has to be told of: it looks only where the
-// distribution keeps them for which it was built, and finds nothing in an image without the links
-// that Debian's package openssl makes, or in another distribution. Empty: it finds them itself, or
-// there are none. `exists` is asked for files and folders.
+// The authorities file that OpenSSL must be given. It looks only in the path of the distribution it
+// was built for, and finds nothing in another distribution or in an image without the links from
+// Debian's package openssl. Empty: OpenSSL finds them itself, or there are none. Calls `exists`
+// with files and folders.
 std::string unknown_authorities_file(const std::function<bool(const char* path)>& exists);
 
-// When all certificates that a context shows are valid: certificate and chain.
+// When all certificates of a context, with the chain, are valid.
 struct TlsValidity {
   SysTime from;
   SysTime until;
 };
-// kInvalid: a certificate holds something else than dates.
+// kInvalid: a certificate contains invalid dates.
 Result<TlsValidity> validity_of(const TlsContext& context);
 
 TlsSession accepting_session(const TlsContext& context);
-// The server must prove to be `name`, a DNS name or an IP address; null if it can be neither.
+// The server must prove to be `name`, a DNS name or an IP address; null if it is neither.
 TlsSession connecting_session(const TlsContext& context, const std::string& name);
 
-// Takes what OpenSSL noted on this thread since the last call, in words; "" if nothing.
+// Takes OpenSSL's errors on this thread since the last call, as text; "" if none.
 std::string take_tls_errors();
 
 }  // namespace nervex
