@@ -20,8 +20,8 @@ struct Flags {
   std::chrono::milliseconds node_lost_after{60'000};  // 0: never
 };
 
-// nullopt: go on with `flags`; else the exit code. A caller of bind can bind pods: an address
-// beyond loopback is rejected unless callers must show a certificate.
+// nullopt: continue with `flags`; else the exit code. A caller of bind can bind pods: an address
+// beyond loopback is rejected unless callers must present a certificate.
 std::optional<int> parse(int argc, char** argv, Flags& flags);
 
 }  // namespace nervex::extender

@@ -13,12 +13,12 @@ namespace nervex::extender {
 
 enum class VerbResult {
   kSuccess,
-  kNoNode,  // filter: no node is left for this pod, now or for good; label "refused"
-  kError,   // `Error` is set: kube-scheduler tries again
+  kNoNode,  // filter: no node is left for this pod, now or permanently; label "refused"
+  kError,   // `Error` is set: kube-scheduler retries
 };
 
 // nervex_extender_requests_total{verb,result} and nervex_extender_request_duration_seconds{verb}.
-// Looked up once; thread-safe.
+// Thread-safe; looks its metrics up once.
 class VerbMetrics {
  public:
   VerbMetrics(Metrics& metrics, const std::string& verb);
@@ -31,12 +31,11 @@ class VerbMetrics {
   const Histogram seconds_;
 };
 
-// nervex_gangs{state}: read from the PodGroups at each scrape. `groups` is borrowed until the
-// last Metrics::text().
+// nervex_gangs{state}: read from the PodGroups at each scrape. Borrows `groups` until the last
+// Metrics::text().
 void add_gang_metrics(Metrics& metrics, const kube::Store<gang::PodGroup>& groups);
 
-// nervex_extender_held_binds: bind calls that are held at each scrape. `holds` is borrowed
-// likewise.
+// nervex_extender_held_binds: held bind calls at each scrape. Borrows `holds` likewise.
 void add_hold_metrics(Metrics& metrics, const Holds& holds);
 
 // For Planner::observe_cycles(): nervex_scheduling_cycle_duration_seconds.

@@ -160,7 +160,7 @@ void Binder::learn(const Bind& bind, const Holds::Outcome& held) {
                 {"message", gang::find_gang(*status, gang)->message}});
       return;  // the watch brings it: it has to reach the planner, too
     }
-    // It may be stored all the same; the plan is looked at again at the next deadline, if not.
+    // It may still be stored; if not, the plan is looked at again at the next deadline.
     if (written.error().code != Code::kConflict) {
       return log_warn("podgroup status not written",
                       {{"podgroup", group->meta.key()}, {"error", written.error().message}});

@@ -20,24 +20,24 @@ namespace nervex::extender {
 // Thread-safe: kube-scheduler sends one call per pod, many at once.
 class Binder {
  public:
-  // All are borrowed.
+  // Borrows all arguments.
   Binder(kube::Api& api, Plans& plans, Holds& holds, const kube::Store<kube::Pod>& pods,
          const Clock& clock)
       : api_(api), plans_(plans), holds_(holds), pods_(pods), clock_(clock) {}
   Binder(const Binder&) = delete;
   Binder& operator=(const Binder&) = delete;
 
-  // Called after each commit, and each bind that got no answer, on its thread: from then on the
-  // planner has to look after them, and the watch does not report what the store has already. Call
-  // before any other.
+  // `wake` is called after each commit and after each bind without an answer, on that call's
+  // thread: the planner has to look after them, and the watch does not report what the store
+  // already has. Call before any other.
   void wake_planner_with(std::function<void()> wake) { wake_planner_ = std::move(wake); }
 
-  // Ok: the pod is bound to that node. Else kube-scheduler retries later, whatever the code; the
-  // message is for people. Waits for the other pods of the gang (holds.h), for the API server, and
-  // for another call that commits the gang; `has_caller_left` ends the first of these.
+  // Ok: the pod is bound to that node. On any error kube-scheduler retries later; the message is
+  // for people. Waits for the other pods of the gang (holds.h), for the API server, and for another
+  // call that commits the gang; `has_caller_left` ends the first wait.
   Result<Nothing> bind(const kube::BindArgs& args, const std::function<bool()>& has_caller_left);
 
-  // ---- its steps, for simulations
+  // ---- the steps of bind(), for simulations
 
   struct Bind {
     kube::BindArgs args;
@@ -45,12 +45,11 @@ class Binder {
     std::optional<Holds::Call> call;  // of a gang's pod
   };
   Result<Bind> prepare(const kube::BindArgs& args) const;
-  // All pods of the gang are here: it starts. True: this one is bound last, once call.until says
-  // so.
+  // All pods of the gang are here: it starts. True: this pod is bound last, once call.until allows
+  // it.
   Result<bool> start(Bind& bind);
   Result<Nothing> finish(const Bind& bind);
-  // To be called with what a call was held for: a plan that kube-scheduler does not let start is
-  // dropped (refusals.h).
+  // Takes the outcome of the call's hold: drops a plan that kube-scheduler refuses (refusals.h).
   void learn(const Bind& bind, const Holds::Outcome& held);
 
  private:

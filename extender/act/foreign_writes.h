@@ -1,5 +1,5 @@
-// extender/act/foreign_writes.h - how do the planner's decisions about gangs of other operators get
-// to the API server? As nominations of their pods, status of their PodGroups, and Events.
+// extender/act/foreign_writes.h - how do decisions about other operators' gangs reach the API
+// server? As nominations of their pods, status of their PodGroups, and Events.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace nervex::extender {
 
-// By the planner's thread only; within write() a few threads send at a time.
+// Used by the planner's thread only; write() sends from a few threads at a time.
 class ForeignWrites {
  public:
   ForeignWrites(kube::Api& api, Plans& plans, const Clock& clock)
@@ -25,13 +25,14 @@ class ForeignWrites {
   void tell_events_to(kube::EventRecorder& events) { events_ = &events; }
   // What was written, for the next decision.
   const ForeignMemory& memory() const { return memory_; }
-  // `seen`: what was decided on. Says when to look again: something was not written, or is not due.
+  // `seen`: the input of the decisions. Returns when to look again: a write failed or is not due
+  // yet.
   std::optional<std::chrono::milliseconds> write(const std::vector<ForeignGangSeen>& seen,
                                                  std::vector<ForeignDecision> decisions);
 
  private:
   bool nominate(const std::vector<NominationWrite>& writes, ForeignMemory::Gang& memory);
-  // True: written, or it need not be.
+  // True: written, or no write was needed.
   bool write_status(const ForeignGangSeen& seen, ForeignMemory::Gang& memory,
                     std::optional<std::chrono::milliseconds>& again);
   void tell(const ForeignDecision& decision);

@@ -1,10 +1,10 @@
-// extender/act/holds.h - which bind calls are held, and when does each go on?
+// extender/act/holds.h - which bind calls are held, and when does each continue?
 //
-// kube-scheduler binds each pod in a call of its own, once its filters, reservations and volume
-// bindings have said yes to that pod, and keeps the pod's capacity while the call lasts. So the
-// call of a gang's pod is held until those of all others are here too: then the gang can start as a
-// whole, whatever constraint the planner does not know; else no pod of it was bound.
-// docs/adr/2026-11-22-held-binds.md.
+// kube-scheduler binds each pod in a separate call, after its filters, reservations and volume
+// bindings have accepted the pod, and keeps the pod's capacity during the call. The call of a
+// gang's pod is held until the calls of all other members are here: then the gang starts as a
+// whole, even under constraints that the planner does not know; otherwise none of its pods is
+// bound. docs/adr/2026-11-22-held-binds.md.
 #pragma once
 
 #include <chrono>
@@ -29,14 +29,14 @@
 namespace nervex::extender {
 
 struct HoldOptions {
-  // Of a larger gang no call is held: its first bind commits it. 0: of no gang.
+  // Larger gangs are not held: their first bind commits them. 0: no gang is held.
   std::size_t largest_gang = 1000;
-  // At a time, of all gangs together: each has a thread and a connection. A gang whose calls would
-  // be more is told to come again.
+  // Held calls of all gangs together: each has a thread and a connection. A gang that would exceed
+  // this must retry.
   std::size_t most_calls = 4000;
-  // A call is held for this long after the last one of its gang came, ...
+  // A call is held for this long after the last call of its gang arrived, ...
   std::chrono::milliseconds arrival_timeout{10'000};
-  // ... and never longer than this. kube-scheduler has to wait for longer than that.
+  // ... and never longer than this. kube-scheduler's timeout has to be longer.
   std::chrono::milliseconds longest{60'000};
 };
 
@@ -54,55 +54,55 @@ class Holds {
     std::string gang;
     std::string pod_uid;
     HoldUntil until = HoldUntil::kAllHere;
-    // Of a foreign gang alone, whose pods have no slot; `gang` is its "namespace/name" then. When
-    // the calls may go on, all of their pods are assumed (Plans::assume_foreign), or they fail.
+    // Only for a foreign gang, whose pods have no slot; `gang` is then its "namespace/name". Before
+    // the calls continue, all of their pods are assumed (Plans::assume_foreign), or the calls fail.
     ForeignBind foreign{};
   };
-  // Ok: go on. Else kube-scheduler has to try again; the message is for people.
+  // Ok: continue. Otherwise kube-scheduler has to retry; the message is for people.
   struct Outcome {
     Result<Nothing> result = ok();
-    // Pods for which kube-scheduler, when the time was up, had said why they do not come. This is
-    // the one call of its gang that has to see to it.
+    // Pods that kube-scheduler had refused when the time was up. Only one call of the gang gets
+    // them, and has to act on them.
     std::vector<Refusal> refusals{};
   };
 
-  // Waits until the gang's calls may go on, or fail: the time is up, the pod, its placement or its
-  // PodGroup is gone, the caller has left (asked each second), or stop(). Cost: log(calls), and
-  // that of Plans::gang_seen() where the last call may have come.
+  // Waits until the gang's calls may continue or fail: the time is up, the pod, its placement or
+  // its PodGroup was deleted, the caller has left (checked each second), or stop(). Cost:
+  // log(calls), and that of Plans::gang_seen() where the last call may have arrived.
   Outcome wait(const Call& call, const std::function<bool()>& has_caller_left);
 
-  // The same without a thread that waits: nullopt while the call is held. A ticket ends with the
-  // first outcome. leave(): its caller has left. For simulations.
+  // The same without a waiting thread, for simulations: nullopt while the call is held. A ticket
+  // ends with the first outcome. leave(): its caller has left.
   using Ticket = std::uint64_t;
   Ticket begin(const Call& call);
   std::optional<Outcome> poll(Ticket ticket);
   void leave(Ticket ticket);
 
-  // What was watched, after Plans knows it. A PodGroup changed:
+  // Watch changes, after Plans has them. A PodGroup changed:
   void group_changed(const std::string& uid);
-  // A pod of that PodGroup was bound, or its kubelet has begun with it; or it was deleted.
+  // A pod of that PodGroup was bound, or its kubelet has started it; or it was deleted.
   void pod_bound(const std::string& group_uid);
   void pod_deleted(const std::string& group_uid, const std::string& pod_uid);
 
-  // Something about that foreign gang, or its pods, changed.
+  // That foreign gang or one of its pods changed.
   void foreign_changed(const std::string& gang);
-  // A pod of it was deleted, or its plan was dropped: its call fails.
+  // A pod of the gang was deleted, or its plan was dropped: the pod's call fails.
   void foreign_pod_gone(const std::string& gang, const std::string& pod_uid,
                         const std::string& why);
 
-  // Every call fails at once, and so do all later ones: the program ends.
+  // All current and later calls fail at once: the program ends.
   void stop();
 
-  // Calls that are held at the moment. For metrics.
+  // Calls that are held now, for metrics.
   std::size_t size() const;
 
  private:
-  // The calls of one gang that wait for the same.
+  // The calls of one gang with the same condition.
   struct Gate {
     MonoTime first{};
     MonoTime last{};
     std::size_t members = 0;  // of the gang when the gate was made
-    // Members that are missing, at most: no need to count before so many have come.
+    // Missing at the last count, less the calls since; at 0 the members are counted again.
     std::size_t lacking = 0;
     std::map<Ticket, Call> calls;
     std::multiset<std::int64_t> numbers;  // of the calls' placements
@@ -116,7 +116,7 @@ class Holds {
   Ticket add(const Call& call) REQUIRES(mutex_);
   void admit(Ticket ticket, const Call& call, const GangSeen& gang, Gates::iterator at)
       REQUIRES(mutex_);
-  // What a call of a gang that has none yet is told at once, or for how many calls a gate is made.
+  // The immediate answer to the first call of a gang, or the number of calls to make a gate for.
   struct Opening {
     std::optional<Outcome> outcome{};
     std::size_t calls = 0;
@@ -132,7 +132,7 @@ class Holds {
   void end_all(Gates::iterator at, const Result<Nothing>& result) REQUIRES(mutex_);
   void end_calls_of(Gates::iterator at, const std::string& pod_uid, const std::string& why)
       REQUIRES(mutex_);
-  // Does not wake the call's thread: that would wake those of all other calls, too.
+  // Does not wake the call's thread: that would wake those of all other calls.
   void end_one(Gate& gate, Ticket ticket, Result<Nothing> result) REQUIRES(mutex_);
   void forget_if_empty(Gates::iterator at) REQUIRES(mutex_);
   std::optional<Outcome> take(Ticket ticket) REQUIRES(mutex_);
@@ -147,7 +147,7 @@ class Holds {
   std::size_t admitted_ GUARDED_BY(mutex_) = 0;  // members of all gates
   Gates gates_ GUARDED_BY(mutex_);
   std::map<Ticket, GateKey> gate_of_ GUARDED_BY(mutex_);
-  std::map<Ticket, Outcome> outcomes_ GUARDED_BY(mutex_);  // that were not taken yet
+  std::map<Ticket, Outcome> outcomes_ GUARDED_BY(mutex_);  // not taken yet
 };
 
 }  // namespace nervex::extender

@@ -29,7 +29,7 @@ constexpr milliseconds kCommitTime{1'000};
 constexpr milliseconds kLongestRequest{60'000};
 constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{30'000};
-// A rejected status may have some hundred kB: it is not sent often.
+// A rejected status may have several hundred kB: retry rarely.
 constexpr milliseconds kRejectedRetry{300'000};
 constexpr std::size_t kMaxMessage = 512;
 
@@ -37,7 +37,7 @@ milliseconds retry_after(int failures) {
   return std::min(kFirstRetry * (1 << std::min(failures, 10)), kLongestRetry);
 }
 
-// It is checked against what is committed when it is written: others may be faster every time.
+// It is checked against committed capacity at the write: other writers may win every time.
 bool takes_committed(const gang::PodGroup& base, const gang::PodGroupStatus& status) {
   return !new_places(base.status, status).empty() ||
          std::any_of(status.gangs.begin(), status.gangs.end(),
@@ -129,8 +129,8 @@ void Planner::look_at_changes_since(bool is_any_new) {
   } else {
     has_gained = note_changes(plans_.take_changes());
   }
-  // Also what was gained since the snapshot and came to light when plans were marked: it woke
-  // nobody if nothing waited then.
+  // Includes gains since the snapshot that came up while plans were marked: if nothing waited then,
+  // they did not wake the planner.
   if (has_gained || has_gained_otherwise_) wake_for_capacity();
   look_when_old();
 }

@@ -1,5 +1,5 @@
-// extender/act/planner.h - when does a scheduling cycle run, and how are its decisions written? It
-// runs after each change that matters. Only the leader's planner runs.
+// extender/act/planner.h - when does a scheduling cycle run, and how are its decisions written? A
+// cycle runs after each relevant change, on the leader only.
 #pragma once
 
 #include <atomic>
@@ -35,35 +35,34 @@ class Planner {
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
 
-  // Something that matters changed: run a cycle soon; changes within a few milliseconds share one.
-  // Thread-safe.
+  // A relevant change: run a cycle soon; changes within a few milliseconds share one. Thread-safe.
   void wake();
-  // There may be more capacity than there was: the same if that is of use to a gang that waits.
-  // Else it costs a few additions; nothing if no gang waits.
+  // Capacity may have grown: wakes the planner if a waiting gang can use it. Costs a few additions,
+  // or nothing if no gang waits.
   void wake_for_capacity();
-  // Called with the time of each cycle that run() made. Call before run().
+  // Called with the duration of each cycle of run(). Call before run().
   void observe_cycles(std::function<void(std::chrono::nanoseconds)> observe) {
     observe_ = std::move(observe);
   }
-  // Called first in each cycle; says when the next cycle is due even if nothing changes. Call
+  // Called first in each cycle; returns when the next cycle is due even if nothing changes. Call
   // before run().
   using CycleStep = std::function<std::optional<std::chrono::milliseconds>()>;
   void begin_cycles_with(CycleStep step) { first_step_ = std::move(step); }
-  // Why gangs of other operators wait is told to it. Call before run().
+  // `events` gets the reasons why gangs of other operators wait. Call before run().
   void tell_events_to(kube::EventRecorder& events) { foreign_.tell_events_to(events); }
-  // For its metrics.
+  // For the queue's metrics.
   const kube::WorkQueue& queue() const { return queue_; }
-  // Runs cycles until `stop`, the first one at once: all caches must be current. On one thread.
+  // Runs cycles until `stop`, the first at once: all caches must be current. On one thread.
   void run(const std::stop_token& stop);
 
-  // One cycle: decides on what is known now and writes the results side by side. What could not be
-  // written is unconfirmed or forgotten, and the next cycle, which is already queued, looks again.
-  // Called by run() and by tests.
+  // One cycle: decides on the current state and writes the results in parallel. A failed write is
+  // unconfirmed or forgotten, and the next cycle, already queued, looks again. Called by run() and
+  // by tests.
   void schedule_once();
-  // The same, if capacity that was set free since the last cycle may be of use to a gang that
-  // waits. True: it was. Called by run() and by tests.
+  // The same, if capacity freed since the last cycle may help a waiting gang. True: a cycle ran.
+  // Called by run() and by tests.
   bool schedule_at_capacity();
-  // Gangs that were planned, or tried to be, so far: what a cycle costs. For metrics and tests.
+  // Gangs that were planned or tried so far: the cost of cycles. For metrics and tests.
   std::uint64_t gangs_planned() const { return gangs_planned_; }
 
  private:
@@ -71,43 +70,43 @@ class Planner {
     int failures = 0;
     MonoTime due{};
   };
-  // The write is tried again much later for the same generation of the spec: the API server's
-  // limits or the CRD may have changed.
+  // The same generation of the spec is retried much later: the API server's limits or the CRD may
+  // have changed by then.
   struct Rejected {
     Rejection rejection;
     MonoTime due{};
   };
 
-  // Comes first in a cycle: repeats writes whose outcome is not known. They are conditional, so
-  // this resolves them whether the first write was stored or not.
+  // First step of a cycle: repeats unconfirmed writes. They are conditional, so this resolves them
+  // whether the first write was stored or not.
   void repeat_unconfirmed();
   void give_up_unstarted();
   void watch_unstarted();
-  // Back-off and rejections of PodGroups that do not exist any more.
+  // Drops back-off and rejections of deleted PodGroups.
   void forget_deleted();
-  // A gang whose commit is unconfirmed counts as committed, so nothing would move it away from a
-  // node that was lost meanwhile, and no bind would repeat the commit: the object has to be read.
+  // A gang with an unconfirmed commit counts as committed: it would not be moved from a lost node,
+  // and no bind would repeat the commit. So the object is read.
   void resolve_commits();
-  // A pod whose bind got no answer counts as bound, so nothing would move its slot away from a lost
-  // node: the pod has to be read.
+  // A pod whose bind got no answer counts as bound: its slot would not be moved from a lost node.
+  // So the pod is read.
   void resolve_binds();
-  Rejections rejections();  // those that were not made too long ago
-  // Marks all of them first: should this process end in between, each that was sent is whole, and
-  // what was not is decided again by the next leader.
+  Rejections rejections();  // only recent ones
+  // Marks all of them first: if this process ends in between, each write that was sent is whole,
+  // and the next leader decides the others again.
   void write(std::vector<StatusWrite> writes);
   void after_first_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written);
   // True if a node gained capacity.
   bool note_changes(const std::vector<NodeChange>& changes);
-  // Since the cycle's snapshot, by our own writes, too. Nobody else woke us for them.
+  // Changes since the cycle's snapshot, including our own writes: no watch event wakes the planner
+  // for those.
   void look_at_changes_since(bool is_any_new);
-  // The numbers in what was reported of gangs that wait are written again once in a while.
+  // Refreshes the numbers in the messages of waiting gangs now and then.
   void look_when_old();
   void note_rejection(const gang::PodGroup& base, const Error& error);
   void after_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written);
   bool must_wait(const std::string& uid);
   void back_off(const std::string& uid);
-  // What was decided about it: what was last reported, and what gangs behind it were refused
-  // beside.
+  // Discards what was decided about it: the last report, and the refusals of gangs behind it.
   void not_stored(const std::string& uid);
 
   kube::Api& api_;
@@ -118,16 +117,16 @@ class Planner {
   std::function<void(std::chrono::nanoseconds)> observe_ = [](auto) {};
   CycleStep first_step_ = [] { return std::nullopt; };
   ForeignWrites foreign_;
-  // All below: by the planner's thread only.
+  // Below: used by the planner's thread only.
   Memory memory_;
   Healing healing_;
   WaitingGangs waiting_;
-  // Something waits for capacity that is not in waiting_: the missing part of a gang, or gangs of
-  // other operators. Each gain may be of use to it.
+  // Something outside waiting_ waits for capacity: the missing part of a gang, or gangs of other
+  // operators. Any gain may help it.
   bool waits_otherwise_ = false;
   bool has_gained_otherwise_ = false;
   std::atomic<std::uint64_t> gangs_planned_{0};
-  std::atomic<bool> does_anything_wait_{true};  // of any thread
+  std::atomic<bool> does_anything_wait_{true};  // read by any thread
   PlanAges plan_ages_;
   std::map<std::string, Retry> retries_;      // by PodGroup UID
   std::map<std::string, Rejected> rejected_;  // by PodGroup UID

@@ -1,4 +1,4 @@
-// extender/act/routes.h - how are calls of kube-scheduler answered? HTTP in front of filter and
+// extender/act/routes.h - how are kube-scheduler's calls answered? HTTP in front of filter and
 // bind.
 #pragma once
 
@@ -14,18 +14,18 @@
 
 namespace nervex::extender {
 
-// What filter() needs of the plans for this pod, once all caches are synced.
+// The input of filter() for this pod, once all caches are synced.
 FilterView filter_view(const Plans& plans, const kube::FilterArgs& args);
 
-// The server for kube-scheduler on `listen`, with a connection for each of `most_held` calls that
-// are held and for the others. Any status but 200 would lose the body, so a handler
-// that throws and a request that is too large are answered 200 with the error in `Error`, too:
+// The server for kube-scheduler on `listen`, with connections for `most_held` held calls and for
+// others. kube-scheduler ignores the body of any status but 200, so a handler that throws and a
+// request that is too large are also answered 200 with the error in `Error`:
 // docs/adr/2026-11-22-pod-groups-and-plans.md.
 HttpServerOptions server_options(const std::string& listen, std::size_t most_held,
                                  std::optional<TlsFiles> tls = std::nullopt);
 
-// POST /filter and /bind: always 200, and counted in `metrics`. `check_ready` succeeds once
-// all caches are synced; until then filter and bind answer with an error. All are borrowed for the
+// POST /filter and /bind: always 200, and counted in `metrics`. `check_ready` succeeds once all
+// caches are synced; until then filter and bind answer with an error. Borrows all arguments for the
 // server's life.
 void add_routes(HttpServer& server, Plans& plans, Binder& binder,
                 const std::function<Result<Nothing>()>& check_ready, Metrics& metrics);

@@ -17,7 +17,7 @@ bool has_term(const gang::MemberSet& set, const std::string& term) {
   return std::find(terms.begin(), terms.end(), term) != terms.end();
 }
 
-// No label has such a value.
+// No label can have this value.
 constexpr const char* kNowhere = "(nowhere)";
 
 // The template's own nodeSelector may name the label: with another value nothing is left.
@@ -34,7 +34,7 @@ struct Domain {
   std::int64_t spare = 0;   // pods that would fit beside, of the set with the fewest
 };
 
-// What never fits one domain may fit another one.
+// Pods that never fit one domain may fit another.
 placement::NoFit without_proof(placement::NoFit no_fit) {
   const bool is_proof = gang::is_proof(no_fit);
   if (!is_proof) return no_fit;
@@ -57,7 +57,7 @@ class Search {
     const std::vector<Domain> domains = domains_of(members, terms_[term], key);
     std::optional<placement::NoFit> nearest;
     for (const Domain& domain : domains) {
-      // One that cannot hold them is only there to be explained.
+      // A domain that cannot hold them is only tried for the explanation.
       if (nearest && (domain.spare < 0 || left_ <= 0)) break;
       std::vector<gang::MemberSet> confined = members;
       for (gang::MemberSet& set : confined) {

@@ -1,8 +1,8 @@
-// extender/decide/domains.h - in which group of nodes do pods go that have to be together? Pure.
+// extender/decide/domains.h - in which group of nodes are pods placed that must be together? Pure.
 //
-// Required pod affinity of pods to each other (PodShape::together) wants them on nodes with one
-// value of a label: in one domain. A pin to a node leaves kube-scheduler no choice, so the planner
-// chooses the domain. Whether other people's pods match the term, too, it does not know.
+// Required pod affinity of pods to each other (PodShape::together) needs nodes with the same value
+// of a label: one domain. A pin to a node leaves kube-scheduler no choice, so the planner chooses
+// the domain. It does not know whether pods of other owners match the term.
 #pragma once
 
 #include <map>
@@ -15,13 +15,13 @@
 
 namespace nervex::extender {
 
-// By term: values of its label where pods with that term are already.
+// By term: values of its label where pods with that term already run.
 using TakenDomains = std::map<std::string, std::set<std::string>>;
 
-// As placement::plan_gang(). Of each term all pods get into one domain, or into one of those that
-// have some already: the smallest that holds them, and first those without nodes that refused a pod
-// of the set, so that a refused plan is not repeated in the same domain. Cost: a plan for each
-// combination of domains with enough capacity, at most kMostDomainPlans.
+// As placement::plan_gang(). All pods of a term get one domain, or one of those that have such pods
+// already: the smallest that holds them, and first those without nodes that refused a pod of the
+// set, so that a refused plan is not repeated in the same domain. Cost: a plan for each combination
+// of domains with enough capacity, at most kMostDomainPlans.
 inline constexpr int kMostDomainPlans = 16;
 [[nodiscard]] placement::Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
                                               const placement::Cluster& cluster,

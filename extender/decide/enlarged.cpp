@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kFirst{600'000};
 constexpr int kMostDoublings = 6;  // 10 h 40 min
-// A time that is further away than that is of a clock that was wrong.
+// A time further ahead than this comes from a wrong clock.
 constexpr int kClocksDiffer = 2;
 
 milliseconds lasts(int times) { return kFirst * (1 << std::clamp(times - 1, 0, kMostDoublings)); }

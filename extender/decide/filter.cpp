@@ -81,15 +81,15 @@ std::string refused_node(std::string_view node) {
   return fmt::format("planned on node {}, which the scheduler's own checks refused", node);
 }
 
-// Why a pod without a nomination has none. Nobody asks again when that changes: what only the
-// planner knows for sure is left to it.
+// Why a pod without a nomination has none. A change of this text does not requeue the pod, so it
+// leaves out what only the planner knows.
 std::string foreign_text(const ForeignPodSeen& seen) {
   if (!seen.message.empty()) return fmt::format("{}: {}", waits(seen.name), seen.message);
   if (seen.min_member <= 1) return waits(seen.name) + " for capacity";
   return fmt::format("{} until {} of its pods exist and fit", waits(seen.name), seen.min_member);
 }
 
-// Whoever may patch the pod's status can nominate it: then the hold keeps the gang whole.
+// Any client that may patch the pod's status can nominate it: the hold keeps the gang whole then.
 kube::FilterResult filter_foreign_pod(const kube::FilterArgs& args, const ForeignPodSeen& seen) {
   if (seen.is_kind_missing) {
     return fail_all_nodes(

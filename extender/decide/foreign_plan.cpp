@@ -22,12 +22,12 @@ constexpr milliseconds kLongestDelay{60'000};
 constexpr milliseconds kMessagePeriod{60'000};
 constexpr std::size_t kMaxMessage = 1024;
 constexpr int kSure = 2;  // strikes
-// From the first bind of a gang that fails until all that were held have.
+// From the gang's first failed bind until all held binds have failed.
 constexpr milliseconds kJudgeStart{1'000};
-// Pods are created one after another: that some are not there yet is no news at first.
+// Pods are created one by one: missing pods are not reported at first.
 constexpr milliseconds kFewPods{2'000};
 
-// What kube-scheduler's view and ours have in common for pods that may take each other's place.
+// Equal for pods that kube-scheduler and the planner can exchange for each other.
 std::string shape_name(const kube::Pod& pod, const Json& volume_terms) {
   std::string text;
   for (const auto& [name, amount] : pod.requests.amounts()) {
@@ -42,7 +42,7 @@ std::string shape_name(const kube::Pod& pod, const Json& volume_terms) {
   return fmt::format("{:016x}", std::hash<std::string>()(text));
 }
 
-// What is kept of a pod's nominations when the API shows none of what was written.
+// The nomination was written and the API does not show it yet.
 bool is_in_flight(const kube::Pod& pod, const ForeignMemory::Nomination& written) {
   if (written.version.empty()) return false;
   return pod.meta.resource_version == written.base_version ||
@@ -128,11 +128,10 @@ void ForeignWork::note_attempts() {
   note_failed_start(has_failed);
 }
 
-// Binds were held, and have failed: of the pods that did not come, those that kube-scheduler
-// refuses are why. Whether it does is told by their condition alone: it does not try them again,
-// nor take their nomination away, as long as nothing changes that its plugins ask for. A pod whose
-// bind was held may have an old condition of this kind: it is known by its nomination, which is
-// taken away, but not at the same moment.
+// Binds were held and have failed, because kube-scheduler refuses some of the pods that did not
+// come. Only their condition shows it: kube-scheduler neither retries them nor clears their
+// nomination until something changes that its plugins wait for. A pod whose bind was held may have
+// an old condition of this kind; its nomination is cleared, but not at the same moment.
 void ForeignWork::note_failed_start(bool has_failed) {
   if (has_failed) {
     ++memory_.failures;
@@ -157,8 +156,8 @@ void ForeignWork::note_failed_start(bool has_failed) {
   }
 }
 
-// kube-scheduler takes the nomination away also when the attempt began before it was there: only a
-// message that names the node is a proof, and so is a second failure.
+// kube-scheduler also clears the nomination if the attempt began before it: the proof is a message
+// that names the node, or a second failure.
 void ForeignWork::note_refusal(std::size_t i, ForeignMemory::Nomination& nomination) {
   const kube::Pod& pod = *seen_.pending[i].pod;
   if (says_group_waits(pod.unscheduled_message, seen_.group->meta.name) ||
@@ -174,7 +173,7 @@ void ForeignWork::note_refusal(std::size_t i, ForeignMemory::Nomination& nominat
   avoid(i, nomination.node);
 }
 
-// Of several pods that were refused on one node in one start the node is avoided once.
+// Avoids the node once if several pods were refused there in one start.
 void ForeignWork::avoid(std::size_t i, const std::string& node) {
   const kube::Pod& pod = *seen_.pending[i].pod;
   const std::string& set = shapes_[shape_of_[i]].set.name;

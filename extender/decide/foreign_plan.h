@@ -1,9 +1,8 @@
-// extender/decide/foreign_plan.h - which pods of another operator's gang are nominated for which
+// extender/decide/foreign_plan.h - which pods of other operators' gangs are nominated for which
 // nodes? Pure.
 //
-// The plan of such a gang is kept in status.nominatedNodeName of its pods. kube-scheduler tries
-// that node first and takes the name away when the attempt fails.
-// docs/adr/2026-11-22-foreign-gangs.md.
+// The plan of such a gang is stored in status.nominatedNodeName of its pods. kube-scheduler tries
+// that node first and clears the name when the attempt fails. docs/adr/2026-11-22-foreign-gangs.md.
 #pragma once
 
 #include <chrono>
@@ -23,32 +22,32 @@
 
 namespace nervex::extender {
 
-// What the planner's process remembers of a gang. A new leader begins without: it sees the
-// nominations in the API, and learns again what kube-scheduler refuses.
+// The planner's in-memory state of a gang. A new leader begins without it: it sees the nominations
+// in the API, and learns again what kube-scheduler refuses.
 struct ForeignMemory {
-  // What was written last to a pod.
+  // The last write to a pod.
   struct Nomination {
-    std::string node;          // "": it was taken away, by us or because an attempt failed
-    std::string base_version;  // of the pod, when it was decided
-    std::string version;       // of the pod as stored; "": it was not stored, or is not known
+    std::string node;          // "": cleared, by us or after a failed attempt
+    std::string base_version;  // of the pod, at the decision
+    std::string version;       // of the pod as stored; "": not stored, or unknown
     SysTime at{};              // when it was written
     std::string refused_on;    // the node where the last attempts failed, ...
-    int strikes = 0;           // ... and how sure it is that the node was the reason
+    int strikes = 0;           // ... and how likely the node was the reason
   };
   struct Gang {
     std::map<std::string, Nomination> nominations;  // by pod UID
-    std::vector<gang::AvoidedNode> avoid;           // sets are named by the shape of their pods
-    std::string refusal;                            // what kube-scheduler said last
-    int failures = 0;                               // starts in a row that failed for other reasons
-    std::optional<SysTime> failed_at{};             // the last one, while it is to be judged
-    SysTime not_before{};                           // no new nomination
+    std::vector<gang::AvoidedNode> avoid;           // sets are named by their pods' shape
+    std::string refusal;                            // kube-scheduler's last message
+    int failures = 0;                               // consecutive failed starts for other reasons
+    std::optional<SysTime> failed_at{};             // the last failure, until it is judged
+    SysTime not_before{};                           // no new nomination before
     std::int64_t bound = 0;
-    std::optional<placement::NoFit> no_fit;  // that `message` tells
+    std::optional<placement::NoFit> no_fit;  // explained by `message`
     std::string message;                     // last reported; "": it does not wait
     SysTime reported{};
     std::optional<SysTime> few_since{};  // fewer than minMember pods are there
     // Of PodGroup.status.
-    kube::ForeignPodGroupStatus status;  // written last, over that version
+    kube::ForeignPodGroupStatus status;  // last written, over that version
     std::string status_base;
     SysTime status_at{};
   };
@@ -56,49 +55,49 @@ struct ForeignMemory {
 };
 
 struct NominationWrite {
-  PodPtr pod;        // as it was decided on
+  PodPtr pod;        // at the decision
   std::string node;  // "": none
 };
 
-// What is to be done for one gang.
+// Actions for one gang.
 struct ForeignDecision {
   ForeignGroupPtr group;
   std::vector<NominationWrite> nominations;
   std::string message;           // why it waits; "": it does not
-  bool is_news = false;          // `message` is to be told
-  std::int64_t placed = 0;       // pods that have a node now
-  ForeignMemory::Gang memory{};  // for the next cycle, as if nothing was written
+  bool is_news = false;          // `message` is to be reported
+  std::int64_t placed = 0;       // pods that now have a node
+  ForeignMemory::Gang memory{};  // for the next cycle, if nothing is written
   std::optional<SysTime> look_again{};
 };
 
-// So many starts of a gang may fail for reasons that say nothing about nodes before others get its
-// capacity for a while.
+// After this many failed starts that say nothing about nodes, other gangs get the capacity for a
+// while.
 inline constexpr int kStartsBeforePause = 3;
 
-// One gang within a scheduling cycle. Borrows what it was made from.
+// One gang within a scheduling cycle. Borrows its arguments.
 class ForeignWork {
  public:
   ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang* before, SysTime now);
 
-  int priority() const;  // the highest of its pods that are not bound
+  int priority() const;  // the highest of its unbound pods
   queue::Rank rank() const;
-  // Takes the capacity of the nominated pods, if all of them fit and they are enough.
+  // Takes the capacity of the nominated pods, if all fit and they are enough.
   void recheck(Ledger& ledger);
-  // Gives nodes to all pods that have none; or to as many as minMember asks for, and then to each
-  // other one that fits; or to none. True if any pod got one.
+  // Gives nodes to all pods without one; or to as many as minMember needs, and then to each other
+  // one that fits; or to none. True if any pod got one.
   bool complete(Ledger& ledger);
   ForeignDecision decide() const;
 
   // Its plan was taken from the ledger, by recheck() or complete().
   bool is_reserved() const { return is_reserved_; }
-  // That capacity alone; the plan stays.
+  // Gives back that capacity only; the plan stays.
   void lend(Ledger& ledger) const;
   void take_again(Ledger& ledger) const;
-  // Gives the plan up: until recheck() or complete().
+  // Gives the plan up until recheck() or complete().
   void yield(Ledger& ledger);
-  // Some pods of it run and fewer than minMember, which waiting gangs shall not keep so.
+  // Some pods run, but fewer than minMember: waiting gangs must not prolong that.
   bool runs_in_part() const { return seen_.counts.bound > 0 && needed() > 0; }
-  // It has nodes from the ledger that its pods are not nominated for yet, as far as was seen.
+  // It has nodes from the ledger that no nomination of its pods shows yet.
   bool holds_unseen() const;
 
  private:
@@ -133,17 +132,17 @@ class ForeignWork {
   ForeignMemory::Gang memory_;
   std::vector<Shape> shapes_;
   std::vector<std::size_t> shape_of_;   // by pod, as in seen_.pending
-  std::vector<std::string> nominated_;  // by pod: as the API has it, or will have; "": none
-  std::vector<bool> is_refused_;        // by pod: where it is nominated kube-scheduler refuses it
-  std::vector<std::string> node_;       // by pod: where it is to go now; "": nowhere
-  bool is_reserved_ = false;            // what is in node_ was taken from the ledger
+  std::vector<std::string> nominated_;  // by pod: stored, or about to be; "": none
+  std::vector<bool> is_refused_;        // by pod: kube-scheduler refuses the nominated node
+  std::vector<std::string> node_;       // by pod: the node in this cycle; "": none
+  bool is_reserved_ = false;            // the capacity of node_ was taken from the ledger
   std::optional<placement::NoFit> no_fit_;
   std::string lacking_;  // of minResources
 };
 
 // ---- PodGroup.status
 
-// How the gang's status should read; only its counts and phase follow from the pods.
+// The desired status of the gang; only its counts and phase follow from the pods.
 kube::ForeignPodGroupStatus foreign_status(const ForeignGangSeen& seen, SysTime now);
 
 }  // namespace nervex::extender

@@ -1,5 +1,5 @@
-// extender/decide/foreign_view.h - what is known of a gang of another operator? Values, copied out
-// of Plans.
+// extender/decide/foreign_view.h - what is known of other operators' gangs? Values, copied out of
+// Plans.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ namespace nervex::extender {
 using PodPtr = std::shared_ptr<const kube::Pod>;
 using ForeignGroupPtr = std::shared_ptr<const kube::ForeignPodGroup>;
 
-// Of the gang's pods with our schedulerName.
+// Counts of the gang's pods with our schedulerName.
 struct ForeignCounts {
   std::int64_t pending = 0;  // not bound, without scheduling gates, not being deleted
   std::int64_t bound = 0;    // bound or being bound, not finished, not being deleted
@@ -27,43 +27,43 @@ struct ForeignCounts {
   std::int64_t succeeded = 0;
   std::int64_t failed = 0;
 
-  // Towards minMember. Pods that have finished count while another one of the gang runs: those of
-  // an earlier run of all of them do not.
+  // Counts towards minMember. Finished pods count while another pod of the gang runs: those of an
+  // earlier run of the whole gang do not.
   std::int64_t started() const { return bound > 0 ? bound + succeeded + failed : 0; }
-  std::int64_t needed(std::int64_t min_member) const {  // of the pending ones, to start whole
+  std::int64_t needed(std::int64_t min_member) const {  // of the pending ones, to start the gang
     return started() >= min_member ? 0 : min_member - started();
   }
 };
 
-// What filter is asked for of the gang of a pod.
+// What filter needs to know about a pod's gang.
 struct ForeignPodSeen {
   std::string name;              // of the PodGroup
-  bool is_found = false;         // there is that PodGroup
-  bool is_kind_missing = false;  // there are no such PodGroups at all
+  bool is_found = false;         // that PodGroup exists
+  bool is_kind_missing = false;  // the PodGroup kind is not installed
   std::int64_t min_member = 0;
   ForeignCounts counts;
-  std::string message;  // why it waits, where the planner runs in this process
+  std::string message;  // why it waits, if this process runs the planner
 };
 
 // What the bind calls of a gang wait for.
 struct ForeignHoldSeen {
-  ForeignGroupPtr group;    // null: it was not found
+  ForeignGroupPtr group;    // null: not found
   std::int64_t needed = 0;  // pods that have to be bound together
-  // Pods that are not bound and are to be, with their nodes. By UID.
+  // Unbound pods with a node to be bound to: node by pod UID.
   std::map<std::string, std::string> nominated;
 };
 
 struct ForeignPod {
   PodPtr pod;           // has `detail`
-  Json volume_terms{};  // what its bound volumes demand: NodeConstraints::volume_terms
+  Json volume_terms{};  // from its bound volumes: NodeConstraints::volume_terms
 };
 
-// A gang as it is planned.
+// A gang to plan.
 struct ForeignGangSeen {
   ForeignGroupPtr group;
-  std::vector<ForeignPod> pending;  // those that are counted as such
+  std::vector<ForeignPod> pending;  // those counted as pending
   ForeignCounts counts;
-  kube::Resources bound_requests;  // of those that are bound or being bound
+  kube::Resources bound_requests;  // of pods that are bound or being bound
   std::string owner;               // "namespace/name" of the owner of one of its pods
 
   std::string key() const { return group->meta.key(); }

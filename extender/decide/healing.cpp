@@ -15,9 +15,9 @@ constexpr std::string_view kNotBound = "is not bound to node";
 constexpr std::string_view kLostPod = "lost its pod";
 constexpr std::string_view kWaitsUntil = "waits until pod";
 
-// It says that no pod runs and not why: to be replaced as soon as that is known. The PodGroup's
-// spec may want the next pod before the end of the one before was seen, and kube-scheduler takes
-// its time to refuse a pod.
+// The cause says that no pod runs, but not why: a known reason replaces it. The PodGroup's spec may
+// want the next pod before the end of the previous one was seen, and kube-scheduler may take a
+// while to refuse a pod.
 bool is_vague(std::string_view cause) {
   const auto says = [&](std::string_view text) {
     return cause.find(text) != std::string_view::npos;
@@ -50,14 +50,14 @@ int rank_of(const OpenSlot& open) {
   return open.why == OpenSlot::Why::kNotStarted ? 2 : 0;
 }
 
-// The slots of the quorum that do not run, and what is to be said of them.
+// The slots of the quorum without a running pod, and what to report about them.
 struct Gaps {
   std::size_t count = 0;
-  std::string text;  // about the most telling one
-  // Of that text: 0 says what happened to a pod, 1 that the one before takes its time, 3 that none
-  // is bound yet.
+  std::string text;  // about the most informative one
+  // Rank of that text: 0 says what happened to a pod, 1 that the previous pod takes long to end, 3
+  // that no pod is bound yet.
   int rank = 4;
-  // Of those whose slot's last pod has not ended: how many, and when the first shall have.
+  // Slots whose last pod has not ended: how many, and when the first will end.
   std::size_t waiting = 0;
   SysTime first_end = SysTime::max();
   void add(int of, const std::string& about) {
@@ -79,7 +79,7 @@ Gaps gaps_of(const GangWork& work) {
     gaps.add(is_known ? 0 : 2, gang::slot_key(role, slot.ordinal) + " " +
                                    (is_known ? loss->second : std::string(kLostPod)));
   };
-  // The controller makes no pod of the slot as long as there is one of an earlier incarnation.
+  // The controller creates no pod for the slot while one of an earlier incarnation exists.
   const auto note_wait = [&](const std::string& role, gang::SlotId slot) {
     const auto last = work.seen->ending.find({role, slot.ordinal});
     if (last == work.seen->ending.end() || last->second.incarnation >= slot.incarnation) return;
@@ -182,7 +182,7 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
   const bool was_shown = work.before != nullptr && work.before->healing_since.has_value();
   const auto known = healing.memory.incomplete.find({work.seen->group->meta.uid, work.name});
   const bool all_wait = gaps.waiting == gaps.count;
-  // The first cause stays, unless now there is one that says more.
+  // The first cause stays, unless a new one is more specific.
   const auto keep_cause = [&](const std::string& cause) {
     if (cause.empty() || (is_vague(cause) && !is_vague(state.cause))) return;
     // The pod that it names may have ended since; and nothing else is missing while all wait.

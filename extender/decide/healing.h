@@ -1,10 +1,10 @@
-// extender/decide/healing.h - a committed gang is not whole: since when, why, which nodes are kept
-// away from, and when is it taken back? Pure.
+// extender/decide/healing.h - a committed gang is incomplete: since when, why, which nodes are
+// avoided, and when is it released? Pure.
 //
-// Committed is not finished: pods are lost with their nodes, rejected by kubelets, or cannot be
-// bound. What runs is kept, and what is missing gets another place. A gang that is not whole for
-// longer than the healing deadline is queued again by the controller, so that it does not run in
-// part for ever: docs/adr/2026-11-22-healing.md.
+// Pods of a committed gang are lost with their nodes, rejected by kubelets, or cannot be bound.
+// Running pods stay, and missing ones are placed elsewhere. The controller requeues a gang that is
+// incomplete for longer than the healing deadline, so that it does not run in part forever:
+// docs/adr/2026-11-22-healing.md.
 #pragma once
 
 #include <chrono>
@@ -20,14 +20,14 @@
 namespace nervex::extender {
 
 struct HealingOptions {
-  // A slot that kube-scheduler refuses for longer than this gets another node. As long may a gang
-  // take to start before its status says that it is not whole.
+  // A slot that kube-scheduler refuses for longer than this gets another node. A gang may also take
+  // this long to start before its status reports it as incomplete.
   std::chrono::milliseconds bind_deadline{60'000};
-  std::chrono::milliseconds deadline{300'000};  // 0: no gang is given up
+  std::chrono::milliseconds deadline{300'000};  // 0: no gang is released
 };
 
-// What is remembered from cycle to cycle, in memory alone: a restart costs the time of one bind
-// deadline, or one more rejection.
+// Kept from cycle to cycle in memory only: a restart costs one more bind deadline, or one more
+// rejection.
 struct HealingMemory {
   struct Incomplete {
     SysTime since{};
@@ -35,7 +35,7 @@ struct HealingMemory {
   };
   // By PodGroup UID and gang.
   std::map<std::pair<std::string, std::string>, Incomplete> incomplete;
-  // How many rejections are known to the status, by PodGroup UID, set and node.
+  // Rejections that the status already includes, by PodGroup UID, set and node.
   std::map<std::tuple<std::string, std::string, std::string>, int> rejections;
 };
 
@@ -44,10 +44,10 @@ struct Healing {
   HealingMemory memory;
 };
 
-// -- which nodes are kept away from?
+// -- which nodes are avoided?
 
-// The PodGroup's status.avoid, with what kubelets have rejected since: a kubelet knows better than
-// its node's allocatable. `to` gets what is to be remembered of the PodGroup.
+// The PodGroup's status.avoid, plus what kubelets have rejected since: a kubelet knows better than
+// its node's allocatable. `to` gets what to remember of the PodGroup.
 std::vector<gang::AvoidedNode> note_rejections(const GroupSeen& seen,
                                                const std::vector<GangWork>& gangs, SysTime now,
                                                const HealingMemory& memory, HealingMemory& to);
@@ -55,25 +55,25 @@ std::vector<gang::AvoidedNode> note_rejections(const GroupSeen& seen,
 void note_refusal(std::vector<gang::AvoidedNode>& avoid, const GangWork& gang,
                   const std::string& set, const std::string& node, SysTime now);
 
-// -- is it whole?
+// -- is it complete?
 
 struct HealingState {
-  // When it ceased to be. While all that it lacks are slots whose last pod is still being deleted:
-  // when the first of those will have ended, which may be in the future.
+  // When it became incomplete. While only slots are missing whose last pod is still being deleted:
+  // when the first of those pods will have ended, which may be in the future.
   SysTime since{};
-  std::string cause;      // what was lost first
-  bool is_shown = false;  // in the status; not of a gang that is only starting
+  std::string cause;      // the first loss
+  bool is_shown = false;  // in the status; false while a gang is only starting
   bool is_over = false;   // the deadline has passed
   std::optional<SysTime> deadline;
-  std::optional<SysTime> look_again;  // what the clock alone will change next
+  std::optional<SysTime> look_again;  // the next change by time alone
 };
 
-// Of a gang after it was given what it can be given in this cycle; nullopt: it is whole, or was
-// never committed. Quorum counts wanted slots whose pods are bound, or have finished by themselves.
+// Judges a gang after it got what it can get in this cycle; nullopt: complete, or never committed.
+// Quorum counts wanted slots whose pods are bound, or have finished on their own.
 std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
                                           const Healing& healing);
 
-// What comes behind "learner: 1 of 4 do not fit: ...", or stands alone if all has a place.
+// Follows "learner: 1 of 4 do not fit: ...", or stands alone if all slots have a placement.
 std::string healing_text(const HealingState& state, bool all_placed);
 
 }  // namespace nervex::extender

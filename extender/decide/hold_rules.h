@@ -1,4 +1,4 @@
-// extender/decide/hold_rules.h - may the bind calls of a gang that are held go on? Pure.
+// extender/decide/hold_rules.h - may the held bind calls of a gang continue? Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@ namespace nervex::extender {
 
 // What a held call waits for.
 enum class HoldUntil {
-  kAllHere,  // every member has a call that is held, or is bound
+  kAllHere,  // every member is bound or has a held call
   // Every member that is not itself bound last is bound; and if its pod was created with its node,
-  // the kubelet has begun with it.
+  // the kubelet has started it.
   kOthersBound,
-  kQuorumHere,  // of a foreign gang: enough pods have a call that is held
+  kQuorumHere,  // foreign gang: enough pods have a held call
 };
 
 struct HoldState {
   bool may_go = false;
-  // Wanted slots whose pod keeps the others waiting. They point into the GangSeen.
+  // Wanted slots whose pods the others wait for. They point into the GangSeen.
   std::vector<const MemberSeen*> missing;
 };
 
-// `held`: numbers of the placements whose pods have a call that is held. A gang that is committed
-// is waited for by nobody but the pods that are bound last.
+// `held`: numbers of the placements whose pods have a held call. Once a gang is committed, only the
+// pods that are bound last wait.
 HoldState hold_state(const GangSeen& gang, const std::set<std::int64_t>& held, HoldUntil until);
 
-// Of a foreign gang.
+// For a foreign gang.
 struct QuorumState {
   bool is_reached = false;  // enough are here to start the gang
-  // Pods that keep the others waiting: that lack, or are nominated and may yet come.
+  // Pods that the others wait for: missing ones, or nominated ones that may still arrive.
   std::size_t lacking = 0;
 };
-// `held`: UIDs of the pods that have a call that is held.
+// `held`: UIDs of the pods with a held call.
 QuorumState quorum_state(const ForeignHoldSeen& gang,
                          const std::set<std::string, std::less<>>& held);
 

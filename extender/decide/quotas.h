@@ -1,4 +1,4 @@
-// extender/decide/quotas.h - may the pods of this gang be created beside those of others? Pure.
+// extender/decide/quotas.h - may the pods of this gang be created within the quotas? Pure.
 #pragma once
 
 #include <map>
@@ -15,15 +15,15 @@
 
 namespace nervex::extender {
 
-// Counts the pods of gangs as planned while gangs are placed: those that do not exist yet, and
-// those that capacity is reserved for. Gangs of other operators need no count: their pods exist
-// before they are planned (queue/quota.h). Lives within one decision.
+// Counts pods of gangs as planned while gangs are placed: those that do not exist yet, and those
+// with reserved capacity. Gangs of other operators need no count: their pods exist before they are
+// planned (queue/quota.h). Lives within one decision.
 class Quotas {
  public:
   explicit Quotas(const Snapshot& snapshot);
 
-  // Which quota the gang would exceed if all its slots had pods, and what it reserves was used;
-  // nullopt: none. A request takes over what is reserved for it.
+  // The quota that the gang would exceed if all its slots had pods and its reserved capacity was
+  // used; nullopt: none. A request takes over what is reserved for it.
   std::optional<placement::NoFit> exceeded_by(const GroupSeen& seen, const GangWork& work) const;
   // Every slot of the gang is planned now, or none is any more.
   void take(const GroupSeen& seen, const GangWork& work) { count(seen, work, true); }
@@ -34,7 +34,7 @@ class Quotas {
   using Counted = std::set<std::tuple<std::string_view, std::string_view, gang::SlotId>>;
 
   void count_reserved(const GroupSeen& seen);
-  // Pods that the gang's set adds to what is counted, by what it reserves or takes over.
+  // Pods that the gang's set adds to the count, less what it takes over, plus what it reserves.
   std::int64_t reserved_change(const GangWork& work, const gang::MemberSet& set) const;
   void count(const GroupSeen& seen, const GangWork& work, bool add);
   void add(const GroupSeen& seen, const gang::MemberSet& set, std::int64_t pods);
@@ -43,8 +43,8 @@ class Quotas {
   }
 
   queue::QuotaLedger ledger_;
-  Counted counted_;  // in the ledger
-  // The same of reserved capacity, in pods by PodGroup UID and set.
+  Counted counted_;  // those in the ledger
+  // Reserved capacity in the ledger, in pods by PodGroup UID and set.
   std::map<std::pair<std::string_view, std::string_view>, std::int64_t> reserved_;
 };
 

@@ -19,14 +19,14 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kAvoidFirst{60'000};
 constexpr milliseconds kAvoidLongest{600'000};
-// How often a node was refused is known for as long after it was avoided.
+// After a node was avoided, its number of refusals is kept for this long.
 constexpr milliseconds kRemember{600'000};
 constexpr int kRepeatAtOnce = 2;  // plans in a row
 constexpr milliseconds kFirstPause{5'000};
 constexpr milliseconds kLongestPause{300'000};
-// What ends the pause is that a claim changes.
+// A changed claim ends this pause.
 constexpr milliseconds kFirstPauseForClaims{60'000};
-// A time that is further away than so many times the longest is of a clock that was wrong.
+// A time further ahead than this many times the maximum comes from a wrong clock.
 constexpr int kClocksDiffer = 2;
 constexpr std::size_t kMaxMessage = 1024;
 
@@ -165,8 +165,8 @@ void drop_plan(gang::GangStatus& gang, std::string_view reason, std::string why,
   gang.since = now;
 }
 
-// What the refused plan kept away from, the next one does too, however long the pause before it:
-// else the gang would come back to the same few nodes, and never to the one that takes it.
+// The next plan also avoids what the refused plan avoided, however long the pause was: otherwise
+// the gang would return to the same few nodes and never reach one that accepts it.
 void keep_avoiding(std::vector<gang::AvoidedNode>& avoid, const gang::PodGroup& group,
                    const gang::GangStatus& gang, SysTime planned_since) {
   const auto is_its = [&](const gang::AvoidedNode& avoided) {

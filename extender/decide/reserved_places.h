@@ -1,9 +1,9 @@
-// extender/decide/reserved_places.h - what becomes of the capacity that a committed gang has
+// extender/decide/reserved_places.h - what happens to the capacity that a committed gang has
 // reserved for requests? Pure.
 //
-// The base gang of a job may reserve capacity for pods that the job's coordinator will ask for
-// (MemberSet::reserved_pods). It is planned and committed with the gang (gang_work.h) and stands in
-// its status (GangStatus::reserved). From then on it is looked after here:
+// The base gang of a job may reserve capacity for pods that the job's coordinator will request
+// (MemberSet::reserved_pods). It is planned and committed with the gang (gang_work.h) and recorded
+// in its status (GangStatus::reserved). This class maintains it afterwards:
 // docs/adr/2026-11-22-reserved-capacity.md.
 #pragma once
 
@@ -21,29 +21,29 @@
 
 namespace nervex::extender {
 
-// Of one PodGroup, within one cycle. Borrows from the PodGroup.
+// For one PodGroup and one cycle. Borrows from the PodGroup.
 class ReservedPlaces {
  public:
-  // What the status has, if the base gang is committed: the snapshot has subtracted it. What is
-  // reserved for sets that the spec does not have any more is left out, as in Plans.
+  // Starts from the status if the base gang is committed: the snapshot has subtracted it. Capacity
+  // for sets that are no longer in the spec is left out, as in Plans.
   explicit ReservedPlaces(const GroupSeen& seen);
 
-  // Gives up what is on nodes that were deleted or hold more than they can: no pod runs there yet.
-  // Before anything else is taken from the ledger.
+  // Releases what is on deleted or overfull nodes: no pod runs there yet. Call before anything else
+  // is taken from the ledger.
   void leave_overfull_nodes(Ledger& ledger);
   // Hands places to the sets that take them over (MemberSet::from_reserved) while their gang has no
-  // plan, and gives back what nothing in the spec asks for. A plan that was dropped leaves its
-  // places to its sets.
+  // plan, and gives back what nothing in the spec requests. A dropped plan leaves its places to its
+  // sets.
   void hand_over(const std::vector<GangWork>& gangs, Ledger& ledger);
-  // As extender::complete() of gang_work.h, of a gang of the same PodGroup: its slots go to the
-  // places reserved for it, and to others what has none there. If it does not fit the places stay
+  // As extender::complete() of gang_work.h, for a gang of the same PodGroup: its slots use the
+  // places reserved for it, and other nodes for the rest. If it does not fit the places stay
   // reserved.
   std::optional<placement::NoFit> complete(GangWork& gang, Ledger& ledger);
-  // The same of a committed gang that found no place for all that is missing: it may use what is
-  // reserved, for requests that have not come. What it does not need stays reserved.
+  // The same for a committed gang that found no node for all missing slots: it may use capacity
+  // reserved for requests that have not come. What it does not need stays reserved.
   std::optional<placement::NoFit> heal(GangWork& gang, Ledger& ledger);
-  // Reserves what is lacking, and anew what is on nodes that take no such pod now. What finds no
-  // place is lacking, or stays where it is. `gang`: any of the PodGroup.
+  // Reserves missing places, and moves those on nodes that no longer accept such a pod. A place
+  // without another node stays, or remains missing. `gang`: any of the PodGroup.
   void restore(Ledger& ledger, const GangWork& gang);
 
   // For the status, by set and node.
@@ -68,7 +68,7 @@ class ReservedPlaces {
   std::vector<std::pair<const gang::MemberSet*, int>> wanted_;  // known after hand_over()
 };
 
-// As the status has it, of numbers of pods by the name of their set and node.
+// As in the status: number of pods by the names of set and node.
 using PodCounts = std::map<std::pair<std::string_view, std::string_view>, int>;
 std::vector<gang::ReservedCapacity> reserved_capacity(const PodCounts& counts);
 

@@ -40,7 +40,7 @@ struct GroupWork {
   }
 };
 
-// The status has all that the spec asks for, and no more.
+// The status has exactly what the spec wants.
 bool is_whole(const gang::PodGroup& group) {
   std::size_t slots = 0;
   std::size_t placements = 0;
@@ -58,7 +58,7 @@ bool is_whole(const gang::PodGroup& group) {
   return slots == placements;
 }
 
-// Capacity without a pod must be looked after: its nodes may be lost.
+// Capacity without a pod needs checks: its nodes may be lost.
 bool reserves_capacity(const gang::PodGroup& group) {
   return std::any_of(group.spec.members.begin(), group.spec.members.end(),
                      [](const auto& set) { return set.reserved_pods > 0; }) ||
@@ -66,7 +66,7 @@ bool reserves_capacity(const gang::PodGroup& group) {
                      [](const auto& gang) { return !gang.reserved.empty(); });
 }
 
-// What the queue orders.
+// The unit that the queue orders.
 using Work = std::variant<GroupWork*, ForeignWork*>;
 
 template <typename... Visitors>
@@ -108,7 +108,7 @@ const Rejection* rejection_of(const gang::PodGroup& group, const Rejections& rej
   return is_known && found->second.generation == group.meta.generation ? &found->second : nullptr;
 }
 
-// What kube-scheduler has refused before.
+// Applies kube-scheduler's earlier refusals.
 void heed_refusals(GroupWork& work, SysTime now) {
   const auto limits = limits_of(work.avoid, now);
   for (GangWork& gang : work.gangs) {
@@ -117,10 +117,10 @@ void heed_refusals(GroupWork& work, SysTime now) {
   }
 }
 
-// Until when nothing is to be decided about a group that is settled but for pods that are not bound
-// yet: its gangs have just been committed, and the nodes are as they were. Nearly all that is open
-// at any time is such, and looking at every slot of a large gang after each bind would cost more
-// than the rest of the cycle. nullopt: there may be something to decide.
+// Until when nothing needs a decision in a group that is settled except for unbound pods: its gangs
+// have just been committed, and the nodes have not changed. Nearly all open groups are such, and
+// checking every slot of a large gang after each bind would cost more than the rest of the cycle.
+// nullopt: there may be something to decide.
 std::optional<SysTime> starts_until(const GroupSeen& seen, const Ledger& ledger,
                                     const Healing& healing) {
   std::optional<SysTime> until;
@@ -285,7 +285,7 @@ std::optional<placement::NoFit> complete_within_quota(GroupWork& work, GangWork&
   return no_fit;
 }
 
-// After what has no place at all: there may be nothing wrong but the scheduler's view.
+// Last, after slots without any placement: only the scheduler's view may be the problem.
 void move_refused(std::vector<GroupWork>& queue, Ledger& ledger, const HealingOptions& options,
                   SysTime now, CycleResult& out) {
   const auto move = [&](GroupWork& work, GangWork& gang, const OpenSlot& open) {
@@ -315,7 +315,7 @@ void move_refused(std::vector<GroupWork>& queue, Ledger& ledger, const HealingOp
   }
 }
 
-// The controller takes it back: it gets no place at the expense of others.
+// The controller is about to release it: it gets no placement at the expense of others.
 bool is_given_up(const GangWork& gang) {
   return gang.before != nullptr && gang.before->reason == gang::kReasonHealingTimeout;
 }
@@ -357,8 +357,8 @@ void keep_for_successors(const GangWork& gang, Ledger& ledger, CycleResult& out)
   }
 }
 
-// Before anything starts, whatever its priority: what waits shall not keep a gang from being whole
-// that runs, and would end with all its pods when its time to heal is over.
+// Before anything starts, at any priority: waiting gangs must not keep a running gang incomplete,
+// which would end with all its pods at the healing deadline.
 void heal(std::vector<GroupWork>& queue, const std::vector<Work>& works, Ledger& ledger,
           Quotas& quotas, Placing& placing, CycleResult& out) {
   for (GroupWork& work : queue) {
@@ -428,7 +428,7 @@ void place_all(const std::vector<Work>& works, Ledger& ledger, Quotas& quotas, P
   }
 }
 
-// The numbers of a status' placements, whichever gang they are in.
+// The numbers of a status' placements, in any gang.
 class Numbers {
  public:
   explicit Numbers(const gang::PodGroupStatus& status) : next_(status.next_placement) {
@@ -656,7 +656,7 @@ GangReport healing_report(const gang::GangStatus* before, const HealingState& st
   const auto reason = state.is_over ? gang::kReasonHealingTimeout : gang::kReasonHealing;
   GangReport report = with_reason(before, reason, now);
   report.message = healing_text(state, no_fit == nullptr);
-  // The numbers of an explanation change, and this is not the time to write them again and again.
+  // Only the numbers of the explanation changed, and it is too early to write them again.
   const bool is_same = before != nullptr && before->reason == reason;
   if (is_same && state.is_over) report.message = before->message;
   if (is_same) report.cause = before->cause;

@@ -1,9 +1,7 @@
-// extender/decide/unstarted.h - plans of which no pod was bound: when does such a plan expire?
-// Pure.
+// extender/decide/unstarted.h - when does a plan without a bound pod expire? Pure.
 //
-// A plan takes capacity from others. If its pods are not created, or kube-scheduler does not bring
-// them to be bound, because it refuses all of them or because nothing happens at all, others get
-// it.
+// A plan takes capacity from others. Other gangs get it if the plan's pods are not created or do
+// not reach bind, because kube-scheduler refuses all of them or because nothing happens at all.
 #pragma once
 
 #include <chrono>
@@ -24,31 +22,28 @@ namespace nervex::extender {
 struct UnstartedGang {
   PodGroupPtr group;
   std::string gang;
-  std::size_t pods = 0;     // that it wants
-  std::size_t gated = 0;    // of them: have schedulingGates
-  std::size_t created = 0;  // of them: are there, or have finished
+  std::size_t pods = 0;     // wanted by the gang
+  std::size_t gated = 0;    // of `pods`: have schedulingGates
+  std::size_t created = 0;  // of `pods`: exist, or have finished
   std::vector<Refusal> refusals;
-  // When a pod of the plan was last seen to be created; and when one was created, held or refused.
+  // When a pod of the plan was last created; and when one was last created, held or refused.
   std::optional<MonoTime> last_created{};
   std::optional<MonoTime> last_moved{};
 };
 
-// So long a plan may last in all, however much of it moves; if the deadline is not longer.
+// Limit on the total age of a plan that still makes progress; a longer deadline overrides it.
 inline constexpr std::chrono::milliseconds kLongestPlan{600'000};
 
 struct UnstartedOptions {
-  // From when something about the plan moved last. Longer than binds are held. 0: no such plan is
-  // given up.
+  // Since the plan's last progress. Must be longer than binds are held. 0: no such plan is dropped.
   std::chrono::milliseconds deadline{120'000};
-  // From when the last pod was created, if kube-scheduler refuses every one, so that no bind is
-  // held.
+  // Since the last pod was created, if kube-scheduler refuses every pod, so that no bind is held.
   std::chrono::milliseconds refused_deadline{30'000};
 };
 
-// Since when there is a plan, as far as this process has seen: a new leader gives each its time
-// again. By PodGroup UID and gang.
+// Age of each plan as this process has seen it: a new leader starts over. By PodGroup UID and gang.
 struct PlanAge {
-  std::int64_t plan = 0;  // the greatest number of its placements
+  std::int64_t plan = 0;  // the highest number of its placements
   MonoTime since{};
 };
 using PlanAges = std::map<std::pair<std::string, std::string>, PlanAge>;
@@ -58,7 +53,7 @@ struct UnstartedResult {
   PlanAges ages;                                                     // for the next time
   std::optional<std::chrono::milliseconds> look_again;
 };
-// `mono` and `now` are the same time.
+// `mono` and `now` are the same moment.
 UnstartedResult give_up_unstarted(const std::vector<UnstartedGang>& gangs, const PlanAges& ages,
                                   MonoTime mono, SysTime now, const UnstartedOptions& options);
 

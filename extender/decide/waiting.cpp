@@ -182,7 +182,7 @@ void WaitingGangs::drop(const Waiting& gang) {
 std::optional<std::size_t> WaitingGangs::shape_of(const gang::PodShape& shape) {
   std::optional<std::size_t> unused;
   for (std::size_t i = 0; i < shapes_.size(); ++i) {
-    // One that nobody had for a while was not kept up to date.
+    // A shape without gangs is not kept up to date.
     if (shapes_[i].gangs == 0) {
       unused = i;
     } else if (shapes_[i].shape == shape) {

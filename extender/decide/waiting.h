@@ -1,10 +1,10 @@
-// extender/decide/waiting.h - may a gang that waits fit by now? Pure.
+// extender/decide/waiting.h - may a waiting gang fit by now? Pure.
 //
-// A gang that did not fit does not fit any better before a node that it may use has gained
-// capacity. So what it was refused with is remembered, and it is planned again when two things have
-// come together: such a node has gained, and every shape of its pods has, taken alone, capacity for
-// all of them. The second is a sum over the nodes that is kept up to date from the nodes that
-// changed: where hundreds of gangs wait for GPUs, a pod that frees some cpu costs a few additions.
+// A refused gang cannot fit until a node that it may use gains capacity. So the refused request is
+// kept, and the gang is planned again when two things are true: such a node has gained, and every
+// shape of its pods, taken alone, has capacity for all of them. The second is a sum over the nodes,
+// updated from the nodes that changed: where hundreds of gangs wait for GPUs, a pod that frees some
+// cpu costs a few additions.
 #pragma once
 
 #include <cstdint>
@@ -23,30 +23,31 @@
 
 namespace nervex::extender {
 
-// Whether a change of a node can make a difference to a plan. Heartbeats and conditions of others
-// do not. Null: there is none.
+// Whether a change of a node can affect a plan. Heartbeats and changes of other conditions do not.
+// Null: no node.
 bool matters(const std::shared_ptr<const kube::Node>& before,
              const std::shared_ptr<const kube::Node>& after);
 
-// A node whose capacity changed, or which did itself, between two looks.
+// A node that changed, itself or in capacity, between two looks.
 struct NodeChange {
-  std::shared_ptr<const kube::Node> before;  // null: there was none; `after`, if that matters not
+  std::shared_ptr<const kube::Node> before;  // null: no previous node; `after`: no relevant change
+                                             // changed
   std::shared_ptr<const kube::Node> after;
   // allocatable - occupying pods - all that is reserved, committed or not.
   kube::Resources spare_before;
   kube::Resources spare_after;
-  // A pod is not nominated for it any more, and was not bound there: that is a gain which spare
-  // capacity does not show.
+  // A nominated pod was withdrawn without being bound there: a gain that spare capacity does not
+  // show.
   bool has_lost_nominated = false;
 
-  // There is more of something than there was, or the node itself is another one.
+  // More of some resource is free, or the node itself has changed.
   bool is_gain() const;
 };
 
-// A gang that got no node at all: with what, and why.
+// The request and the reason of a gang that got no node at all.
 struct RefusedGang {
   std::vector<gang::MemberSet> sets;         // all of its slots
-  std::vector<placement::NodeLimit> limits;  // that it had to obey
+  std::vector<placement::NodeLimit> limits;  // that the plan had to obey
   placement::NoFit no_fit;
   SysTime at{};
 };
@@ -56,31 +57,30 @@ using RefusedGangs = std::map<GangKey, std::shared_ptr<const RefusedGang>>;
 // Not thread-safe.
 class WaitingGangs {
  public:
-  // So many different shapes are summed up. A gang with another one is planned again after each
-  // gain.
+  // Number of different shapes that are summed up. A gang with any other shape is planned again
+  // after each gain.
   static constexpr std::size_t kMostShapes = 256;
 
-  // What changed since the last call. Cost: changes x shapes, and gangs.
+  // Records changes since the last call. Cost: changes x shapes, and gangs.
   void note(const std::vector<NodeChange>& changes);
-  // From now on these wait. Of a gang that is known what was noted since is kept; true if one is
-  // new, and sum_up() is to be called. Until then it may fit whenever a node gains.
+  // Sets the waiting gangs. A known gang keeps what was noted since; returns true if one is new:
+  // then call sum_up(). Until then it may fit whenever a node gains.
   bool replace(RefusedGangs&& refused);
-  // `nodes` with the spare capacity that all changes noted so far have led to. Cost: nodes x shapes
-  // that are new.
+  // `nodes` have the spare capacity after all changes noted so far. Cost: nodes x new shapes.
   void sum_up(const std::vector<placement::NodeView>& nodes);
-  // Something that is not seen in nodes may have set capacity free: what was decided in the last
-  // cycle was not stored.
+  // Capacity may have been freed without a node change: a decision of the last cycle was not
+  // stored.
   void gain_all();
 
-  // Some gang may.
+  // At least one gang may fit.
   bool any_may_fit() const;
-  // Why that gang does not fit: it has these slots and limits still, and nothing speaks for it.
-  // Null: it has to be planned, or the numbers in the reason are old.
+  // Why that gang does not fit, if it still has these slots and limits and no gain helps it. Null:
+  // plan it, or the numbers in the reason are old.
   std::shared_ptr<const RefusedGang> still_refused(const GangKey& gang,
                                                    const std::vector<gang::MemberSet>& sets,
                                                    const std::vector<placement::NodeLimit>& limits,
                                                    SysTime now) const;
-  // When the first of the reasons whose numbers may have changed gets old.
+  // When the first reason with possibly changed numbers gets old.
   std::optional<SysTime> first_refresh() const;
   bool empty() const { return gangs_.empty(); }
   std::size_t size() const { return gangs_.size(); }
@@ -88,19 +88,19 @@ class WaitingGangs {
  private:
   struct Shape {
     gang::PodShape shape;
-    bool by_domain = false;  // of pods that keep apart by more than the node
-    std::int64_t total = 0;  // pods that fit, each node for itself
+    bool by_domain = false;  // its pods keep apart by domain, not only by node
+    std::int64_t total = 0;  // pods that fit, summed over single nodes
     bool is_summed = false;
     bool has_gained = false;  // during note()
-    std::size_t gangs = 0;    // that have it
+    std::size_t gangs = 0;    // gangs with this shape
   };
   struct Waiting {
     std::shared_ptr<const RefusedGang> refused;
     std::map<std::size_t, std::int64_t> wanted;  // by shape
-    bool is_untracked = false;                   // has a shape more than are summed up
-    bool has_gained = false;                     // a node that it may use
-    bool has_changed = false;                    // any node
-    bool has_other_node = false;                 // a node came, went or is another one
+    bool is_untracked = false;                   // has a shape that is not summed up
+    bool has_gained = false;                     // on a node that it may use
+    bool has_changed = false;                    // on any node
+    bool has_other_node = false;                 // a node was added, deleted or changed
   };
   bool may_fit(const Waiting& gang) const;
   Waiting start(std::shared_ptr<const RefusedGang> refused);
@@ -111,7 +111,7 @@ class WaitingGangs {
   std::map<GangKey, Waiting> gangs_;
 };
 
-// How old the numbers in the reason of a gang that waits may get.
+// Maximum age of the numbers in a waiting gang's reason.
 inline constexpr std::chrono::milliseconds kRefusalRefreshPeriod{60'000};
 
 }  // namespace nervex::extender

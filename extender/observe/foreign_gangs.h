@@ -1,5 +1,5 @@
-// extender/observe/foreign_gangs.h - which pods of other operators' gangs are there, and how far
-// are they? A part of Plans, guarded by its lock.
+// extender/observe/foreign_gangs.h - which pods of other operators' gangs exist, and in which
+// state? A part of Plans, guarded by its lock.
 //
 // Such a pod has our schedulerName and the label of a scheduling.x-k8s.io PodGroup
 // (kube/model/foreign_pod_group.h). docs/adr/2026-11-22-foreign-gangs.md.
@@ -19,44 +19,44 @@
 
 namespace nervex::extender {
 
-// Its scheduler is ours. Others' pods are none of our business.
+// The pod's scheduler is ours; pods of other schedulers are ignored.
 bool is_of_our_scheduler(const kube::Pod& pod);
-// "namespace/name" of its PodGroup, which need not exist; "": it is no pod of a foreign gang.
+// "namespace/name" of its PodGroup, which may not exist; "": not a pod of a foreign gang.
 std::string foreign_gang_of(const kube::Pod& pod);
 
-// A change of such a pod that can make a difference to its gang.
+// Whether a change of such a pod can affect its gang.
 bool foreign_pod_matters(const PodPtr& before, const PodPtr& after);
 
-// By gang: PodGroups and pods, each as last watched. A pod may be seen before its PodGroup. Not
+// PodGroups and pods by gang, as last watched. A pod may be seen before its PodGroup. Not
 // thread-safe. Cost of a change: log(gangs) + log(pods of the gang).
 class ForeignGangs {
  public:
   void pod_changed(const PodPtr& before, const PodPtr& after);
   void group_changed(const ForeignGroupPtr& before, const ForeignGroupPtr& after);
-  // The API server has no such kind: its CRD is not installed.
+  // The API server does not have this kind: its CRD is not installed.
   void set_kind_missing(bool is_missing) { is_kind_missing_ = is_missing; }
-  // Why the gang waits, as the planner of this process says; "": it does not know.
+  // Why the gang waits, according to this process's planner; "": unknown.
   void explain(const std::string& gang, std::string message);
 
-  // From now on this pod is being bound; until it is seen bound or deleted, or forget().
+  // This pod is being bound, until it is seen bound or deleted, or until forget().
   void assume(const std::string& gang, const std::string& pod_uid);
   void forget(const std::string& gang, const std::string& pod_uid);
   bool is_pending(const std::string& gang, const std::string& pod_uid) const;
 
   ForeignPodSeen seen(const std::string& gang) const;
-  // Cost: pods of the gang that are not bound.
+  // Cost: unbound pods of the gang.
   ForeignHoldSeen hold(const std::string& gang) const;
-  // Those that have a PodGroup, and pods or had some. Cost: gangs, and pods that are not bound.
+  // Gangs with a PodGroup that have or had pods. Cost: gangs, and unbound pods.
   std::vector<ForeignGangSeen> all(const VolumeStores& volumes) const;
-  // Pods that are not bound mount claims.
+  // Unbound pods mount claims.
   bool uses_claims() const { return with_claims_ > 0; }
 
  private:
   struct Gang {
     ForeignGroupPtr group;
-    std::map<std::string, PodPtr, std::less<>> pending;  // by UID; assumed ones, too
+    std::map<std::string, PodPtr, std::less<>> pending;  // by UID; includes assumed pods
     std::set<std::string, std::less<>> assumed;          // of pending
-    ForeignCounts counts;                                // of the others, but for `pending`
+    ForeignCounts counts;                                // of all other pods; `pending` stays 0
     kube::Resources bound_requests;
     std::string owner;  // of one of its pods
     std::string message;

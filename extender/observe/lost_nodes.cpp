@@ -60,7 +60,7 @@ void LostNodes::node_changed(const NodePtr& before, const NodePtr& after) {
   if (!after) forget_deleted_nodes();
 }
 
-// Who leads forgets them when their pods are marked.
+// The leader forgets them after their pods are marked.
 void LostNodes::forget_deleted_nodes() {
   if (has_looked_) return;
   const MonoTime oldest = clock_.mono() - limit_ - kRememberDeleted;
@@ -199,7 +199,7 @@ std::optional<milliseconds> LostNodes::mark_pods() {
     is_in_part = is_in_part || marked == Marked::kInPart;
     if (marked != Marked::kAll) set_not_done(node, outage);
   };
-  // In turn, so that one whose marks fail slowly does not take all the time.
+  // Round robin, so that a node whose marks fail slowly does not take all the time.
   const auto first = lost.upper_bound(last_tried_);
   for (auto at = first; at != lost.end(); ++at) mark_on(at->first, at->second);
   for (auto at = lost.begin(); at != first; ++at) mark_on(at->first, at->second);

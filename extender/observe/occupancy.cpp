@@ -451,7 +451,7 @@ void GroupPlacements::set_committing(const std::string& gang, bool committing) {
 
 void GroupPlacements::refresh(const gang::PodSlot& slot) {
   refresh(slot.placement);
-  // A pod that has finished counts for the placement that its slot has now, too.
+  // A finished pod counts for its slot's current placement, too.
   const auto now = numbers_.find({slot.role, slot.slot.ordinal});
   if (now != numbers_.end() && now->second != slot.placement) refresh(now->second);
 }
@@ -605,7 +605,7 @@ void GroupPlacements::add_placements(const gang::PodGroup& group) {
   }
 }
 
-// Also what the spec does not ask for any more: the planner gives it back, or to a request.
+// Includes what the spec no longer requests: the planner gives it back, or to a request.
 void GroupPlacements::add_reserved(const gang::PodGroup& group) {
   for (const gang::GangStatus& gang : group.status.gangs) {
     const bool committed = gang.committed || committing_.count(gang.name) > 0;

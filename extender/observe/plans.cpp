@@ -16,7 +16,7 @@
 namespace nervex::extender {
 namespace {
 
-// By its kubelet, which will do the same to the next pod of its kind.
+// Rejected by its kubelet, which will do the same to the next such pod.
 bool is_rejected(const kube::Pod& pod) {
   return kube::was_taken_away(pod) && kube::disruption_of(pod) == kube::kRejected;
 }
@@ -361,7 +361,7 @@ void Plans::note_bind_call(const gang::PodSlot& slot) {
   note_move(slot, entry->second.placements.group()->meta.ns.str(), false);
 }
 
-// The mark and the pod may go before the next snapshot, and then nobody could say why.
+// The mark and the pod may be gone before the next snapshot, and the reason with them.
 void Plans::note_loss(const gang::PodSlot& slot, const kube::Pod& deleted) {
   const auto entry = by_uid_.find(slot.pod_group_uid);
   if (entry == by_uid_.end()) return;
@@ -546,7 +546,7 @@ std::vector<UnstartedGang> Plans::unstarted() const {
         ++one.pods;
         const bool has_pod =
             pods != existing_.end() && member.placement && has_pod_for(pods->second, member);
-        // One that has finished is there, whatever placement it was bound for.
+        // A finished pod counts as created, for any placement.
         const bool is_over = pods_.has_finished(uid, group->meta.ns, member.set->role, member.slot);
         if (has_pod || is_over) ++one.created;
         if (member.placement && pods_.is_gated(uid, group->meta.ns, *member.placement)) {

@@ -1,4 +1,5 @@
-// extender/observe/pods.h - what is kept of a pod, and how is one read at the API server?
+// extender/observe/pods.h - which parts of a pod are cached, and how is a pod read from the API
+// server?
 #pragma once
 
 #include <string>
@@ -9,10 +10,10 @@
 
 namespace nervex::extender {
 
-// The cache keeps of each pod the annotations of its slot, and the label of its foreign PodGroup.
+// Keeps the annotations of a pod's slot and the label of its foreign PodGroup.
 const kube::PodFilter& pod_filter();
 
-// The live pod. kNotFound also if the name belongs to another UID by now.
+// The live pod. kNotFound also if the name now belongs to another UID.
 Result<kube::Pod> read_pod(kube::Api& api, const std::string& ns, const std::string& name,
                            const std::string& uid);
 

@@ -16,24 +16,23 @@ struct VolumeStores {
   kube::Store<kube::Volume> volumes;
 };
 
-// By key: what the constraints of a PodGroup depend on.
+// The keys of claims and volumes that a PodGroup's constraints depend on.
 struct VolumesUsed {
   std::set<std::string> claims;
   std::set<std::string> volumes;
 };
 
-// NodeConstraints::volume_terms of a pod of that namespace that mounts these claims.
+// NodeConstraints::volume_terms of a pod in that namespace that mounts these claims.
 Json volume_terms(const std::vector<std::string>& claims, const std::string& ns,
                   const VolumeStores& stores, VolumesUsed& used);
 
-// Of these claims of that namespace, those that no pod can use yet, in their order, and why:
+// Those of the namespace's claims that no pod can use yet, in order, with the reason:
 // "data=missing", "data=unbound", "data=lost".
 std::vector<std::string> unusable_claims(const std::vector<std::string>& claims,
                                          const std::string& ns, const VolumeStores& stores);
 
-// The PodGroup with the constraints that its bound claims put on nodes, and what these depend on;
-// as it was given if there are none. A claim that does not exist or is not bound is left to
-// kube-scheduler, as is a volume that does not exist.
+// The PodGroup with the node constraints of its bound claims, and what they depend on; unchanged if
+// there are none. Missing or unbound claims and missing volumes are left to kube-scheduler.
 PodGroupPtr with_volumes(const PodGroupPtr& group, const VolumeStores& stores, VolumesUsed& used);
 
 }  // namespace nervex::extender

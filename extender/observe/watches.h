@@ -15,7 +15,7 @@
 
 namespace nervex::extender {
 
-// What a reflector does with each kind: it updates the store and `plans`, tells `holds`, and wakes
+// The reflector sink of each kind: updates the store and `plans`, notifies `holds`, and wakes
 // `planner` if the change matters.
 kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Planner& planner,
                               LostNodes* lost_nodes = nullptr);
@@ -24,14 +24,14 @@ kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds&
 kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Holds& holds,
                                Planner& planner);
 
-// Claims and volumes: only those matter that a PodGroup's pods mount.
+// Claims and volumes: only those that a PodGroup's pods mount matter.
 kube::ReflectorSink claim_sink(kube::Store<kube::Claim>& store, Plans& plans, Planner& planner);
 kube::ReflectorSink volume_sink(kube::Store<kube::Volume>& store, Plans& plans, Planner& planner);
 
-// ResourceQuotas: what they allow, and what is used.
+// ResourceQuotas: limits and usage.
 kube::ReflectorSink quota_sink(kube::Store<kube::Quota>& store, Plans& plans, Planner& planner);
 
-// PodGroups of other operators, of whose pods the pod_sink tells `holds`.
+// PodGroups of other operators; pod_sink notifies `holds` about their pods.
 kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store, Plans& plans,
                                        Holds& holds, Planner& planner);
 
