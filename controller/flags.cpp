@@ -6,14 +6,14 @@
 namespace nervex::controller {
 namespace {
 
-// What people copy from elsewhere.
+// Common copy-and-paste mistakes.
 std::string without_scheme(std::string& text) {
   constexpr std::string_view kScheme = "http://";
   if (text.starts_with(kScheme)) text.erase(0, kScheme.size());
   return "";
 }
 
-// Pods get HOST:PORT, as the contract has it; a scheme would reach clients that add their own.
+// Pods get HOST:PORT, as the contract requires; a scheme would reach clients that add their own.
 std::string check_address(const std::string& text) {
   const auto colon = text.rfind(':');
   const bool is_good = colon != std::string::npos && colon > 0 && colon + 1 < text.size() &&

@@ -1,4 +1,4 @@
-// controller/flags.h - what can be set from the command line or the environment?
+// controller/flags.h - which flags has the controller?
 #pragma once
 
 #include <chrono>
@@ -18,10 +18,10 @@ struct Flags {
   std::string aggregator_config = "nervex-system/aggregator-config";
   bool server_token = false;      // pods of jobs get a token for nervex-server
   bool shared_services = true;    // one headless Service per namespace; false: one per pod
-  bool direct_placement = false;  // workers are created with their node where the planner knows all
+  bool direct_placement = false;  // workers get their node at creation if the planner knows all
   int workers = 32;
   int concurrent_writes = 32;
-  std::chrono::milliseconds status_update_period{2'000};  // of writes that only inform
+  std::chrono::milliseconds status_update_period{2'000};  // of status writes that only inform
   std::chrono::milliseconds retry_delay{10'000};
   std::chrono::milliseconds start_timeout{0};  // of jobs without startTimeoutSeconds; 0: none
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;

@@ -15,8 +15,8 @@ namespace nervex::controller {
 
 namespace {
 
-// After a status that only follows what is there nothing is left to do, and each later change comes
-// with a watch event; going on at once would write again for each pod of a gang that starts.
+// A status that only reports the objects leaves nothing to do, and each later change comes with a
+// watch event; continuing at once would write for each pod of a starting gang.
 bool has_more_to_do(const Decision& decision) {
   return std::any_of(decision.actions.begin(), decision.actions.end(),
                      [](const Action& action) {
@@ -66,7 +66,7 @@ Outcome Worker::process(const std::string& key) {
   return Outcome::kError;
 }
 
-// What changes while a write that only informs has to wait comes with it, or with a write that does
+// Changes during the delay of a write that only informs are written with it, or with one that does
 // not wait.
 void Worker::coalesce_status(const job::Job& job, Decision& decision) const {
   const auto update = status_update(decision.actions);
@@ -79,7 +79,7 @@ void Worker::coalesce_status(const job::Job& job, Decision& decision) const {
   decision.requeue_after = std::min(delay, decision.requeue_after.value_or(delay));
 }
 
-// Nothing that it has is taken for a deleted job's.
+// None of its objects counts as a deleted job's.
 void Worker::report_unreadable(const std::string& key, const kube::Unreadable& what) {
   const auto [ns, name] = kube::NamespacedName::parse(key);
   job::Job job;
@@ -119,7 +119,7 @@ Result<Outcome> Worker::work(const std::string& key) {
   }
   const auto confirmed = confirm_removals(api_, stores_, seen->job, decision.actions);
   if (!confirmed) return confirmed.error();
-  // That it is tried is enough: what only informs may wait if it fails.
+  // Trying is enough: what only informs may wait if the write fails.
   if (status_update(decision.actions) != decision.actions.end()) {
     stores_.status_writes.note_write(key, clock_.mono());
   }
@@ -138,7 +138,8 @@ Result<Outcome> Worker::work(const std::string& key) {
   return Outcome::kRequeue;
 }
 
-// What this process writes is in the caches before the watch reports it, and so no change any more.
+// The caches have this process's writes before the watch reports them, so those are no changes
+// then.
 void Worker::queue_slices(const std::string& key, const Actions& actions) const {
   slice_queue_.add_after(key, kEndpointSliceDelay);
   const bool has_written_service =

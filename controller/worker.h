@@ -1,5 +1,5 @@
-// controller/worker.h - what happens when it is a job's turn? Observe, decide, act, and try again;
-// on which threads, counted how.
+// controller/worker.h - how is one job of the queue processed? Observe, decide, act, and retry;
+// with threads and metrics.
 #pragma once
 
 #include <chrono>
@@ -23,32 +23,32 @@
 
 namespace nervex::controller {
 
-// How a round ended: controller-runtime's words for its metrics.
+// How a round ended, in the words of controller-runtime's metrics.
 enum class Outcome {
   kSuccess,       // nothing is left to do
-  kRequeue,       // something was written: the next round goes on from there
+  kRequeue,       // something was written: the next round continues
   kRequeueAfter,  // look again later even if nothing changes
-  kError,         // the key comes again with back-off
+  kError,         // the key is retried with back-off
 };
 
-// Thread-safe; the queue sees to it that one job is never in two threads.
+// Thread-safe; the queue never gives one job to two threads.
 class Worker {
  public:
   Worker(kube::Api& api, Stores& stores, Queues& queues, Performer& performer, const Clock& clock,
          ObserveOptions options);
 
-  // One round for the job `key`. Never throws. Failures are logged and the key comes again with the
-  // queue's back-off; what the API server refuses for good is written on the job too.
+  // One round for the job `key`. Never throws. Failures are logged and retried with the queue's
+  // back-off; permanent refusals of the API server are also written to the job.
   Outcome process(const std::string& key);
 
  private:
   Result<Outcome> work(const std::string& key);
-  // Releases the pods of a deleted job, of which nothing more is recorded, and deletes its orphaned
+  // Releases the pods of a deleted job, which are no longer recorded, and deletes its orphaned
   // PodGroups. No other program does.
   Result<Nothing> let_orphans_go(const std::string& key,
                                  const std::optional<kube::Unreadable>& unreadable);
   void report_unreadable(const std::string& key, const kube::Unreadable& what);
-  // The namespace's Service goes with the last job of the namespace.
+  // Deletes the namespace's Service with its last job.
   Result<Nothing> remove_unused_service(const std::string& ns);
   void queue_slices(const std::string& key, const Actions& actions) const;
   void coalesce_status(const job::Job& job, Decision& decision) const;
@@ -64,7 +64,7 @@ class Worker {
   const ObserveOptions options_;
 };
 
-// -- controller-runtime's metrics of rounds, of this controller
+// -- controller-runtime's metrics of this controller's rounds
 
 inline constexpr const char* kControllerName = "nervexjob";
 
@@ -73,10 +73,10 @@ class RoundMetrics {
  public:
   RoundMetrics(Metrics& metrics, int workers);
 
-  // While a round is under way.
+  // For the duration of a round.
   CountedIn begin() const { return CountedIn(active_); }
   void count(Outcome outcome, std::chrono::nanoseconds took) const;
-  // worker.process(), counted.
+  // Calls worker.process() and counts it.
   void process(Worker& worker, const std::string& key) const;
 
  private:
@@ -89,12 +89,12 @@ class RoundMetrics {
   const Gauge active_;
 };
 
-// -- which threads do the work, and when may they begin?
+// -- which threads run the rounds, and when may they begin?
 
-// Threads from start() until stop(). None decides anything before this process leads and all caches
-// have been brought up to date since: a cache that is half full makes pods twice,
-// and one that lacks the last writes of the leader before us deletes pods that are wanted.
-// Meanwhile the queues collect what the watches report.
+// Threads from start() until stop(). No round begins before this process leads and all caches have
+// been refreshed since: with an incomplete cache it would create pods twice, and with one that
+// lacks the previous leader's last writes it would delete wanted pods. Meanwhile the queues collect
+// what the watches report.
 class Runner {
  public:
   using Process = std::function<void(const std::string& key)>;
@@ -104,9 +104,9 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // Gives each key of the queue to `process`, on so many threads. For each queue once.
+  // Passes each key of the queue to `process`, on `threads` threads. Call once per queue.
   void start(kube::WorkQueue& queue, int threads, const Process& process);
-  // No round begins any more; waits for those under way. Idempotent.
+  // No further round begins; waits for those in progress. Idempotent.
   void stop();
 
  private:

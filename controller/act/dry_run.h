@@ -1,5 +1,4 @@
-// controller/act/dry_run.h - asks the API server whether it would create the pods of jobs that
-// wait.
+// controller/act/dry_run.h - would the API server create the pods of waiting jobs? Asks it.
 #pragma once
 
 #include <chrono>
@@ -13,22 +12,21 @@
 
 namespace nervex::controller {
 
-// A slow webhook must not block this longer with one pod. The API server gets the same timeout.
+// One pod with a slow webhook must not block this for longer. Also the API server's timeout.
 inline constexpr std::chrono::seconds kPodDryRunTimeout{2};
 
-// Answers the questions of Stores::dry_runs, one after the other on a thread of its own: a slow
-// webhook would otherwise take the workers, or the writes, of jobs that start. A job's key comes
-// into the queue when its answer is there. What is asked is stored nowhere: after a restart, or by
-// the next leader, each job that waits is asked about again.
+// Answers the questions of Stores::dry_runs one by one on its own thread: a slow webhook must not
+// delay workers or writes of starting jobs. Queues the job's key when its answer is there. Nothing
+// is stored: after a restart or a change of leader each waiting job is asked about again.
 class PodDryRuns {
  public:
-  // All are borrowed. `api` should not wait for longer than kPodDryRunTimeout.
+  // Borrows all arguments. `api` should time out after at most kPodDryRunTimeout.
   PodDryRuns(kube::Api& api, Stores& stores, kube::WorkQueue& queue, const Clock& clock,
              ObserveOptions options);
 
   // Until `stop` is requested.
   void run(const std::stop_token& stop);
-  // The oldest question, if there is one: false if not.
+  // Answers the oldest question; false if there is none.
   bool answer_next();
 
  private:

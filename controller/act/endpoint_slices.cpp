@@ -55,7 +55,7 @@ Result<Nothing> EndpointSliceWriter::work(const std::string& key) {
 }
 
 Result<Nothing> EndpointSliceWriter::write_slices(const std::string& job) {
-  if (stores_.jobs.unreadable(job)) return ok();  // its pods go on having names
+  if (stores_.jobs.unreadable(job)) return ok();  // its pods keep their names
   const EndpointSliceWrites writes = writes_for(job);
   const std::string ns = kube::NamespacedName::parse(job).ns;
   if (stores_.jobs.get(job) == nullptr) {
@@ -84,7 +84,7 @@ EndpointSliceWrites EndpointSliceWriter::writes_for(const std::string& key) cons
                                stores_.endpoint_slices.by_index(key));
 }
 
-// All are tried, those that make room first; the first error is told.
+// Tries all writes, first those that make room; returns the first error.
 Result<Nothing> EndpointSliceWriter::write(const std::string& ns,
                                            const EndpointSliceWrites& writes) {
   Result<Nothing> all = ok();
@@ -153,13 +153,13 @@ Result<Nothing> EndpointSliceWriter::remove_leftovers(const std::string& ns) {
   std::erase_if(slices, [](const auto& slice) { return !is_leftover(*slice); });
   if (slices.empty()) return ok();
   const auto service = stores_.services.get(ns + "/" + ns);
-  // Its selector is still there, or it is not ours: then they are in use.
+  // Its selector is still set, or it is not ours: the leftovers are in use.
   if (!service || !is_shared_service(*service) ||
       service->shape != service_shape(job::shared_service_manifest(ns))) {
     return ok();
   }
   const auto jobs = stores_.jobs.by_index(ns);
-  // What changes after that does so in ours alone.
+  // From then on only our slices change.
   const bool all_are_named = std::all_of(jobs.begin(), jobs.end(), [this](const auto& job) {
     return writes_for(job->meta.key()).create.empty();
   });
@@ -167,7 +167,7 @@ Result<Nothing> EndpointSliceWriter::remove_leftovers(const std::string& ns) {
     queue_.add_after(orphans_key(ns), kLeftoverDelay);
     return ok();
   }
-  // The Endpoints object first: the slices would be made again from it.
+  // The Endpoints object first: otherwise the slices are created again from it.
   if (auto removed = remove_endpoints(ns); !removed) return removed;
   for (const auto& slice : slices) {
     if (auto removed = remove(ns, {slice->meta.name, slice->meta.uid}); !removed) return removed;
@@ -180,7 +180,7 @@ Result<Nothing> EndpointSliceWriter::remove_endpoints(const std::string& ns) {
   if (!live && live.error().code == Code::kNotFound) return ok();
   if (!live) return with_context(fmt::format("get endpoints {0}/{0}", ns), live.error());
   const kube::Meta meta = kube::decode_meta(*live);
-  // Its labels were the Service's.
+  // Such an object has the Service's labels.
   if (kube::label(meta, job::kGroupLabel) != job::kGroupLabelValue) return ok();
   const auto deleted = kube::delete_object(api_, kEndpoints, ns, ns, meta.uid);
   if (!deleted) return with_context(fmt::format("delete endpoints {0}/{0}", ns), deleted.error());

@@ -1,4 +1,4 @@
-// controller/act/endpoint_slices.h - keeps the EndpointSlices of jobs as endpoint_slices.h decides.
+// controller/act/endpoint_slices.h - writes what decide/objects/endpoint_slices.h decides for jobs.
 #pragma once
 
 #include <chrono>
@@ -13,22 +13,22 @@
 
 namespace nervex::controller {
 
-// What happens when it is a key's turn in Queues::endpoint_slices. Apart from the workers, for a
-// round that creates a thousand pods takes seconds, and their names need not wait for its end; and
-// a write that fails here holds up nothing else. For one thread.
+// Processes the keys of Queues::endpoint_slices. Separate from the workers: a round that creates a
+// thousand pods takes seconds, and names need not wait for it; a write that fails here delays
+// nothing else. For one thread.
 class EndpointSliceWriter {
  public:
-  // While pods of a job still wait for their addresses, or are on their way out, its slices are
-  // written once in this time: when a large gang starts or ends, each of them would else be written
-  // with each look.
+  // While pods of a job wait for their addresses or are terminating, its slices are written at most
+  // once in this period: otherwise each of them is written at each look while a large gang starts
+  // or ends.
   static constexpr std::chrono::seconds kPeriod{1};
 
-  // All are borrowed.
+  // Borrows all arguments.
   EndpointSliceWriter(kube::Api& api, Stores& stores, kube::WorkQueue& queue,
                       kube::EventRecorder& events, const Clock& clock);
 
-  // Never throws. Failures are logged and the key comes again with the queue's back-off; those that
-  // stay are told by an event of the job, kFailedToUpdateEndpointSlices.
+  // Never throws. Failures are logged and retried with the queue's back-off; event
+  // kFailedToUpdateEndpointSlices of the job reports lasting ones.
   void process(const std::string& key);
 
  private:
@@ -38,7 +38,7 @@ class EndpointSliceWriter {
   Result<Nothing> update(const std::string& ns, const Json& manifest);
   Result<Nothing> create(const std::string& ns, const Json& manifest);
   Result<Nothing> remove(const std::string& ns, const Target& target);
-  // What Kubernetes' own controllers have left: once ours name every pod of the namespace.
+  // Removes what Kubernetes' own controllers left, once our slices name every pod of the namespace.
   Result<Nothing> remove_leftovers(const std::string& ns);
   Result<Nothing> remove_endpoints(const std::string& ns);
   EndpointSliceWrites writes_for(const std::string& key) const;

@@ -21,7 +21,7 @@ std::optional<Failure> failure(std::optional<Error> error, std::string_view even
   return Failure{*std::move(error), event_reason};
 }
 
-// One action after the other; each says how it failed, if it did.
+// Runs one action at a time; each returns its failure, if any.
 struct Perform {
   Writes& writes;
   Stores& stores;
@@ -41,8 +41,8 @@ struct Perform {
                    event_reason);
   }
 
-  // A target that a policy protects does not block the others. An error that may pass, and would
-  // meet the others too, stops the rest, and so do many refusals without a success.
+  // A target protected by a policy does not block the others. An error that may pass and would
+  // affect the others too stops the rest, as do many refusals without a success.
   std::optional<Failure> let_go(const std::vector<Target>& targets,
                                 Result<Nothing> (Writes::*write)(const Target&)) const {
     constexpr int kMostRefused = 100;
@@ -63,8 +63,8 @@ struct Perform {
     return failure(std::move(failed), kFailedDelete);
   }
 
-  // A name that belongs to another object fails for good. `failed_name` belongs to the error: where
-  // an earlier object's failure may pass by itself, that one is the error.
+  // A name of another object is a permanent failure. `failed_name` belongs to the error: if an
+  // earlier object's failure may pass, that one is the error.
   std::optional<Failure> create_each(const std::vector<Json>& manifests,
                                      Result<Nothing> (Writes::*write)(const Json&)) const {
     constexpr std::size_t kNone = ~std::size_t{0};
@@ -158,7 +158,7 @@ bool has_any(const Actions& actions) {
                      [](const Action& action) { return std::holds_alternative<T>(action); });
 }
 
-// After that the next actions follow all the same. But a Service is deleted to be made again.
+// True: the next actions follow anyway. Not for a Service that is deleted to be created again.
 bool is_passed_over(const Action& action, const Failure& failed, const Actions& all) {
   if (std::holds_alternative<ReleasePods>(action)) return true;
   const bool is_deletion =

@@ -14,17 +14,16 @@
 
 namespace nervex::controller {
 
-// Thread-safe: several jobs at once, each by one thread, which waits for its writes. All writes but
-// Events go through the pool, which is never asked for two at once by one job but for those of one
-// action.
+// Thread-safe for several jobs at once, one thread each, which waits for its writes. All writes
+// except Events go through the pool. One job has only writes of one action in the pool at a time.
 class Performer {
  public:
   Performer(kube::Api& api, Stores& stores, kube::EventRecorder& events, WritePool& pool);
 
-  // In order. The first failure stops the rest and is returned; what was done before it stays done,
-  // and the next decision goes on from there. But nothing waits for a pod or Service whose deletion
-  // is refused for good (is_definite), or for a pod that is not released: the rest is done, and
-  // then that failure is returned.
+  // Runs the actions in order. The first failure stops the rest and is returned; earlier actions
+  // stay done, and the next decision continues from there. Exceptions: a pod or Service whose
+  // deletion is permanently refused (is_definite), and a pod that is not released, do not stop the
+  // rest; that failure is returned at the end.
   std::optional<Failure> perform(const job::Job& job, const Actions& actions);
 
  private:

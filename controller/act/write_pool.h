@@ -1,5 +1,5 @@
-// controller/act/write_pool.h - how are the writes of all jobs made at once, so that no job keeps
-// the others waiting and what the API server refuses is not tried a thousand times?
+// controller/act/write_pool.h - how are writes of all jobs made in parallel, fairly, and without
+// repeating a refused write a thousand times?
 #pragma once
 
 #include <cstddef>
@@ -15,29 +15,30 @@
 
 namespace nervex::controller {
 
-// One bounded pool of threads for the batches of all callers. A free thread makes the next write of
-// the batch whose turn it is: a batch of 1,000 pods and one of a single status each get a write in
-// turn. Within a batch nothing waits for the slowest of a group.
+// A bounded pool of threads for the batches of all callers. A free thread makes one write of the
+// next batch, round robin: a batch of 1,000 pods and a batch of one status alternate. Writes of a
+// batch do not wait for each other.
 //
-// Each batch starts slowly: one write is under way, after each success one more, up to the size of
-// the pool. After a failure none of it begins any more: what is wrong for all (a quota, a missing
-// right) costs one call, and never more than were under way. Thread-safe.
+// Each batch starts slowly: one write at first, one more in parallel after each success, up to the
+// size of the pool. After a failure no further write of the batch begins: a cause that affects all
+// of them (a quota, a missing right) costs one call, and never more than were in progress.
+// Thread-safe.
 class WritePool {
  public:
-  // 0 threads: each batch is written by its caller, one write after the other, so that faults in
-  // tests are repeatable.
+  // 0 threads: each batch is written by its caller, one write at a time, so that faults in tests
+  // are repeatable.
   explicit WritePool(std::size_t threads);
   ~WritePool();
   WritePool(const WritePool&) = delete;
   WritePool& operator=(const WritePool&) = delete;
 
   using Write = std::function<Result<Nothing>(std::size_t i)>;
-  // Calls write(i) for 0..count-1, begun in this order, and returns when all that were begun have
-  // ended: the first error by index, or nullopt. `write` must be thread-safe, and must not call the
-  // pool. A std::exception of it is a kInternal error. After stop(): kTransient.
+  // Calls write(i) for 0..count-1, begun in this order, and returns when all that have begun have
+  // ended: the first error by index, or nullopt. `write` must be thread-safe and must not call the
+  // pool. A std::exception becomes a kInternal error. After stop(): kTransient.
   std::optional<Error> run(std::size_t count, const Write& write);
 
-  // Nothing begins any more; callers are answered when what is under way has ended. Idempotent.
+  // No new write begins; callers return when the writes in progress have ended. Idempotent.
   void stop();
 
  private:
@@ -51,8 +52,8 @@ class WritePool {
   const std::size_t size_;
   Mutex mutex_;
   CondVar wake_;
-  std::deque<Batch*> turns_ GUARDED_BY(mutex_);     // those that may begin a write, each once
-  std::vector<Batch*> batches_ GUARDED_BY(mutex_);  // all that are not over
+  std::deque<Batch*> turns_ GUARDED_BY(mutex_);     // batches that may begin a write, each once
+  std::vector<Batch*> batches_ GUARDED_BY(mutex_);  // all unfinished ones
   bool stopping_ GUARDED_BY(mutex_) = false;
   std::vector<std::jthread> threads_;  // last: they end first
 };

@@ -19,7 +19,7 @@ std::string read_name(const Json& manifest) {
   return kube::string_at(manifest, {"metadata", "name"});
 }
 
-// The API's own words behind our own: what was tried, on what.
+// Our context (the write and its object), followed by the API server's message.
 Error failure(std::string_view verb, const char* kind, const std::string& key,
               const std::string& request, const Error& error) {
   std::string_view message = error.message;
@@ -39,7 +39,7 @@ bool is_gone(const Json& object) {
          kube::array_at(object, {"metadata", "finalizers"}).empty();
 }
 
-// The pod that is there fills the very slot and place that was wanted.
+// The existing pod has exactly the wanted slot and placement.
 bool is_same_place(const kube::Pod& pod, const Json& manifest) {
   for (const auto& key : gang::slot_annotation_keys()) {
     const std::string want = kube::string_at(manifest, {"metadata", "annotations", key});
@@ -47,7 +47,7 @@ bool is_same_place(const kube::Pod& pod, const Json& manifest) {
   }
   return true;
 }
-// Names of services and PodGroups say all there is to say.
+// For services and PodGroups the name is enough.
 bool is_same_place(const Service&, const Json&) { return true; }
 bool is_same_place(const gang::PodGroup&, const Json&) { return true; }
 
@@ -70,7 +70,7 @@ Writes::Kind<gang::PodGroup> Writes::pod_groups() const {
   return {kube::kPodGroups, "podgroup", stores_.pod_groups, gang::parse_pod_group};
 }
 
-// An answer that cannot be read is no failure of the write: the watch will show it.
+// An unreadable answer is not a failed write: the watch will show the object.
 template <typename T>
 void Writes::fold(const Kind<T>& kind, const Json& object) const {
   auto decoded = kind.decode(kube::to_text(object));
@@ -132,7 +132,7 @@ Result<Nothing> Writes::remove(const Kind<T>& kind, const Target& target) const 
                    "DELETE " + kube::api_path(kind.resource, job_.meta.ns, target.name),
                    deleted.error());
   }
-  // The answer is the object while it takes leave, else it is gone.
+  // The answer is the object while it terminates; otherwise it is deleted.
   auto left = kind.decode(kube::to_text(deleted->answer));
   if (left && left->meta.uid == target.uid && left->meta.deleting) {
     kind.store.update(key, *std::move(left));
@@ -173,7 +173,7 @@ Result<bool> Writes::create_shared_service(const Json& manifest) {
   return failure("create", "service", ns + "/" + name, "",
                  {Code::kConflict, "an earlier one of that name has to go first"});
 }
-// A merge patch: what the API server has added to the spec stays.
+// A merge patch keeps what the API server has added to the spec.
 Result<Nothing> Writes::update_shared_service(const UpdateSharedService& update) {
   Json spec = {{"selector", nullptr}, {"ports", nullptr}};
   spec.update(update.manifest["spec"]);
@@ -191,8 +191,7 @@ Result<Nothing> Writes::create_pod_group(const Json& manifest) {
   return create(pod_groups(), manifest);
 }
 Result<Nothing> Writes::delete_pod(const Target& target) { return remove(pods(), target); }
-// A pod that is left with nothing to wait for is gone with this write; the answer is its last
-// state.
+// This write removes a pod that waits for nothing else; the answer is its last state.
 Result<Nothing> Writes::release_pod(const Target& target) {
   const std::string key = job_.meta.ns + "/" + target.name;
   const auto released = kube::remove_finalizer(api_, kube::kPods, job_.meta.ns, target.name,
@@ -210,7 +209,7 @@ Result<Nothing> Writes::release_pod(const Target& target) {
   return ok();
 }
 
-// The pod of that uid is gone. A conflict alone does not say so: other writers may cause it.
+// The pod of that uid was deleted. A conflict is no proof: other writers may cause it.
 bool Writes::was_gone(const Target& target, const Error& error) const {
   if (error.code == Code::kNotFound) return true;
   if (error.code != Code::kConflict) return false;
@@ -224,8 +223,8 @@ Result<Nothing> Writes::delete_pod_group(const Target& target) {
   return remove(pod_groups(), target);
 }
 
-// Of earlier attempts a list tells, once for all slots of an attempt. Of earlier incarnations in
-// this attempt the names are known.
+// Pods of earlier attempts: one list for all slots of an attempt. Pods of earlier incarnations in
+// this attempt: their names are known.
 Result<Nothing> Writes::confirm_free(const ConfirmFree& question) {
   const bool is_cleared = job_.status.attempt <= 1 ||
                           stores_.cleared_attempts.contains(job_.meta.uid, question.pod_group_uid);
@@ -286,7 +285,7 @@ Result<Nothing> Writes::patch_pod_group(const PatchPodGroup& patch) {
 
 Result<Nothing> Writes::update_status(const job::Status& status) {
   const kube::Meta& meta = job_.meta;
-  // The first status is written whole: fields that are zero have to be seen too.
+  // The first status is written whole: fields that are zero must appear too.
   const bool is_first = job_.status.phase == job::Phase::kNone;
   const Json before = is_first ? Json::object() : job::encode_status(job_.status);
   const Json body = {{"metadata", guard(meta.uid, meta.resource_version)},

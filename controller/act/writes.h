@@ -1,4 +1,4 @@
-// controller/act/writes.h - one write, checked for whose object it met, and folded into the caches.
+// controller/act/writes.h - one write, with a check of the object's owner, folded into the caches.
 #pragma once
 
 #include <string>
@@ -10,39 +10,38 @@
 
 namespace nervex::controller {
 
-// Writes for one job. What the API server answers is in the caches when a call returns, so the next
+// Writes for one job. The caches have the API server's answer when a call returns, so the next
 // decision sees it before the watch reports it. Thread-safe.
 class Writes {
  public:
   Writes(kube::Api& api, Stores& stores, const job::Job& job);
 
-  // A name that is taken counts as success if the object is this job's and is what was wanted;
-  // another object of this job: kConflict (read again); an object of another owner: kForbidden.
+  // A taken name counts as success if the object is this job's and is as wanted. Another object of
+  // this job: kConflict (read again); an object of another owner: kForbidden.
   Result<Nothing> create_pod(const Json& manifest);
   Result<Nothing> create_service(const Json& manifest);
-  // False: its name belongs to a Service that is not ours. Ours may have been made for another job.
+  // False: the name belongs to a Service that is not ours. Ours may have been made for another job.
   Result<bool> create_shared_service(const Json& manifest);
-  // kConflict: it is not the version that was decided on.
+  // kConflict: not the version that was decided on.
   Result<Nothing> update_shared_service(const UpdateSharedService& update);
   Result<Nothing> create_pod_group(const Json& manifest);
 
-  // The live pods that were read are in the cache then. kConflict: one that has not finished fills
-  // one of the slots.
+  // Puts the live pods that it reads into the cache. kConflict: an unfinished pod occupies one of
+  // the slots.
   Result<Nothing> confirm_free(const ConfirmFree& question);
-  // Does the name of this manifest belong to an object that is not this job's? False if that is not
-  // known.
+  // True if the manifest's name is known to belong to an object that is not this job's.
   bool is_somebody_elses(const Json& manifest) const;
 
-  // kConflict: the object is not the version that was decided on.
+  // kConflict: not the version that was decided on.
   Result<Nothing> patch_pod_group(const PatchPodGroup& patch);
   Result<Nothing> update_status(const job::Status& status);
 
-  // The job itself, if it was not written since (kConflict).
+  // Deletes the job. kConflict: it was written since.
   Result<Nothing> delete_job();
 
-  // What is gone already counts as deleted.
+  // A missing object counts as deleted.
   Result<Nothing> delete_pod(const Target& target);
-  // What is gone already counts as released.
+  // A missing pod counts as released.
   Result<Nothing> release_pod(const Target& target);
   Result<Nothing> delete_service(const Target& target);
   Result<Nothing> delete_pod_group(const Target& target);

@@ -26,22 +26,22 @@ struct PatchPodGroup {
   std::string uid;
   std::string resource_version;
   Json spec;  // a merge patch
-  // A slot leaves, or gets another incarnation: only if the live job agrees (confirm_removals).
+  // Removes a slot or raises its incarnation: only if the live job agrees (confirm_removals).
   bool removes_slots = false;
   bool operator==(const PatchPodGroup&) const = default;
 };
-// Creations of one action are written in parallel; the next action begins when all have succeeded.
-// Names follow from job, role and slot, so a repeated creation meets what the first one made.
+// Creations of one action run in parallel; the next action begins when all have succeeded. Names
+// follow from job, role and slot, so a repeated creation finds the object of the first one.
 struct CreateServices {
   std::vector<Json> manifests;
   bool operator==(const CreateServices&) const = default;
 };
-// The namespace's Service: ours, and no job's (services.h).
+// The namespace's Service: the controller's, owned by no job (services.h).
 struct CreateSharedService {
   Json manifest;
   bool operator==(const CreateSharedService&) const = default;
 };
-// Gives exactly this version of it the spec of the manifest.
+// Gives exactly this version of the Service the spec of the manifest.
 struct UpdateSharedService {
   std::string uid;
   std::string resource_version;
@@ -52,18 +52,18 @@ struct CreatePods {
   std::vector<Json> manifests;
   bool operator==(const CreatePods&) const = default;
 };
-// Asks the API server itself: while a pod of the job that has not finished fills one of these
-// slots, of an earlier incarnation or attempt, nothing that comes after this is done.
+// Asks the API server: stops the following actions while an unfinished pod of an earlier
+// incarnation or attempt of the job occupies one of these slots.
 struct ConfirmFree {
   std::string pod_group_uid;                           // of the current attempt
-  std::vector<std::pair<job::Role, job::Slot>> slots;  // that are to get a pod
+  std::vector<std::pair<job::Role, job::Slot>> slots;  // to get a pod
   bool operator==(const ConfirmFree&) const = default;
 };
 struct Target {
   std::string name;
-  std::string uid;       // sent as a precondition, so a namesake created meanwhile survives
-  bool at_once = false;  // a pod whose node is lost: no kubelet is there to end it
-  std::string resource_version{};  // if not empty: only this version of it
+  std::string uid;                 // a precondition, so a namesake created meanwhile survives
+  bool at_once = false;            // the pod's node is lost: no kubelet can end it
+  std::string resource_version{};  // if not empty: only this version
   bool operator==(const Target&) const = default;
 };
 struct DeletePodGroups {
@@ -74,8 +74,7 @@ struct DeletePods {
   std::vector<Target> targets;
   bool operator==(const DeletePods&) const = default;
 };
-// Removes the tracking finalizer from pods whose ends are recorded: those that are being deleted go
-// then.
+// Removes the tracking finalizer from pods whose ends are recorded; pods being deleted vanish then.
 struct ReleasePods {
   std::vector<Target> targets;
   bool operator==(const ReleasePods&) const = default;
@@ -84,12 +83,12 @@ struct DeleteServices {
   std::vector<Target> targets;
   bool operator==(const DeleteServices&) const = default;
 };
-// For the /status subresource, on exactly the version of the job that was observed.
+// For the /status subresource, on exactly the observed version of the job.
 struct UpdateStatus {
   job::Status status;
   bool operator==(const UpdateStatus&) const = default;
 };
-// The job itself, in exactly the version that was observed.
+// Deletes the job, in exactly the observed version.
 struct DeleteJob {
   bool operator==(const DeleteJob&) const = default;
 };
@@ -105,8 +104,8 @@ inline RecordEvent warning_event(std::string_view reason, std::string message) {
   return {{kube::EventType::kWarning, std::string(reason), std::move(message)}};
 }
 
-// Has one pod of each role created in a dry run, some time later and by another thread. The answer
-// comes with Observed::dry_run (pod_dry_run.h).
+// Asks for a dry run of one pod of each role, later and on another thread. Observed::dry_run has
+// the answer (pod_dry_run.h).
 struct DryRunPods {
   std::string subject;  // of the question
   SysTime time{};

@@ -1,5 +1,5 @@
 // controller/decide/live_checks.h - what must be read from the API server before a round may
-// decide, since a stale cache would look the same? observe.h reads it. Pure.
+// decide, because a stale cache would look the same? observe.h reads it. Pure.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace nervex::controller {
 
-// In this order; the first that shows the attempt's end makes the others unnecessary.
+// In this order; if one shows that the attempt has ended, the rest is skipped.
 struct LiveChecks {
-  bool pod_group = false;             // the attempt ran, and its PodGroup seems to be deleted
-  bool coordinator = false;           // the attempt ran, and its coordinator seems to be deleted
+  bool pod_group = false;             // the attempt ran, and its PodGroup seems deleted
+  bool coordinator = false;           // the attempt ran, and its coordinator seems deleted
   std::vector<std::string> vanished;  // pods that would be replaced
-  bool stale_objects = false;         // something would be deleted as left over
-  bool given_up = false;              // a gang that could not be healed would be taken back
+  bool stale_objects = false;         // something would be deleted as stale
+  bool given_up = false;              // a gang that could not be healed would be requeued
   bool operator==(const LiveChecks&) const = default;
 };
 
-// None for a job that has not begun, has ended or is being deleted. Nearly always all are empty.
+// None for a job that has not begun, has ended or is being deleted. Usually empty.
 LiveChecks live_checks(const Round& round);
 
 }  // namespace nervex::controller

@@ -7,7 +7,7 @@ namespace nervex::controller {
 
 // `seen` must outlive the round. Cost: slots + pods + placements, each with log.
 Round make_round(const Observed& seen);
-// The same of an attempt that is not looked for in `seen`.
+// The same for an attempt that is given rather than searched for in `seen`.
 Round make_round(const Observed& seen, Attempt attempt);
 
 }  // namespace nervex::controller

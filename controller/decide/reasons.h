@@ -1,5 +1,5 @@
-// controller/decide/reasons.h - the words that people wait for and alert on: condition types,
-// reasons and events.
+// controller/decide/reasons.h - which condition types, reasons and events do users wait for and
+// alert on?
 #pragma once
 
 #include <string_view>
@@ -11,18 +11,18 @@ namespace nervex::controller {
 
 // Condition types.
 inline constexpr std::string_view kCreated = "Created";
-inline constexpr std::string_view kScheduled = "Scheduled";  // the gang that the job starts with
-inline constexpr std::string_view kRequestsScheduled = "RequestsScheduled";  // what was asked for
+inline constexpr std::string_view kScheduled = "Scheduled";                  // the base gang
+inline constexpr std::string_view kRequestsScheduled = "RequestsScheduled";  // requested pods
 inline constexpr std::string_view kPodsCreated = "PodsCreated";  // False: a write failed
 inline constexpr std::string_view kReplacementLimitExceeded = "ReplacementLimitExceeded";
 inline constexpr std::string_view kAggregatorMissing = "AggregatorMissing";
-// True: something of where the pods may be is not planned, but left to kube-scheduler.
+// True: a placement constraint of the pods is not planned, but left to kube-scheduler.
 inline constexpr std::string_view kPlacementBestEffort = "PlacementBestEffort";
 inline constexpr std::string_view kOrdinalsNearlyExhausted = "OrdinalsNearlyExhausted";
-// True: the job would have used the namespace's Service (--services=shared), and could not.
+// True: the job could not use the namespace's Service (--services=shared).
 inline constexpr std::string_view kPerPodServices = "PerPodServices";
-// True: the API server has refused a pod that was to be created with its node
-// (--direct-placement). Also an event.
+// True: the API server has refused a pod that was to be created with its node (--direct-placement).
+// Also an event.
 inline constexpr std::string_view kDirectPlacementRefused = "DirectPlacementRefused";
 // True: the job waits, and a dry run has shown that the API server would refuse its pods. Also a
 // reason and an event.
@@ -30,7 +30,7 @@ inline constexpr std::string_view kPodsRefused = "PodsRefused";
 using job::kRequestsLost;
 inline constexpr std::string_view kRunning = "Running";
 inline constexpr std::string_view kReady = "Ready";
-// For kstatus (Flux, kpt, Argo's generic health): True tells them that waiting is no use.
+// For kstatus (Flux, kpt, Argo's generic health): True means that waiting is useless.
 inline constexpr std::string_view kStalled = "Stalled";
 inline constexpr std::string_view kSucceeded = "Succeeded";
 inline constexpr std::string_view kFailed = "Failed";
@@ -38,7 +38,7 @@ inline constexpr std::string_view kFinished = "Finished";
 inline constexpr std::string_view kSuspended = "Suspended";  // a reason and an event too
 inline constexpr std::string_view kRequeued = "Requeued";    // an event too
 
-// Of AggregatorMissing: the job waits; the job goes without.
+// Of AggregatorMissing: the job waits; the job runs without an aggregator.
 inline constexpr std::string_view kWaitsForConfig = "WaitsForAggregatorConfig";
 inline constexpr std::string_view kNoConfig = "NoAggregatorConfig";
 
@@ -46,7 +46,7 @@ inline constexpr std::string_view kNoConfig = "NoAggregatorConfig";
 inline constexpr std::string_view kServiceNameTaken = "ServiceNameTaken";
 inline constexpr std::string_view kInvalidServiceName = "InvalidServiceName";
 
-// Reasons of conditions and events, as the contract has them.
+// Reasons of conditions and events, as defined by the contract.
 inline constexpr std::string_view kJobCreated = "NerveXJobCreated";
 inline constexpr std::string_view kJobRunning = "NerveXJobRunning";
 inline constexpr std::string_view kJobSucceeded = "NerveXJobSucceeded";
@@ -56,14 +56,14 @@ inline constexpr std::string_view kFailedCreate = "FailedCreate";
 inline constexpr std::string_view kSuccessfulDelete = "SuccessfulDelete";
 inline constexpr std::string_view kFailedDelete = "FailedDelete";
 inline constexpr std::string_view kFailedToUpdateEndpointSlices = "FailedToUpdateEndpointSlices";
-inline constexpr std::string_view kPodsLost = "PodsLost";      // taken away, and replaced
+inline constexpr std::string_view kPodsLost = "PodsLost";      // lost, and replaced
 inline constexpr std::string_view kUnreadable = "Unreadable";  // this program cannot decode the job
 
 // status.reason, where it is not a condition's.
-// The API server would refuse the job's pods: no PriorityClass of the name that they have.
+// The API server would refuse the job's pods: their PriorityClass does not exist.
 inline constexpr std::string_view kPriorityClassMissing = "PriorityClassMissing";
-inline constexpr std::string_view kQueued = "Queued";      // no verdict of the planner yet
-inline constexpr std::string_view kStarting = "Starting";  // planned; pods are on their way
+inline constexpr std::string_view kQueued = "Queued";      // not planned yet
+inline constexpr std::string_view kStarting = "Starting";  // planned; pods are being created
 inline constexpr std::string_view kCompleted = "Completed";
 inline constexpr std::string_view kCoordinatorFailed = "CoordinatorFailed";
 inline constexpr std::string_view kCoordinatorLost = "CoordinatorLost";
@@ -78,10 +78,10 @@ inline constexpr std::string_view kDeadlineExceeded = "DeadlineExceeded";
 inline constexpr std::string_view kScheduleTimeout = "ScheduleTimeout";
 inline constexpr std::string_view kStartTimeout = "StartTimeout";  // an event too
 inline constexpr std::string_view kInvalidName = "InvalidName";
-// Of events, and of conditions that the attempt before had: a new one begins.
+// Of events, and of conditions of the previous attempt: a new one begins.
 inline constexpr std::string_view kTemplateChanged = "TemplateChanged";
 
-// Why an attempt was taken back without a failure: of condition Requeued, status.lastAttempt.
+// Why an attempt was requeued without a failure: of condition Requeued, status.lastAttempt.
 using kube::kDisrupted;
 using kube::kEvicted;
 using kube::kNodeLost;
@@ -93,7 +93,7 @@ using kube::kRejected;
 // Of PlacementBestEffort.
 inline constexpr std::string_view kLeftToScheduler = "LeftToScheduler";
 
-// Of Ready, True and False; of AggregatorMissing when there is a config again.
+// Of Ready, True and False; of AggregatorMissing when a config exists again.
 inline constexpr std::string_view kPodsReady = "PodsReady";
 inline constexpr std::string_view kPodsNotReady = "PodsNotReady";
 inline constexpr std::string_view kAggregatorFound = "AggregatorFound";
@@ -102,6 +102,7 @@ inline constexpr std::string_view kAggregatorFound = "AggregatorFound";
 inline constexpr std::string_view kPodsAccepted = "PodsAccepted";  // of PodsRefused
 inline constexpr std::string_view kContinued = "Continued";        // of ReplacementLimitExceeded
 inline constexpr std::string_view kResumed = "Resumed";            // of Suspended; an event too
-inline constexpr std::string_view kNewAttempt = "NewAttempt";      // what was said of the last one
+inline constexpr std::string_view kNewAttempt = "NewAttempt";      // the condition was about the
+                                                                   // last attempt
 
 }  // namespace nervex::controller

@@ -46,8 +46,7 @@ void add_events(const job::Status& before, const job::Status& status, Actions& a
   }
 }
 
-// `status`, of an attempt that has no objects yet, with all else that follows from it: one write
-// says everything.
+// Completes `status` of an attempt without objects, so that one write says everything.
 job::Status complete(const Observed& seen, job::Status status) {
   Observed after = seen;
   after.job.status = std::move(status);
@@ -66,7 +65,7 @@ Decision begin_job(const Observed& seen) {
   return {std::move(actions), std::nullopt, true};
 }
 
-// -- policies of a job that goes on: each reads the round and answers with actions, or with none
+// -- policies of a job that continues: each reads the round and returns actions, or none
 
 using Policy = Actions (*)(const Round& round);
 
@@ -75,7 +74,7 @@ Actions change_attempt(const Round& round) {
   return transition ? write_transition(round, *std::move(transition)) : Actions{};
 }
 
-// Status writes that begin or end something. The first one is all that the round does: the rest
+// Status writes that begin or end something. The first one is the round's only action: the rest
 // follows when it has been observed.
 constexpr std::array<Policy, 2> kTransitions{change_attempt, requeue_gang_not_healed};
 
@@ -86,7 +85,7 @@ Actions create_objects(const Round& round) {
   return actions;
 }
 
-// What is in the way goes first.
+// Deletes what blocks new objects first.
 constexpr std::array<Policy, 3> kObjectPolicies{
     [](const Round& round) { return delete_stuck_pods(round.seen); }, delete_stale_objects,
     create_objects};
@@ -98,7 +97,7 @@ bool has_news(const job::Status& before, const job::Status& after) {
   return same != before;
 }
 
-// The status after this round, and the events that it is worth.
+// The status after this round, and its events.
 Actions update_status(const Round& round, bool nothing_to_create) {
   const job::Status& before = round.seen.job.status;
   job::Status status = next_status(round, nothing_to_create);
@@ -157,10 +156,10 @@ Decision continue_job(const Round& round) {
   return {std::move(actions), time_until_next_round(round)};
 }
 
-// What is left of the job's objects first: then its own deletion has nothing to wait for.
+// First what remains of the job's objects: then its own deletion does not wait.
 Decision clean_up_ended_job(const Observed& seen) {
-  // The spec was changed since, which has no effect, but for another time to live. The status says
-  // that it was seen because kstatus takes a status of an older generation for work in progress.
+  // The spec was changed later, which only affects the time to live. Report it as observed, because
+  // kstatus takes a status of an older generation for work in progress.
   if (seen.job.status.observed_generation < seen.job.meta.generation) {
     job::Status status = seen.job.status;
     status.observed_generation = seen.job.meta.generation;
@@ -173,8 +172,8 @@ Decision clean_up_ended_job(const Observed& seen) {
   return {{DeleteJob{}}, std::nullopt};
 }
 
-// Nothing is made for it any more, and its status stays as it is. The garbage collector deletes
-// what it owns only when the job itself is gone, which a finalizer may delay.
+// No more objects are created, and its status stays. The garbage collector deletes its objects only
+// after the job itself, which a finalizer may delay.
 Decision clean_up_deleted_job(const Observed& seen) {
   Actions actions = release_pods(seen);
   append(delete_stuck_pods(seen), actions);

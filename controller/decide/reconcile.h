@@ -1,4 +1,4 @@
-// controller/decide/reconcile.h - what to do next for one NerveXJob? Pure.
+// controller/decide/reconcile.h - which actions does one NerveXJob need next? Pure.
 #pragma once
 
 #include <chrono>
@@ -12,15 +12,15 @@ namespace nervex::controller {
 
 struct Decision {
   Actions actions;  // in order; the first failure stops the rest
-  // Look again even if nothing changes. Follows from times in the status alone.
+  // Look again even if nothing changes. Follows only from times in the status.
   std::optional<std::chrono::milliseconds> requeue_after;
-  bool is_transition = false;  // the status written begins or ends something: what follows is due
+  bool is_transition = false;  // the written status begins or ends something: the next step is due
 };
 
-// Level-based: looks at what is there, not at which event woke the worker. Doing its actions and
-// asking again comes to rest within a few rounds, with none left (reconcile_property_test.cpp).
-// At most one UpdateStatus. One that ends the job or its attempt is the only action but for events;
-// what is left to clean up follows when it has been observed.
+// Level-based: looks at the objects, not at the event that woke the worker. Repeated rounds with
+// their actions done end after a few, with no actions left (reconcile_property_test.cpp). At most
+// one UpdateStatus. One that ends the job or its attempt is the only action except for events;
+// clean-up follows when it has been observed.
 [[nodiscard]] Decision reconcile(const Round& round);
 [[nodiscard]] Decision reconcile(const Observed& seen);
 

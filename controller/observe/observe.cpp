@@ -55,7 +55,7 @@ Result<Json> get_owned_object(kube::Api& api, const kube::ResourceKind& kind, co
   return live.error();
 }
 
-// Fails if there is a PodGroup of the attempt that the cache does not have: worth another look.
+// Fails if the attempt has a PodGroup that the cache lacks: retry.
 Result<Nothing> check_no_pod_group(kube::Api& api, const job::Job& job) {
   const std::string name = job::pod_group_name(job, job.status.attempt);
   const auto live = get_owned_object(api, kube::kPodGroups, job, name);
@@ -83,15 +83,14 @@ Result<Nothing> check_same_attempt(kube::Api& api, const job::Job& job) {
   return Error{Code::kTransient, "nervexjob " + job.meta.key() + " is newer than the cache"};
 }
 
-// Before anything is deleted as left over: with a cache that is behind, that may be the very
-// attempt that runs.
+// Before stale objects are deleted: with a stale cache they may be the running attempt's.
 Result<Nothing> confirm_stale_objects(kube::Api& api, const job::Job& job,
                                       const gang::PodGroup* group) {
   if (auto same = check_same_attempt(api, job); !same) return same;
   return group == nullptr ? check_no_pod_group(api, job) : check_same_pod_group(api, job, *group);
 }
 
-// Whole by now, perhaps.
+// It may be whole by now.
 Result<Nothing> confirm_given_up(kube::Api& api, const job::Job& job, const gang::PodGroup& group) {
   const auto live = get_owned_object(api, kube::kPodGroups, job, group.meta.name);
   if (!live) return live.error();
@@ -110,7 +109,7 @@ std::string planned_node_of_coordinator(const gang::PodGroup& group) {
   return "";
 }
 
-// Whether the node may be read at all may change: an attempt is not ended on a guess.
+// The right to read nodes may change: an attempt is not ended on a guess.
 Result<bool> is_node_lost(kube::Api& api, const std::string& name) {
   if (name.empty()) return false;
   const auto live = kube::get_object(api, kube::kNodes, "", name);
@@ -141,7 +140,7 @@ Result<Nothing> look_for_coordinator(kube::Api& api, const Stores& stores,
   return ok();
 }
 
-// Pods that only the cache lacks are no loss.
+// Pods that only the cache lacks are not lost.
 Result<Nothing> look_for_vanished(kube::Api& api, const std::vector<std::string>& vanished,
                                   Observed& seen) {
   const auto add = [&](kube::Pod pod) {
@@ -212,7 +211,7 @@ Result<Nothing> observe_live(kube::Api& api, const Stores& stores, Observed& see
 
 namespace {
 
-// The object of that name, if an earlier job has it.
+// The object of that name, if an earlier job owns it.
 template <typename T>
 std::shared_ptr<const T> held_by_predecessor(const kube::Store<T>& store, const job::Job& job,
                                              const std::string& name) {
@@ -276,7 +275,7 @@ Result<std::optional<kube::Pod>> live_pod(kube::Api& api, const job::Job& job,
   return std::optional(*std::move(pod));
 }
 
-// -- is the job still what a removal was decided on?
+// -- is the job unchanged since a removal was decided?
 
 namespace {
 
@@ -285,7 +284,7 @@ bool is_removal(const Action& action) {
   return std::holds_alternative<DeletePods>(action);
 }
 
-// Spec and status are all that decisions depend on. A changed label means nothing.
+// Decisions depend only on spec and status, not on labels.
 bool is_same(const job::Job& live, const job::Job& job) {
   return live.meta.uid == job.meta.uid && live.meta.generation == job.meta.generation &&
          live.meta.deleting == job.meta.deleting && live.status == job.status;

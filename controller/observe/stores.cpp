@@ -19,7 +19,7 @@ std::string by_job_label(const EndpointSlice& slice) {
   return is_ours(slice) && !job.empty() ? slice.meta.ns + "/" + job : orphans_key(slice.meta.ns);
 }
 
-// PodGroups and pods whose job is gone have to be found, too.
+// PodGroups and pods of deleted jobs have to be found, too.
 std::string by_job_uid(const gang::PodGroup& group) {
   std::string uid = owner_job_uid(group.meta);
   return uid.empty() ? orphans_key(group.meta.ns) : uid;
@@ -54,17 +54,17 @@ bool can_be_coalesced(const kube::Pod& after) {
 
 namespace {
 
-// What was there, what is there now; one of them may be null.
+// Before and after; one of them may be null.
 template <typename T>
 using Changed =
     std::function<void(const std::shared_ptr<const T>&, const std::shared_ptr<const T>&)>;
 
-// Other people's pods and services are of no interest here, and many.
+// Pods and services of other owners are irrelevant here, and many.
 std::string path_of_ours(const kube::ResourceKind& kind) {
   return kube::with_label(kube::api_path(kind), job::kGroupLabel, job::kGroupLabelValue);
 }
 
-// An object may change hands, or be let go: a job that waits for its end has to hear of that.
+// An object may change or lose its owner: a job that waits for its end has to learn that.
 template <typename Ptr>
 std::string former_owner_key(const Ptr& before, const Ptr& after) {
   if (!before || !after) return "";
@@ -84,7 +84,7 @@ Changed<T> add_owner_to(kube::WorkQueue& queue) {
   };
 }
 
-// Why a coordinator was deleted shows in its last state alone, and is asked for afterwards.
+// Only a coordinator's last state shows why it was deleted, and it is needed later.
 void remember_disrupted(Stores& stores, const kube::Pod& gone) {
   if (!gone.disruption_target || job::role_of(gone) != job::Role::kCoordinator) return;
   stores.disrupted_coordinators.put(gone.meta.key(), gone);

@@ -1,10 +1,10 @@
-// controller/decide/attempt/activity.h - since when has the attempt its place, how long was the job
-// active in all, and has its gang started? Pure.
+// controller/decide/attempt/activity.h - since when is the attempt active, how long was the job
+// active in total, and has its gang started? Pure.
 //
-// A job is active while its gang starts or runs: from when the first pod of an attempt was bound
-// until the attempt ends. The status has it, so that a restart of the controller loses nothing, and
-// the write that ends an attempt adds its time. What the controller did not see itself, because it
-// was away, pods tell: the API server notes when each was bound.
+// A job is active while its gang starts or runs: from the first bind of an attempt's pod until the
+// attempt ends. The status records it, so a restart of the controller loses nothing, and the write
+// that ends an attempt adds its time. If the controller was down meanwhile, the pods show when each
+// was bound, by the API server's clock.
 #pragma once
 
 #include <chrono>
@@ -17,20 +17,20 @@
 
 namespace nervex::controller {
 
-// In whole seconds, and never in the future, also if another leader's clock was ahead. nullopt:
-// the job waits.
+// In whole seconds, never in the future, even if another leader's clock was ahead. nullopt: the job
+// waits.
 std::optional<SysTime> active_since(const Round& round);
 
-// Of all attempts since the job was created or resumed.
+// Total of all attempts since the job was created or resumed.
 std::chrono::seconds active_time(const Round& round);
 
-// Which slots of the base gang have no pod that has begun to run? A pod that has finished has.
+// Slots of the base gang whose pod has never run. A finished pod has run.
 struct NotStarted {
   int slots = 0;
-  int of_slots = 0;  // that the base gang has
+  int of_slots = 0;  // slots of the base gang
 };
 NotStarted not_started(const Round& round);
-// All of them have begun, now or before.
+// All of them have run at some time.
 bool has_gang_started(const Round& round);
 
 // Sets status.activeSince and gangStartedTime of an attempt that goes on.

@@ -1,9 +1,9 @@
 // controller/decide/attempt/created_pods.h - did a placement without a pod ever have one? Pure.
 //
-// A pod that is missing was lost, or was never created. The status keeps up to which placement
-// number pods were seen (job::Status::CreatedThrough). Beyond it this is not known, and the pod
-// is created under its own name: right if it was never created, and harmless if it was, since
-// workers cannot vanish before the controller has seen them (cleanup.h, the tracking finalizer).
+// A missing pod was lost, or was never created. The status records up to which placement number
+// pods were seen (job::Status::CreatedThrough). Above it the pod is created under its own name:
+// correct if it was never created, and harmless if it was, since workers cannot vanish before the
+// controller has seen them (cleanup.h, the tracking finalizer).
 #pragma once
 
 #include <set>
@@ -14,22 +14,22 @@
 
 namespace nervex::controller {
 
-// What status.createdThrough has to say, from what it says already and the pods that are there or
-// have ended. Empty while there is no PodGroup: the next one counts its placements from 1.
+// The new status.createdThrough, from the stored one and the pods that exist or have ended. Empty
+// without a PodGroup: the next one counts its placements from 1.
 job::Status::CreatedThrough created_through(const Round& round);
 
-// Is it worth a write of its own? Not that more pods were created: a pod that runs moves a count,
-// whose write says this too, and until then it may be created again under its name. But that pods
-// were taken back, which are to be created again. And a gang that is not there any more may have
-// become part of another one, which says so from now on.
+// Is the change worth a write of its own? Newly created pods are not: a running pod changes a
+// count, and that write includes this, and until then the pod may be created again under its name.
+// Deleted pods that are to be created again are worth it. So is a gang that has become part of
+// another one, which reports its pods from now on.
 bool is_worth_writing(const job::Status::CreatedThrough& before,
                       const job::Status::CreatedThrough& after);
 
-// Slots of the PodGroup's placements that have had a pod, as the status says. With a PodGroup.
+// Slots of the PodGroup's placements that have had a pod, by the status. Needs a PodGroup.
 std::set<gang::SlotKey> created_slots(const Round& round);
 
-// Names of pods that are wanted and not in `seen`, but were created. Of a round that is complete
-// but for `vanished` and `losses`, with a PodGroup.
+// Names of wanted pods that were created but are not in `seen`. The round is complete except for
+// `vanished` and `losses`, and has a PodGroup.
 std::vector<std::string> vanished_pods(const Round& round);
 
 }  // namespace nervex::controller

@@ -42,8 +42,8 @@ bool is_of_learner(const WantedSlot& slot, int ordinal) {
   return is_of_a_learner(slot) && slot.replica.slot.ordinal == ordinal;
 }
 
-// Also of slots that a gang which backs off has out of the PodGroup: those of a request by its
-// number; base replicas by the number that their gang begins with.
+// Includes slots that a gang's back-off keeps out of the PodGroup: those of a request by its
+// number; base replicas by the first number of their gang.
 bool belongs_to(const WantedSlot& slot, const Requeued& requeued, const SetName& gang,
                 const std::map<Number, std::string_view>& gangs) {
   if (requeued.learner) return is_of_learner(slot, *requeued.learner);
@@ -67,7 +67,7 @@ bool has_pod(const Attempt& attempt, const WantedSlot& slot) {
   });
 }
 
-// Under a fresh ordinal, after all incarnations of another one: its gang has been whole.
+// It has a fresh ordinal after all incarnations of another one: its gang was whole.
 bool goes_on(const job::Job& job, const WantedSlot& slot) {
   const auto& moved = job.spec.requests.moved;
   return std::any_of(moved.begin(), moved.end(), [&](const job::MovedReplica& replica) {
@@ -76,8 +76,8 @@ bool goes_on(const job::Job& job, const WantedSlot& slot) {
   });
 }
 
-// The creation of the slot's first pod failed, or the gang has no bound pod: it has never been
-// whole. Or not since it was taken back.
+// The gang was never whole, or not since its requeue: the creation of the slot's first pod failed,
+// or the gang has no bound pod.
 bool is_starting(const job::Job& job, const Attempt& attempt, const WantedSlot& slot,
                  std::string_view gang) {
   const job::Status& status = job.status;
@@ -89,7 +89,7 @@ bool is_starting(const job::Job& job, const Attempt& attempt, const WantedSlot& 
   return was_requeued || !is_committed || (slot.slot.incarnation == 0 && !goes_on(job, slot));
 }
 
-// Which learner is taken back alone, if it is one: it fails again, or its gang has been whole.
+// The learner to requeue alone, if any: it fails again, or its gang was whole.
 std::optional<int> learner_to_requeue(const job::Job& job, const Attempt& attempt,
                                       const WantedSlot& slot, std::string_view gang) {
   if (!is_of_a_learner(slot)) return std::nullopt;
@@ -101,8 +101,8 @@ std::optional<int> learner_to_requeue(const job::Job& job, const Attempt& attemp
   return is_again || !is_starting(job, attempt, slot, gang) ? std::optional(learner) : std::nullopt;
 }
 
-// Bound pods get no second life: their slots go on with the next incarnation. One that never ran is
-// deleted, too, but costs no incarnation: a failure that lasts for days would use up all of them.
+// Slots of bound pods continue with the next incarnation. A pod that never ran is deleted too, but
+// costs no incarnation: a failure that lasts for days would use up all of them.
 void raise_incarnations(const Attempt& attempt, const WantedSlots& slots, const Requeued& requeued,
                         const std::map<Number, std::string_view>& gangs, job::Status& status) {
   std::map<Number, int> raised;
@@ -142,15 +142,14 @@ bool runs(const Attempt& attempt, const WantedSlot& slot) {
   });
 }
 
-// The learners of the gang that are not whole; or nullopt, the gang itself, if it has no
-// multi-GPU ones.
+// The gang's incomplete multi-GPU learners; nullopt stands for a gang that has none.
 std::set<std::optional<int>> units_not_whole(const Round& round, std::string_view gang,
                                              const std::map<Number, std::string_view>& gangs) {
   std::set<std::optional<int>> units;
   for (const auto& slot : round.slots.all()) {
     const auto at = gangs.find({slot.role, slot.slot.ordinal});
     if (at == gangs.end() || at->second != gang || slot.is_over) continue;
-    // What was taken back stays in the PodGroup until its pods were deleted.
+    // A requeued gang stays in the PodGroup until its pods are deleted.
     if (round.backing_off.count({slot.role, slot.slot.ordinal}) != 0) continue;
     if (runs(round.attempt, slot)) continue;
     units.insert(is_of_a_learner(slot) ? std::optional(slot.replica.slot.ordinal) : std::nullopt);

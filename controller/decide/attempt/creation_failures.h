@@ -1,20 +1,19 @@
-// controller/decide/attempt/creation_failures.h - what becomes of a gang that grows the job when
-// one of its pods cannot be created? It is taken back as a whole, and tried again later. Pure.
+// controller/decide/attempt/creation_failures.h - what happens to an added gang when one of its
+// pods cannot be created? The whole gang is requeued. Pure.
 //
-// A gang starts whole or not at all, also the ones that come after the base gang: what one request
-// asked for, or what was added to the base replicas of a running job. Otherwise the pods that could
-// be created would hold their GPUs and wait for those that could not. (A failure of the base gang
-// ends the attempt: transition.h.) Of a gang that has been whole nothing is taken back: the
-// pod only replaces another one, and the rest runs on (docs/concepts/replacement.md). Exception: a
-// multi-GPU learner is useless in part, so it is requeued alone.
+// Gangs that are added after the base gang also start whole or not at all: those of a request, or
+// of base replicas added to a running job. Otherwise the pods that were created would hold their
+// GPUs and wait for the others. (A failure of the base gang ends the attempt: transition.h.) A gang
+// that was whole is not requeued: the pod only replaces another one, and the rest keeps running
+// (docs/concepts/replacement.md). Exception: a multi-GPU learner is useless in part, so it is
+// requeued alone.
 //
-// This is about failures for good (is_definite): the API server's answer will not change by itself,
-// because of a quota, an admission policy or a wrong object.
+// This is about permanent failures (is_definite): the API server's answer will not change by
+// itself, because of a quota, an admission policy or an invalid object.
 //
-// Taking back is one status write: status.requeuedGangs names the gang, or its learner, with the
-// time of the next try, and the incarnations of the slots that have bound pods are raised. Until
-// that time the pods are deleted and their slots stay out of the PodGroup, so their capacity is
-// free for others.
+// A requeue is one status write: status.requeuedGangs names the gang or its learner and the time of
+// the next try, and the incarnations of slots with bound pods are raised. Until that time the pods
+// are deleted and their slots stay out of the PodGroup, so that others can use the capacity.
 #pragma once
 
 #include <chrono>
@@ -31,44 +30,44 @@
 
 namespace nervex::controller {
 
-// The slots of what waits for its next try: they are not in the PodGroup, no pod of theirs is
-// created or stays, and none that goes was lost.
+// Slots that wait for their next try: they are not in the PodGroup, their pods are deleted and not
+// created, and a deleted pod does not count as lost.
 SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
                               const WantedSlots& slots);
 
 // Until the first of them may be tried again; nullopt: none waits.
 std::optional<std::chrono::milliseconds> time_until_requeue(const Round& round);
 
-// What to write when the creation of the object `name` (a pod, or its Service) failed for good with
-// this message. Empty if nothing is to be taken back; so, too, if the name is of the base gang or
-// of nothing that is wanted.
+// What to write after the creation of object `name` (a pod, or its Service) failed permanently with
+// this message. Empty if nothing is to be requeued, or the name belongs to the base gang or to no
+// wanted object.
 Actions requeue_failed_gang(const Round& round, std::string_view name, const std::string& message);
 
-// What to write when a gang that grows the job could not be made whole again within the healing
-// deadline: it is taken back as above, a multi-GPU learner alone. Empty if there is none.
+// What to write when an added gang could not be healed within the deadline: it is requeued as
+// above, a multi-GPU learner alone. Empty if there is none.
 Actions requeue_gang_not_healed(const Round& round);
 
 // For people: "request-7", "learner 4096 of request-7".
 std::string describe(const job::Status::RequeuedGang& requeued);
 
-// status.requeuedGangs without what is whole by now, or not wanted any more.
+// status.requeuedGangs without gangs that are whole by now or no longer wanted.
 std::vector<job::Status::RequeuedGang> still_requeued(const Round& round);
 
-// -- how does a user learn that what the job needs cannot be created?
+// -- how does a user learn that needed objects cannot be created?
 
-// What to write about a write that keeps failing: the condition PodsCreated=False with `reason`,
-// kFailedCreate or kFailedDelete, and the API's own words, and an event. None if the job says so
-// already (but for numbers, which may change with each try), so that trying again costs no writes.
-// reconcile.h ends the condition when nothing is left to write.
+// Reports a write that keeps failing: an event, and the condition PodsCreated=False with `reason`,
+// kFailedCreate or kFailedDelete, and the API server's message. Empty if the job already says so
+// (numbers aside, which may change with each try), so that retries cost no writes. reconcile.h ends
+// the condition when nothing is left to write.
 Actions report_failed_write(const job::Job& job, std::string_view reason,
                             const std::string& message, SysTime now);
 
-// The same request will fail again: what it asks for is wrong, or not allowed.
+// The same request will fail again: it is invalid or forbidden.
 bool is_definite(Code code);
 
-// Is a failure worth a report, after so many failed rounds in a row before this one? At once if
-// the answer will be the same again. What may pass by itself, the second time; a cache that lags
-// behind, which is part of every controller's day, only when it does not catch up.
+// Is a failure worth a report, after `failures_before` consecutive failed rounds? A permanent one:
+// at once. One that may pass: the second time. A stale cache, which is expected: only if it does
+// not catch up.
 bool is_worth_reporting(Code code, int failures_before);
 
 }  // namespace nervex::controller

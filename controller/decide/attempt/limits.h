@@ -1,7 +1,7 @@
 // controller/decide/attempt/limits.h - which of the job's time limits has passed, and when is the
 // next one due?
 //
-// All follow from times in the status, so that a restart of the controller loses none of them.
+// All follow from times in the status, so they survive a restart of the controller.
 #pragma once
 
 #include <chrono>
@@ -13,18 +13,19 @@
 
 namespace nervex::controller {
 
-// activeDeadlineSeconds of the time that the job was active (activity.h); scheduleTimeoutSeconds
-// from the later of waitingSince and nextAttemptTime until every pod of the base gang is bound:
-// kTimedOut. startTimeoutSeconds, or the controller's default, from activeSince until all pods of
-// the base gang run: kFailure. nullopt: none has passed. Not for suspended jobs.
+// activeDeadlineSeconds applies to the time that the job was active (activity.h);
+// scheduleTimeoutSeconds from the later of waitingSince and nextAttemptTime until every pod of the
+// base gang is bound: kTimedOut. startTimeoutSeconds, or the controller's default, from activeSince
+// until all pods of the base gang run: kFailure. nullopt: no limit has passed. Not for suspended
+// jobs.
 std::optional<AttemptResult> passed_limit(const Round& round);
 
-// Until the first of these, or the end of the back-off, is due. nullopt: none is to come.
+// Until the first of these limits, or the end of the back-off. nullopt: none.
 std::optional<std::chrono::milliseconds> time_until_limit(const Round& round);
 
-// reservationSeconds have passed since the attempt's coordinator began to run.
+// reservationSeconds have passed since the attempt's coordinator started to run.
 bool has_reservation_ended(const Round& round);
-// Until then, if the PodGroup reserves anything; nullopt: it does not, or the time has not begun.
+// Until then, if the PodGroup reserves capacity; nullopt: it does not, or the time has not begun.
 std::optional<std::chrono::milliseconds> time_until_reservation_ends(const Round& round);
 
 // When a finished job is to be deleted; nullopt: never. For jobs in a final phase.

@@ -26,7 +26,7 @@ using std::chrono::seconds;
 constexpr seconds kFirstDelay{10};
 constexpr seconds kLongestReplacementDelay{300};
 
-// By role and ordinal: the incarnation that is the least one.
+// The minimum incarnation, by role and ordinal.
 using Incarnations = std::map<std::pair<Role, int>, int>;
 
 bool is_base_replica(Role role, int ordinal) {
@@ -34,7 +34,7 @@ bool is_base_replica(Role role, int ordinal) {
   return has_base_replicas && ordinal < job::kFirstRequestedOrdinal;
 }
 
-// The coordinator's end is the attempt's; the job's own aggregator is made again when it is gone.
+// The coordinator's end is the attempt's; the job's own aggregator is created again after deletion.
 bool is_worker(Role role, job::Slot slot) {
   return role != Role::kCoordinator && (role != Role::kAggregator || slot.ordinal != 0);
 }
@@ -46,7 +46,7 @@ void sort_by_slot(std::vector<T>& items) {
   });
 }
 
-// How long after it was made a pod of that incarnation is replaced at the soonest.
+// Minimum age at which a pod of that incarnation is replaced.
 seconds replacement_delay(int incarnation) {
   if (incarnation == 0) return seconds::zero();
   return std::min(kLongestReplacementDelay, kFirstDelay * (1 << std::min(incarnation - 1, 10)));
@@ -63,7 +63,7 @@ std::string describe_loss(const kube::Pod& pod) {
   return fmt::format("pod {} was deleted", pod.meta.name);
 }
 
-// Looks at one attempt's pods and collects what they call for.
+// Looks at one attempt's pods and collects the replacements that they need.
 class LostPods {
  public:
   explicit LostPods(const Round& round)
@@ -120,21 +120,21 @@ class LostPods {
     return at == pods_.end() ? nullptr : at->second;
   }
 
-  // A pod whose place is another slot's, or another one of its own slot's, was deleted by us.
+  // We deleted a pod whose placement now belongs to another slot, or whose slot has another one.
   bool has_its_place(const AttemptPod& member) const {
     const auto placement = round_.placements.find({to_string(member.role), slot_id(member.slot)});
     return placement != round_.placements.end() && placement->second->number == member.placement;
   }
 
-  // Of a multi-GPU learner all pods: the others cannot go on with a stranger among them.
+  // Replaces all pods of a multi-GPU learner: the others cannot continue with a new peer.
   void replace(const WantedSlot& slot, std::string why) {
     raise(slot.replica.role, {slot.replica.slot.ordinal, slot.slot.incarnation + 1});
     out_.lost.push_back(std::move(why));
   }
 
-  // What lowered base replicas take away comes back, if it does, as another pod; what never had a
-  // pod, as itself: `kubectl scale` up and down while a job waits uses up no names. (A pod that is
-  // not seen yet raises its slot when it is, or has another placement than the next one by then.)
+  // A replica that lowered base replicas removed comes back as another pod if it had one, else as
+  // itself: `kubectl scale` up and down while a job waits uses up no names. (A pod that is not seen
+  // yet raises its slot when it is, or by then its placement differs from the next one's.)
   void lower_base_replicas() {
     const auto lower = [&](Role role, job::Slot slot) {
       if (!is_base_replica(role, slot.ordinal)) return;
@@ -194,7 +194,7 @@ bool continue_exhausted(job::Job& job) {
   for (const auto& replica : exhausted) {
     const bool is_collector = replica.role == Role::kCollector;
     int& next = is_collector ? status.next_continued_collector : status.next_continued_learner;
-    // Earlier versions of nervex-server went on into this range.
+    // Earlier versions of nervex-server also used this range.
     next = std::max(
         {next, is_collector ? status.next_collector : status.next_learner,
          is_collector ? job.spec.requests.next_collector : job.spec.requests.next_learner});

@@ -40,7 +40,7 @@ AttemptResult failed(const kube::Pod& pod) {
   return verdict;
 }
 
-// It asks for its workers again, and they for another coordinator: they all begin again.
+// It requests its workers again, and they expect another coordinator: all of them start again.
 AttemptResult restarted(const kube::ContainerState& main) {
   AttemptResult verdict{AttemptOutcome::kFailure, kCoordinatorRestarted,
                         fmt::format("the coordinator's container {} was restarted in place: it {}",
@@ -70,9 +70,8 @@ AttemptResult lost(const Observed& seen) {
           "the coordinator's pod is gone, and its end was not observed", std::nullopt, ""};
 }
 
-// The planner never moves a bound coordinator. It moved the slot while another replica of the
-// extender bound the pod, because the node had been lost to new pods: what runs there is not in the
-// plan.
+// The planner never moves a bound coordinator. It moved the slot because the node was lost to new
+// pods, while another replica of the extender bound the pod: that pod is not in the plan.
 bool has_another_place(const AttemptPod& member, const gang::PodGroup& group) {
   const auto* base = gang::find_gang(group.status, gang::kBaseGang);
   if (member.pod->node.empty() || base == nullptr || !base->planned) return false;
@@ -127,7 +126,7 @@ AttemptResult judge_coordinator(const AttemptPod& coordinator, const gang::PodGr
     case PodState::kTerminating:  // a mark says why now, and goes with the pod
       if (const auto reason = kube::disruption_of(pod)) return disrupted(*reason, pod);
       if (!pod.node_lost.empty()) return node_lost(pod);
-      // It ran, perhaps unobserved: the attempt ends when it is gone.
+      // It ran, perhaps unobserved: the attempt ends when it is deleted.
       return has_run(pod) ? runs() : AttemptResult{};
     case PodState::kRunning:
     case PodState::kPending:

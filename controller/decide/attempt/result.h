@@ -1,5 +1,5 @@
-// controller/decide/attempt/result.h - how does the attempt go, judged by its coordinator's main
-// container?
+// controller/decide/attempt/result.h - what is the outcome of the attempt, judged by its
+// coordinator's main container?
 #pragma once
 
 #include <optional>
@@ -11,25 +11,24 @@
 namespace nervex::controller {
 
 enum class AttemptOutcome {
-  kWaits,       // the coordinator does not run, or is about to go: the phase stays as it is
+  kWaits,       // the coordinator does not run, or is about to end: the phase stays
   kRuns,        // it runs
-  kSuccess,     // it has completed: the job has
+  kSuccess,     // the coordinator, and so the job, has completed
   kFailure,     // counts against backoffLimit
-  kDisruption,  // taken back by the cluster: a new attempt, which costs no retry
-  kTimedOut,    // a deadline of the job itself has passed: it has failed, with or without retries
-                // left
+  kDisruption,  // ended by the cluster: a new attempt that costs no retry
+  kTimedOut,    // a deadline of the job has passed: it fails even if retries are left
 };
 
 struct AttemptResult {
   AttemptOutcome outcome = AttemptOutcome::kWaits;
-  std::string_view reason;          // of the last four: status.reason
+  std::string_view reason;          // of the last four outcomes: status.reason
   std::string message;              // for people
   std::optional<int> exit_code;     // of the main container, if its end was seen
   std::string termination_message;  // its termination message
-  bool coordinator_ran = true;      // else the job may never have run
+  bool coordinator_ran = true;      // false: the job may never have run
 };
 
-// Not for jobs in a final phase, nor for suspended ones.
+// Not for suspended jobs or jobs in a final phase.
 AttemptResult judge_attempt(const Round& round);
 
 }  // namespace nervex::controller

@@ -1,5 +1,5 @@
-// controller/decide/attempt/templates_hash.h - were templates changed since the PodGroup was made
-// of them? Pure.
+// controller/decide/attempt/templates_hash.h - have templates changed since the PodGroup was made?
+// Pure.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace nervex::controller {
 
-// On the PodGroup: hashes of volumes and templates that its member sets, and the pods of its slots,
-// are made of. None: an earlier version made it.
+// On the PodGroup: hashes of the volumes and templates that its member sets and pods are made of.
+// Missing: an earlier version made it.
 inline constexpr const char* kTemplatesAnnotation = "nervex.sensetime.com/templates";
 // A version, and a hash for each part; the last one is of the aggregator's template, if the gang
-// has a place for an aggregator, or says that the job waits for one. `config` may be null. Cost:
-// the templates' size.
+// has a slot for an aggregator, or says that the job waits for one. `config` may be null. Cost: the
+// templates' size.
 std::string templates_hash(const job::Spec& spec, const job::AggregatorConfig* config);
-// Whether a part differs of what was `planned`. Of a gang that `is_committed` neither a role that
-// had no template then nor the aggregator's template matters: none of its pods is made again. False
-// if another version has written it.
+// Whether a part differs from `planned`. If `is_committed`, ignores a role that had no template
+// then, and the aggregator's template: none of the gang's pods is created again. False if another
+// version wrote it.
 bool has_other_templates(std::string_view planned, std::string_view now, bool is_committed);
 
 }  // namespace nervex::controller

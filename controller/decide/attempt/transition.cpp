@@ -30,7 +30,7 @@ job::LastAttempt last_attempt(const Observed& seen, const AttemptResult& result)
           std::string(last_bytes(message, kMaxTerminationMessage)), whole_seconds(seen.now)};
 }
 
-// What was said of the attempt that is over is not true of the next one.
+// Conditions of the ended attempt do not apply to the next one.
 void reset_conditions(const Observed& seen, std::string_view reason, const std::string& message,
                       job::Status& status) {
   for (const auto type : {kRunning, kReady}) {
@@ -49,7 +49,7 @@ void reset_conditions(const Observed& seen, std::string_view reason, const std::
   }
 }
 
-// The place in the queue is kept.
+// The job keeps its place in the queue.
 job::Status next_attempt(const Round& round, std::string_view reason, const std::string& message) {
   const Observed& seen = round.seen;
   job::Status status = seen.job.status;
@@ -70,8 +70,8 @@ job::Status next_attempt(const Round& round, std::string_view reason, const std:
   return status;
 }
 
-// After an attempt that had all its pods. What was refused since was asked for by its coordinator;
-// the back-off is not of that (backs_off_after_refusal()).
+// After an attempt that had all its pods. Later refusals were of its coordinator's requests; the
+// back-off is not for those (backs_off_after_refusal()).
 job::Status next_after_run(const Round& round, const AttemptResult& result) {
   job::Status status = next_attempt(round, result.reason, result.message);
   if (has_failed_creation(status)) remove_condition(status, kPodsCreated);
@@ -94,7 +94,7 @@ AttemptTransition requeue(const Round& round, const AttemptResult& result) {
   const Observed& seen = round.seen;
   job::Status status = next_after_run(round, result);
   status.last_attempt = last_attempt(seen, result);
-  // What the cluster takes back at once, again and again, shall not keep it busy.
+  // Repeated immediate disruptions must not keep the cluster busy.
   const SysTime waiting = seen.job.status.waiting_since.value_or(seen.now);
   const SysTime earliest = std::chrono::ceil<seconds>(
       std::min(waiting, seen.now) +  // another leader's clock may be ahead
@@ -113,8 +113,8 @@ SysTime failing_since(const Observed& seen) {
   return has_failed_creation(seen.job.status) ? condition->last_transition : seen.now;
 }
 
-// Plan and pods are of the old templates: pods made from now on would not fit to them. The user
-// asked for it, so it costs no retry, and the job keeps its place in the queue.
+// Plan and pods are of the old templates, which new pods would not match. The user caused it, so it
+// costs no retry, and the job keeps its place in the queue.
 AttemptTransition begin_again(const Round& round) {
   const Observed& seen = round.seen;
   constexpr std::string_view kMessage =
@@ -122,9 +122,9 @@ AttemptTransition begin_again(const Round& round) {
       "and keeps its place in the queue";
   job::Status status = next_attempt(round, kTemplateChanged, std::string(kMessage));
   status.waiting_since = seen.job.status.waiting_since;
-  // What was refused was of the old templates.
+  // The refusal was about the old templates.
   if (has_failed_creation(status)) remove_condition(status, kPodsCreated);
-  // Two tools that change it to and fro shall not make and delete its pods all the time.
+  // Two tools that change it back and forth must not create and delete its pods all the time.
   const SysTime earliest = std::chrono::ceil<seconds>(round.attempt.group->meta.created +
                                                       at_most_longest(seen.retry_delay));
   if (!round.attempt.pods.empty() && earliest > seen.now) status.next_attempt_time = earliest;
@@ -141,8 +141,8 @@ AttemptTransition suspend(const Round& round) {
   return {std::move(status), normal_event(kSuspended, std::string(kMessage))};
 }
 
-// Suspending has counted the attempt up, and nothing was made in it yet. The job starts again: its
-// place in the queue and its deadlines count from here.
+// Suspending has incremented the attempt, which has no objects yet. The job starts again: its place
+// in the queue and its deadlines count from here.
 AttemptTransition resume(const Observed& seen) {
   job::Status status = seen.job.status;
   status.queued_since = status.waiting_since = seen.now;
@@ -215,21 +215,21 @@ AttemptTransition requeue_after_failed_creation(const Round& round, const std::s
 
 namespace {
 
-// Once the gang is committed its pods stay as they are: admission refuses such a change then, and a
-// changed AggregatorConfig means nothing to it.
+// The pods of a committed gang stay: admission refuses such a change then, and a changed
+// AggregatorConfig does not affect it.
 bool was_changed(const Round& round) {
   if (round.attempt.group == nullptr || round.seen.job.status.phase != Phase::kCreated) {
     return false;
   }
   const std::string& planned = kube::annotation(round.attempt.group->meta, kTemplatesAnnotation);
-  // A gang that is committed goes on beside a role that comes: none of its pods is made of that.
+  // A committed gang keeps running beside a new role: none of its pods is created from that
+  // template.
   return has_other_templates(
       planned, templates_hash(round.seen.job.spec, round.seen.aggregator_config.get()),
       is_base_committed(round.attempt) || round.seen.aggregator_config_is_unreadable);
 }
 
-// The planner could not make the base gang whole again within the healing deadline: it does not
-// keep half of its pods any longer.
+// The planner could not heal the base gang within the deadline: half a gang must not hold capacity.
 std::optional<AttemptResult> not_healed(const Round& round) {
   const gang::GangStatus* base = gang_given_up(round.attempt, gang::kBaseGang);
   if (base == nullptr) return std::nullopt;
@@ -239,7 +239,7 @@ std::optional<AttemptResult> not_healed(const Round& round) {
 
 }  // namespace
 
-// How the coordinator ended comes first: it is a fact, and the rest are wishes.
+// The coordinator's end comes first: it is a fact, the others are wishes.
 std::optional<AttemptTransition> find_transition(const Round& round) {
   const bool wants_rest = round.seen.job.spec.suspend;
   if (is_true(round.seen.job.status, kSuspended)) {

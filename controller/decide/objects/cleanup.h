@@ -1,4 +1,4 @@
-// controller/decide/objects/cleanup.h - what is left to be removed of a job that has ended?
+// controller/decide/objects/cleanup.h - which objects of a job are removed at its end?
 #pragma once
 
 #include <vector>
@@ -8,55 +8,54 @@
 
 namespace nervex::controller {
 
-// The PodGroup first, so that nothing of the job is bound any more; then pods by cleanPodPolicy;
-// then every service. Nothing else ever happens to a job in its final phase.
+// First the PodGroup, so that no pod of the job is bound any more; then pods by cleanPodPolicy;
+// then all services. A job in its final phase gets no other action.
 Actions clean_up(const Observed& seen);
 
-// Of a job that is being deleted and that a finalizer keeps: PodGroups, pods that have not
-// finished, and services, so that it has no place in the queue and holds no capacity meanwhile.
-// Finished pods stay for who reads them, until the job itself goes. Nothing of a job that is
-// deleted with --cascade=orphan; and each object only in the version that was seen, since it may
-// have been orphaned meanwhile.
+// For a job that is being deleted and that a finalizer keeps: PodGroups, unfinished pods, and
+// services, so that it has no place in the queue and holds no capacity meanwhile. Finished pods
+// stay readable until the job is deleted. Nothing for a job deleted with --cascade=orphan; and each
+// object only in the version that was seen, since it may have been orphaned meanwhile.
 Actions clean_up_deleted(const Observed& seen);
 
-// The pod, to be deleted: by force if its node is lost.
+// Target to delete the pod: by force if its node is lost.
 Target pod_target(const kube::Pod& pod);
 
-// Pods of any attempt, finished or not, that are being deleted and sit on a lost node. No kubelet
-// ends them: without this their names and slots would stay taken.
+// Pods of any attempt, finished or not, that are being deleted on a lost node. No kubelet ends
+// them: their names and slots would stay taken.
 Actions delete_stuck_pods(const Observed& seen);
 
-// -- what is left of the job's earlier attempts?
+// -- what remains of the job's earlier attempts?
 
-// Pods of other PodGroups, then, before the attempt has a PodGroup, all services (the next pods get
-// their own), then the other PodGroups. Pods first: they use capacity until they end. What a stale
-// cache takes for stale may be all that the job has: only for what observe.h gave.
+// Pods of other PodGroups; then, before the attempt has a PodGroup, all services (the next pods get
+// new ones); then the other PodGroups. Pods come first: they use capacity until they end. With a
+// stale cache these may be all that the job has: only for what observe.h gave.
 Actions delete_stale_objects(const Round& round);
 
-// -- which pods may lose their tracking finalizer? Pure.
+// -- which pods lose their tracking finalizer? Pure.
 //
-// A pod of a coordinator or worker cannot vanish before the controller has recorded what became of
-// it: the finalizer (job::kTrackingFinalizer) keeps the object, with its exit code, until then, be
-// the controller away for hours. It keeps neither containers nor capacity: the kubelet stops a
-// deleted pod all the same. Costs one write per pod that goes.
+// A coordinator's or worker's pod cannot vanish before the controller has recorded its end: the
+// finalizer (job::kTrackingFinalizer) keeps the object and its exit code, even if the controller is
+// down for hours. It keeps neither containers nor capacity: the kubelet still stops a deleted pod.
+// Costs one write per removed pod.
 
-// Of a job that goes on: pods that are being deleted. Their ends and losses are in the status that
-// this round writes, so put this behind it.
+// For a job that continues: pods that are being deleted. The status that this round writes has
+// their ends and losses, so put this after it.
 std::vector<Target> pods_to_release(const Observed& seen);
 
-// Of an ended job also the pods that stay: their ends are not recorded any more, and the user may
-// delete them, also when the controller is no longer installed.
+// For an ended job also the remaining pods: their ends are no longer recorded, and the user may
+// delete them, even after the controller was uninstalled.
 std::vector<Target> pods_to_release_at_end(const Observed& seen,
                                            const std::vector<Target>& to_delete);
 
-// Pods whose job does not exist (any more), or is another one of that name: `pods` are all that
-// name it as their owner, `job_uid` its uid, "" if there is none. Those that are being deleted, and
-// those that were orphaned: they have no job as their owner.
+// Pods whose job does not exist (any more) or is a newer one of that name: `pods` are all that name
+// it as their owner, `job_uid` is its uid, or "". Returns those that are being deleted, and those
+// that were orphaned: they have no job as their owner.
 std::vector<Target> orphans_to_release(const Ptrs<kube::Pod>& pods, const std::string& job_uid);
 
 // PodGroups of ours that were orphaned (kubectl delete --cascade=orphan): `groups` have no job as
 // their owner. The garbage collector does not delete them, and their capacity would stay reserved.
-// Only as they were seen: one that gets an owner meanwhile survives.
+// Only in the version seen: one that gets an owner meanwhile survives.
 std::vector<Target> orphaned_groups(const Ptrs<gang::PodGroup>& groups);
 
 }  // namespace nervex::controller

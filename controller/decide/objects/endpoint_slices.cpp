@@ -20,7 +20,7 @@ constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
 constexpr std::string_view kManagedByLabel = "endpointslice.kubernetes.io/managed-by";
 constexpr std::string_view kManagedByUs = "nervex-controller";
 
-// Without it each kube-proxy would watch slices that it has no use for.
+// Without it each kube-proxy watches slices that it does not need.
 constexpr std::string_view kHeadlessLabel = "service.kubernetes.io/headless";
 
 constexpr std::string_view kIPv4 = "IPv4";
@@ -30,7 +30,7 @@ std::string_view address_type(std::string_view address) {
   return address.find(':') == std::string_view::npos ? kIPv4 : kIPv6;
 }
 
-// Texts are borrowed.
+// Borrows its texts.
 struct Endpoint {
   std::string_view hostname;
   std::string_view address;
@@ -43,7 +43,7 @@ bool has_endpoint(const kube::Pod& pod) {
   return pod.is_named_by_namespace && !pod.ip.empty() && !pod.is_finished();
 }
 
-// It gets an endpoint soon, or loses it.
+// It is about to get or lose its endpoint.
 bool is_about_to_change(const kube::Pod& pod) {
   return pod.is_named_by_namespace && !pod.is_finished() && (pod.ip.empty() || pod.meta.deleting);
 }
@@ -58,7 +58,7 @@ std::uint64_t hash_content(std::string_view service_uid, bool is_labelled,
   if (!is_labelled) text += '!';
   for (const auto& endpoint : endpoints) {
     for (const auto part : {endpoint.hostname, endpoint.address, endpoint.node, endpoint.pod_uid}) {
-      text += '\n';  // is in none of them
+      text += '\n';  // a separator that no part contains
       text += part;
     }
     if (!endpoint.is_ready) text += '!';
@@ -97,8 +97,8 @@ Json encode_endpoint(const Endpoint& endpoint, const std::string& ns) {
             {"uid", endpoint.pod_uid}}}};
 }
 
-// Known before it exists: written twice, the second one meets the first. Never that of an earlier
-// job of the same name.
+// Known in advance: a second write finds the first one's slice. Never that of an earlier job of the
+// same name.
 std::string slice_name(const job::Job& job, int number, std::string_view type) {
   constexpr std::size_t kEnough = 8;  // of a UUID
   return fmt::format("{}-{}-{}{}", job.meta.name, job.meta.uid.substr(0, kEnough), number,

@@ -1,10 +1,10 @@
-// controller/decide/objects/endpoint_slices.h - which EndpointSlices let the names of a job's pods
+// controller/decide/objects/endpoint_slices.h - which EndpointSlices make the names of a job's pods
 // resolve? Pure.
 //
-// The namespace's Service (services.h) has no selector, so that Kubernetes' own controllers leave
-// its addresses to us. They would write a slice and the Endpoints object again for every few pods
-// that come; that was the largest cost of a start (docs/performance.md). Here a job has slices of
-// its own, which hold what changed meanwhile in one write each.
+// The namespace's Service (services.h) has no selector, so Kubernetes' own controllers leave its
+// addresses to us. They would rewrite a slice and the Endpoints object for every few new pods; that
+// was the largest cost of a start (docs/performance.md). Here each job has its own slices, and one
+// write of a slice covers all changes since the last.
 #pragma once
 
 #include <cstdint>
@@ -25,53 +25,53 @@ namespace nervex::controller {
 inline constexpr kube::ResourceKind kEndpointSlices{"discovery.k8s.io", "v1", "endpointslices"};
 inline constexpr kube::ResourceKind kEndpoints{"", "v1", "endpoints"};
 
-// -- what is kept of a slice?
+// -- what is cached of a slice?
 
 struct EndpointSlice {
   kube::Meta meta;
-  std::uint64_t content = 0;  // a number for its owner and endpoints: equal for equal ones
+  std::uint64_t content = 0;  // hash of its owner and endpoints: equal for equal ones
   bool operator==(const EndpointSlice&) const = default;
 };
 
-// kNotFound: it belongs to another Service than its namespace's.
+// kNotFound: it belongs to a Service other than its namespace's.
 Result<EndpointSlice> decode_endpoint_slice(std::string_view json);
 
-// Who wrote it?
+// Did this controller write it?
 bool is_ours(const EndpointSlice& slice);
-// Kubernetes' own controllers, while the Service had a selector (as in 0.1), or from
-// the Endpoints object of that time. Only we remove these.
+// Written by Kubernetes' own controllers, while the Service had a selector (as in 0.1), or from the
+// Endpoints object of that time. No other program removes these.
 bool is_leftover(const EndpointSlice& slice);
 
 // -- what is to be written?
 
-// A slot's endpoint is in the slice of its ordinal divided by this, and never moves to another one:
-// a replica that comes or goes costs one write of one slice. Of a slot there are at most a
-// collector, a learner with its aggregator, or the coordinator: far below the 1,000 endpoints that
-// the API server accepts in a slice.
+// A slot's endpoint is in the slice of its ordinal divided by this, and never moves: adding or
+// removing a replica costs one write of one slice. A slot has at most a collector, a learner with
+// its aggregator, or the coordinator: far below the 1,000 endpoints that the API server accepts in
+// a slice.
 inline constexpr int kSlotsPerSlice = 128;
 
 struct EndpointSliceWrites {
   std::vector<Json> create;
-  std::vector<Json> update;  // with the resourceVersion that they replace
+  std::vector<Json> update;  // with the resourceVersion to replace
   std::vector<Target> remove;
-  bool is_partial = false;  // pods of the job have no address yet, or are on their way out
+  bool is_partial = false;  // pods of the job have no address yet, or are terminating
   bool empty() const { return create.empty() && update.empty() && remove.empty(); }
 };
 
 // An endpoint for each pod of the job that has an address, has not ended, and is named by its
-// namespace, be it ready or not, as for a Service with publishNotReadyAddresses; a pod that is
-// being deleted keeps its name to the end, while there is the job.
+// namespace, ready or not, as for a Service with publishNotReadyAddresses. A pod that is being
+// deleted keeps its name to the end, while the job exists.
 //
-// `job`: null if there is none any more; `pods`: of which it is the controller; `service`: of the
-// namespace's name, null if there is none; `slices`: of jobs of this name, by us. Without a Service
-// of ours no slice stays: it would add addresses to the Service of another owner. The slices are
-// owned by the Service, so that they go with it: also when a version of this suite that knows no
-// slices takes it over. Cost: pods with log.
+// `job`: null if it does not exist; `pods`: those it controls; `service`: the one with the
+// namespace's name, or null; `slices`: ours, for jobs of this name. Without a Service of ours all
+// slices are removed: they would add addresses to another owner's Service. The Service owns the
+// slices, so that they are deleted with it, even if a version of this suite without slices takes it
+// over. Cost: pods with log.
 EndpointSliceWrites endpoint_slice_writes(const job::Job* job, const Ptrs<kube::Pod>& pods,
                                           const Service* service,
                                           const Ptrs<EndpointSlice>& slices);
 
-// Does the pod have, or lose, an endpoint, or get another one? Either may be null.
+// Does the pod's endpoint appear, vanish or change? Either may be null.
 bool changes_endpoint(const kube::Pod* before, const kube::Pod* after);
 
 }  // namespace nervex::controller

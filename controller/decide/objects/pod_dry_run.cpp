@@ -53,8 +53,8 @@ bool backs_off_after_refusal(const Observed& seen) {
 
 namespace {
 
-// A back-off is not asked about sooner: the job would be made and refused again at once where the
-// dry run does not show what is wrong.
+// A back-off is not checked sooner: if the dry run misses the cause, the job would be created and
+// refused again at once.
 SysTime first_due(const Observed& seen) {
   return backs_off_after_refusal(seen) ? seen.job.status.last_attempt->end_time + kAskAgainAfter
                                        : SysTime{};
@@ -64,7 +64,7 @@ bool is_asked_about(const Round& round) {
   return waits_for_capacity(round) || backs_off_after_refusal(round.seen);
 }
 
-// The answer to what would be asked now; null: there is none yet.
+// The answer to the current question; null: none yet.
 const DryRunReport* current_report(const Round& round) {
   const auto& report = round.seen.dry_run;
   return report && report->subject == dry_run_subject(round) ? &*report : nullptr;
@@ -81,7 +81,7 @@ const gang::EnlargedSet* enlarged_set(const gang::PodGroup& group, const gang::M
   return nullptr;
 }
 
-// The planner takes pods of the base gang for larger than the spec says.
+// The planner counts the base gang's pods as larger than the spec says.
 bool counts_as_enlarged(const Round& round) {
   if (round.attempt.group == nullptr) return false;
   const auto& sets = round.attempt.group->spec.members;
@@ -165,8 +165,8 @@ std::vector<DryRunPod> pods_to_dry_run(const Round& round) {
 
 namespace {
 
-// The API server's own words, without ours before them and without the pod's name, which is none of
-// a pod that exists: "POST /api/v1/...: 403 pods "dqn-learner-x" is forbidden: ...".
+// The API server's message, without our prefix and the name of the pod, which does not exist: "POST
+// /api/v1/...: 403 pods "dqn-learner-x" is forbidden: ...".
 std::string extract_words(const Error& error) {
   std::string_view words = error.message;
   if (words.starts_with("POST ")) {
@@ -230,7 +230,7 @@ std::string name_source(Role role, const Observed& seen) {
   return fmt::format("spec.{}.template", to_string(role));
 }
 
-// Roles that are refused in the same words are named together.
+// Groups roles with the same refusal.
 std::string describe_refusals(const DryRunReport& report, const Observed& seen) {
   std::string message;
   std::vector<bool> is_told(report.refusals.size(), false);
@@ -266,9 +266,9 @@ void add_dry_run_size(Role role, std::string_view pod_json, DryRunReport& report
   if (pod) report.sizes.push_back({role, kube::without_implicit(pod->requests)});
 }
 
-// A first answer counts if it is not what the planner takes for true; a later one if it is another
-// one than the last: of pods that are enlarged although the dry run says otherwise, the pods are
-// right (extender/decide/enlarged.h).
+// A first answer counts if it differs from the planner's view; a later one if it differs from the
+// previous answer: if pods are enlarged although the dry run says otherwise, the pods are right
+// (extender/decide/enlarged.h).
 gang::AdmittedPod admitted_pod(const Round& round, const gang::MemberSet& set) {
   const DryRunReport* report = waits_for_capacity(round) ? current_report(round) : nullptr;
   if (report == nullptr || !report->is_answered || set.gang != gang::kBaseGang) return set.admitted;

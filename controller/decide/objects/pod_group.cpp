@@ -57,8 +57,7 @@ class SetBuilder {
       if (seen_.count({slot.role, slot.slot.ordinal}) == 0 && may_be_added(slot)) add(slot);
     }
     if (!base_is_committed_) demand::add_reserving_sets(sets_, job_, reservation_, context_);
-    // The gang that the job starts with, then added base replicas, then requests in the order they
-    // came.
+    // The base gang, then added base replicas, then requests in the order of their arrival.
     std::stable_sort(sets_.begin() + old, sets_.end(),
                      [](const auto& a, const auto& b) { return rank(a.name) < rank(b.name); });
     demand::reserve_capacity(sets_, static_cast<std::size_t>(old), reservation_);
@@ -92,15 +91,15 @@ class SetBuilder {
     return {2, known->id};
   }
 
-  // What was evicted beside a pod of its multi-GPU learner that has finished gets no successor: the
-  // extender would wait for one.
+  // An evicted pod gets no successor if another pod of its multi-GPU learner has finished: the
+  // extender would wait for it.
   bool is_gone(const WantedSlot& slot) const {
     const std::pair key(slot.role, slot.slot);
     return slot.is_over && (pods_.count(key) == 0 || stopped_.count(key) != 0);
   }
 
-  // As above, or its pod has finished and is kept. When its gang was taken back and comes again, a
-  // place would be kept for a pod that is never made.
+  // As above, or its finished pod is kept. When its gang was requeued and comes again, a placement
+  // would be kept for a pod that is never created.
   bool needs_no_place(const WantedSlot& slot) const {
     return slot.is_over && live_.count({slot.role, slot.slot}) == 0;
   }
@@ -114,7 +113,7 @@ class SetBuilder {
     }
   }
 
-  // A set that is there: its slots follow what is wanted, its shape stays.
+  // An existing set: its slots follow the spec, its shape stays.
   void keep(const gang::MemberSet& set) {
     const auto known = parse_set_name(set.name);
     if (!known || set_at_.count(set.name) != 0) return;  // not made by us
@@ -148,8 +147,7 @@ class SetBuilder {
     return next;
   }
 
-  // What the API did to base pods is lost with the requests: a base slot that is not there may
-  // have been removed by it.
+  // API changes of base pods are lost with the requests: they may have removed a missing base slot.
   bool may_be_added(const WantedSlot& slot) const {
     if (needs_no_place(slot)) return false;
     const bool is_base_replica =
@@ -173,7 +171,7 @@ class SetBuilder {
         .first->second;
   }
 
-  // The gang that the planner knows the slot from: a user took it out of the spec.
+  // The planner's gang for a slot that a user removed from the spec.
   std::optional<SetName> name_before(const WantedSlot& slot) {
     if (gangs_before_.empty()) {
       for (const auto& gang : attempt_.group->status.gangs) {
@@ -213,7 +211,7 @@ class SetBuilder {
   std::set<std::pair<Role, job::Slot>> live_;     // of those, what has not ended
   std::set<Number> seen_;                         // what the sets of the PodGroup have named
   std::map<Role, SetName> added_base_sets_;
-  // Which gang the planner knows a role's ordinal from; filled when it is first asked for.
+  // The planner's gang of each role's ordinal; filled on first use.
   std::map<std::pair<std::string_view, int>, std::string_view> gangs_before_;
   std::vector<gang::MemberSet> sets_;
   std::map<std::string, std::size_t, std::less<>> set_at_;  // by name, until they are sorted
@@ -233,14 +231,14 @@ bool loses_slots(const gang::PodGroupSpec& before, const gang::PodGroupSpec& aft
   return !std::includes(has.begin(), has.end(), had.begin(), had.end());
 }
 
-// A PodGroup keeps its place in the queue when the PriorityClass is deleted under it.
+// A PodGroup keeps its place in the queue when its PriorityClass is deleted.
 int queue_priority(const Round& round) {
   const bool is_unknown = !round.seen.priority.missing.empty() && round.attempt.group != nullptr;
   return is_unknown ? round.attempt.group->spec.priority : round.seen.priority.value;
 }
 
-// The highest number that was seen, written with other changes, and at once when the status has
-// lost it: a write of its own for each plan would cost the job's start a round trip.
+// The highest number seen. Written with other changes, and at once when the status has lost it: a
+// separate write for each plan would cost the job's start a round trip.
 std::int64_t highest_placement(const Round& round, const gang::PodGroupSpec& spec) {
   const gang::PodGroup& group = *round.attempt.group;
   std::int64_t highest = group.spec.highest_placement;
@@ -301,7 +299,7 @@ Actions group_steps(const Round& round) {
     return {CreatePodGroup{pod_group_manifest(round, context)}};
   }
   const kube::Meta& meta = round.attempt.group->meta;
-  // In this version alone: a commit that is not seen yet makes another one.
+  // Only this version: a commit that was not seen yet makes a newer one.
   if (is_made_in_vain(round)) {
     return {DeletePodGroups{{Target{meta.name, meta.uid, false, meta.resource_version}}}};
   }

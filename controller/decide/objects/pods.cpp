@@ -25,11 +25,11 @@ using job::Role;
 
 using Number = std::pair<Role, int>;  // role and ordinal
 
-// Pods that have to go.
+// Pods to delete.
 struct Leaving {
   std::vector<const kube::Pod*> unwanted;
   std::vector<const kube::Pod*> taken_back;  // with their gang, until its next try
-  std::vector<const kube::Pod*> superseded;  // to be made again, for another place
+  std::vector<const kube::Pod*> superseded;  // to be created again with another placement
   const AttemptPod* first_superseded = nullptr;
 
   std::vector<const kube::Pod*> all() const {
@@ -40,9 +40,9 @@ struct Leaving {
   }
 };
 
-// Its slot has another place now, or has none and the pod was never bound. A bound pod keeps what
-// it has until there is something better. A number that the cached status has not given out yet
-// says that the pod is newer than the cache.
+// Its slot has another placement now, or none and the pod was never bound. A bound pod keeps its
+// placement until there is a better one. A number that the cached status has not issued yet shows
+// that the pod is newer than the cache.
 bool is_superseded(const AttemptPod& member, const gang::PodGroup& group,
                    const Placements& placements) {
   if (member.pod->is_finished() || member.placement >= group.status.next_placement) return false;
@@ -53,7 +53,7 @@ bool is_superseded(const AttemptPod& member, const gang::PodGroup& group,
   return placement->second->number != member.placement;
 }
 
-// A later incarnation is wanted: a client asked for it, which a loss of requests cannot simulate.
+// A later incarnation is wanted: a client requested it, which lost requests cannot imitate.
 bool has_successor(const AttemptPod& member, const WantedSlots& slots) {
   const WantedSlot* now = slots.find(member.role, member.slot.ordinal);
   return now != nullptr && now->slot.incarnation > member.slot.incarnation;
@@ -77,7 +77,7 @@ Leaving leaving_pods(const Round& round, const Placements& placements) {
   return leaving;
 }
 
-// The newest first, so that what has done the least work goes first if we are cut off.
+// Newest first, so that those with the least work done go first if the deletion is interrupted.
 std::vector<Target> sort_targets(std::vector<const kube::Pod*> pods) {
   std::sort(pods.begin(), pods.end(), [](const kube::Pod* a, const kube::Pod* b) {
     return std::tie(b->meta.created, a->meta.name) < std::tie(a->meta.created, b->meta.name);
@@ -88,7 +88,7 @@ std::vector<Target> sort_targets(std::vector<const kube::Pod*> pods) {
   return targets;
 }
 
-// Why a pod lost its place: what the planner says of its gang.
+// Why a pod lost its placement: the planner's message about its gang.
 std::string why_superseded(const AttemptPod& member, const gang::PodGroup& group) {
   for (const auto& gang : group.status.gangs) {
     if (gang.planned || gang.message.empty() || !is_of_gang(member, group, gang.name)) continue;
@@ -121,7 +121,7 @@ void append_deletion(const Leaving& leaving, const std::vector<Target>& targets,
   }
 }
 
-// What is taken: names by pods that have to go first, and slots by pods that have not finished.
+// Names occupied by pods to be deleted, and slots occupied by unfinished pods.
 struct Taken {
   std::set<std::string_view> names;
   std::set<Number> slots;
@@ -143,15 +143,14 @@ Taken taken_by(const Round& round, const std::vector<Target>& leaving) {
   return taken;
 }
 
-// So many workers are created by one round at most; the next one goes on. Their manifests are in
-// memory at once, and while they are written nothing else is done for the job: neither its deletion
-// nor a suspension is looked at.
+// Maximum number of workers that one round creates; the next one continues. Their manifests are in
+// memory together, and during the writes neither a deletion nor a suspension of the job is noticed.
 constexpr std::size_t kMostCreatedAtOnce = 250;
 
-// What lies between the wanted pods and those that are there.
+// The difference between wanted and existing pods.
 struct Gap {
-  std::vector<const WantedPod*> workers;   // to be made, the aggregator too
-  const WantedPod* coordinator = nullptr;  // to be made after all the others
+  std::vector<const WantedPod*> workers;   // to create, including the aggregator
+  const WantedPod* coordinator = nullptr;  // to create after all others
 };
 
 Gap find_gap(const Wanted& wanted, const Taken& taken, bool config_exists) {
@@ -202,9 +201,9 @@ std::string created_text(const Gap& gap) {
   return "created pod " + (gap.coordinator ? gap.coordinator : gap.workers.front())->name;
 }
 
-// A pod's name keeps a second one of its slot away, but those of other incarnations and attempts
-// have other names, and a cache may know nothing of them. Ordinals of requests are never used again
-// in a job: only an earlier incarnation can hold such a slot.
+// The name excludes a second pod of the same slot, but pods of other incarnations and attempts have
+// other names, and a cache may lack them. A job never reuses ordinals of requests: only an earlier
+// incarnation can occupy such a slot.
 ConfirmFree slots_to_confirm(const Round& round, const Gap& gap) {
   ConfirmFree confirm;
   confirm.pod_group_uid = round.attempt.group->meta.uid;

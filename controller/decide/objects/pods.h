@@ -1,4 +1,4 @@
-// controller/decide/objects/pods.h - which pods are missing, and which are in the way?
+// controller/decide/objects/pods.h - which pods are missing, and which must be deleted?
 #pragma once
 
 #include <vector>
@@ -9,14 +9,14 @@
 namespace nervex::controller {
 
 // Deletions first, then services, then workers and aggregator, then the coordinator alone: it
-// starts only when every other pod of the base gang is there. Deletes pods of slots that are not
-// wanted with that incarnation (any more), newest first, and those whose slot has got another
-// place; a slot's next pod waits until the one before is gone or has finished. Empty while the
-// PodGroup does not exist; no pod is made while its status is older than its spec, or about to be
-// (`spec_changes`: this round writes it).
+// starts only when every other pod of the base gang exists. Deletes pods whose slot is not wanted
+// with that incarnation (any more), newest first, and pods whose slot has another placement now; a
+// slot's next pod waits until the previous one is deleted or finished. Empty without a PodGroup; no
+// pod is created while the PodGroup's status is older than its spec, or about to be
+// (`spec_changes`: this round writes the spec).
 Actions pod_steps(const Round& round, bool spec_changes = false);
 
-// The plan in the PodGroup's status is about its spec as it is now.
+// The plan in the PodGroup's status is for its current spec.
 bool is_plan_current(const gang::PodGroup& group);
 
 }  // namespace nervex::controller

@@ -42,7 +42,7 @@ Actions fall_back_to_per_pod(const Observed& seen, std::string_view reason,
   return {UpdateStatus{std::move(status)}, warning_event(reason, std::move(told))};
 }
 
-// The reason that the API server gave stays while the attempt does.
+// The API server's reason stays during the attempt.
 void report_services(const Round& round, job::Status& status) {
   if (status.services == ServiceMode::kShared) {
     remove_condition(status, kPerPodServices);
@@ -96,7 +96,7 @@ std::set<std::string_view> collect_names(const std::vector<Target>& targets) {
   return names;
 }
 
-// What the API server keeps of our manifest, as the cache knows it.
+// The cached form of our manifest.
 std::uint64_t expected_shape(const Observed& seen, const WantedSlot& slot,
                              const job::PodContext& context) {
   return service_shape(
@@ -107,7 +107,7 @@ bool has_template(const Observed& seen, const WantedSlot& slot, const job::PodCo
   return !job::template_of(seen.job, slot.role, context).is_null();
 }
 
-// Of pods that are wanted and have a place.
+// For wanted pods with a placement.
 std::map<std::string, const WantedSlot*> slots_by_name(const Round& round) {
   std::map<std::string, const WantedSlot*> slots;
   for (const auto& slot : round.slots.all()) {
@@ -129,7 +129,7 @@ std::vector<Target> services_in_the_way(const Round& round) {
   const auto wanted = slots_by_name(round);
   const auto is_in_the_way = [&](const Service& service) {
     const auto at = wanted.find(service.meta.name);
-    // A pod that takes its leave keeps its service to the end.
+    // A terminating pod keeps its service to the end.
     if (at == wanted.end()) return pods.count(service.meta.name) == 0;
     if (!has_template(round.seen, *at->second, context)) return false;
     return service.shape != expected_shape(round.seen, *at->second, context);

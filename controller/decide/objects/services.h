@@ -1,9 +1,9 @@
-// controller/decide/objects/services.h - which Services give the pods of an attempt their names in
-// DNS, and which of them are missing or in the way? Pure.
+// controller/decide/objects/services.h - which Services give the pods of an attempt their DNS
+// names, and which of them are missing or must be deleted? Pure.
 //
-// <pod>.<namespace> resolves in every pod of the namespace. Of an attempt in the mode Shared by the
-// namespace's Service: one for all jobs, which no job owns; docs/adr/2026-11-23-shared-services.md.
-// Where that cannot be, and for pods that no such Service can name, by a Service of each pod's own.
+// <pod>.<namespace> resolves in every pod of the namespace. In the mode Shared the namespace's
+// Service provides it: one for all jobs, owned by no job; docs/adr/2026-11-23-shared-services.md.
+// Otherwise, and for pods that such a Service cannot name, each pod has its own Service.
 #pragma once
 
 #include <optional>
@@ -17,41 +17,39 @@
 
 namespace nervex::controller {
 
-// -- what if the namespace's Service cannot be used?
+// -- what happens if the namespace's Service cannot be used?
 
-// What to write when the API server has refused the namespace's Service for good: the attempt goes
-// on with PerPod. `reason` is kServiceNameTaken or kInvalidServiceName.
+// What to write when the API server has permanently refused the namespace's Service: the attempt
+// continues with PerPod. `reason` is kServiceNameTaken or kInvalidServiceName.
 Actions fall_back_to_per_pod(const Observed& seen, std::string_view reason,
                              const std::string& message);
 
 // "service rl/rl belongs to another owner"
 std::string taken_service(const std::string& ns);
 
-// Sets or removes the condition PerPodServices of a status that goes on.
+// Sets or removes the condition PerPodServices of a job that continues.
 void report_services(const Round& round, job::Status& status);
 
 // -- the namespace's Service
 
-// Makes it, or restores its spec if that is not ours any more: it is deleted for that and made
-// again if it is not even headless, which cannot be changed. Nothing if the attempt's mode is not
-// Shared.
+// Creates it, or restores its spec. If it is not even headless, which cannot be changed, it is
+// deleted and created again. Nothing unless the attempt's mode is Shared.
 Actions shared_service_steps(const Round& round);
 
-// One that is ours in a namespace without any job: to be deleted in exactly this version. A job
-// that is created meanwhile makes another one.
+// Ours, in a namespace without jobs: to be deleted in exactly this version. A job that is created
+// meanwhile creates another one.
 std::optional<Target> unused_shared_service(const std::shared_ptr<const Service>& of_namespace,
                                             bool has_jobs);
 
 // -- Services of single pods
 
-// A pod of that role that is made now needs one.
+// A pod of that role, created now, needs one.
 bool needs_own_service(const Round& round, job::Role role, const job::PodContext& context);
 
-// Those that neither a pod has nor one that is wanted will get, and those whose spec is not ours
-// any more (they are made again).
+// Services of no existing or wanted pod, and those whose spec was changed (they are created again).
 std::vector<Target> services_in_the_way(const Round& round);
 
-// Of pods that are there and stay: one that was deleted comes back.
+// For existing pods that stay: restores a deleted Service.
 CreateServices missing_services(const Round& round, const std::vector<Target>& leaving);
 
 // Is there a pod that stays and that the namespace's Service names?

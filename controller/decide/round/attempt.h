@@ -29,46 +29,45 @@ struct AttemptPod {
 
 // Borrows from the Observed it was made from.
 struct Attempt {
-  const gang::PodGroup* group = nullptr;  // null: not made yet, or being deleted
-  bool name_is_held = false;              // by a PodGroup of the job that is being deleted
-  // The pods annotated with the group's uid, with roles and slots that can be read.
+  const gang::PodGroup* group = nullptr;  // null: not created yet, or being deleted
+  bool name_is_held = false;              // a PodGroup of the job that is being deleted holds it
+  // Pods annotated with the group's uid and a readable role and slot.
   std::vector<AttemptPod> pods;
-  bool has_aggregator = false;  // as the group says; before there is one, as it would be made
+  bool has_aggregator = false;  // from the group; without one, as it would be created
 };
 
 Attempt current_attempt(const Observed& seen);
 
-// Null if there is none. One that is being deleted counts.
+// Null: none. Includes one that is being deleted.
 const AttemptPod* find_coordinator(const Attempt& attempt);
 
-// The gang's status, if it says, of the spec as it is now, that the gang could not be made whole
-// again within the healing deadline; else null.
+// The gang's status, if it says for the current spec that the gang could not be healed within the
+// deadline; else null.
 const gang::GangStatus* gang_given_up(const Attempt& attempt, std::string_view gang);
 
-// The base gang has begun to be bound: the status says so, or, if a user emptied it, a
-// pod does.
+// A pod of the base gang was bound, according to the status or, if a user cleared it, to a pod.
 bool is_base_committed(const Attempt& attempt);
 
-// Of ordinal 0: the job's own. One that is being deleted counts.
+// Ordinal 0: the job's own. Includes one that is being deleted.
 bool has_aggregator_pod(const Attempt& attempt, int ordinal);
 
-// The pod is of the PodGroup's attempt.
+// The pod belongs to the PodGroup's attempt.
 bool is_of_group(const kube::Pod& pod, const gang::PodGroup& group);
-// It is that attempt's coordinator.
+// The pod is that attempt's coordinator.
 bool is_coordinator(const kube::Pod& pod, const gang::PodGroup& group);
 
 inline gang::SlotId slot_id(job::Slot slot) { return {slot.ordinal, slot.incarnation}; }
 inline job::Slot job_slot(gang::SlotId slot) { return {slot.ordinal, slot.incarnation}; }
 
-// -- did what nervex-server wrote into the job's spec vanish?
+// -- was part of nervex-server's data in the job's spec lost?
 
-// True from when spec.requests counts fewer ordinals than were ever seen (status.next) until the
-// attempt ends: the entries are lost even when the next request brings the counters back. While it
-// is true nothing may be deleted, or taken out of the PodGroup, because a request for it is absent:
-// the coordinator still works with those pods.
+// True from when spec.requests counts fewer ordinals than ever seen (status.next) until the attempt
+// ends: the entries are lost even if the next request restores the counters. Meanwhile no pod is
+// deleted or removed from the PodGroup because its request is missing: the coordinator still works
+// with those pods.
 bool requests_lost(const job::Job& job);
 
-// The counters alone: spec.requests is behind the status.
+// Compares the counters only: spec.requests is behind the status.
 bool is_behind_status(const job::Job& job);
 
 // The PodGroup's spec has the pod's slot in that gang.

@@ -13,14 +13,14 @@ bool is_true(const job::Status& status, std::string_view type);
 bool is_false(const job::Status& status, std::string_view type);
 void remove_condition(job::Status& status, std::string_view type);
 
-// With the observed generation and, if the condition is new or its status changes, the time of now.
+// Sets the observed generation and, if the condition is new or its status changes, the time.
 void set_condition(const Observed& seen, job::Status& status, std::string_view type, bool is_true,
                    std::string_view reason, std::string message);
 
-// PodsCreated=False with FailedCreate: the creation of an object fails.
+// PodsCreated=False with FailedCreate: creating an object fails.
 bool has_failed_creation(const job::Status& status);
 
-// metav1.Time has whole seconds: what is written then equals what is read.
+// metav1.Time has whole seconds: the written value then equals the one read back.
 SysTime whole_seconds(SysTime time);
 
 }  // namespace nervex::controller

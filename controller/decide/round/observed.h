@@ -1,5 +1,5 @@
-// controller/decide/round/observed.h - all that a decision about one job may depend on; observe.h
-// gathers it.
+// controller/decide/round/observed.h - what is the whole input of a decision about one job?
+// observe.h gathers it.
 #pragma once
 
 #include <chrono>
@@ -22,34 +22,34 @@
 
 namespace nervex::controller {
 
-// -- what is kept of a service, and whose is an object?
+// -- what is cached of a service, and who owns an object?
 
 struct Service {
   kube::Meta meta;
   std::uint64_t shape = 0;  // service_shape()
-  bool has_owner = false;   // be it its controller or not
+  bool has_owner = false;   // any owner reference
   bool is_headless = false;
   bool operator==(const Service&) const = default;
 };
 Result<Service> decode_service(std::string_view json);
 
-// A number for what matters of a service's spec: that it is headless, publishes addresses that are
-// not ready, and whom it selects on which ports. Equal within this process for equal ones, be they
-// manifests of ours or as the API server has them.
+// A hash of the relevant parts of a service's spec: headless, publishes not ready addresses,
+// selector and ports. Equal within this process for equal specs, whether from our manifest or the
+// API server.
 std::uint64_t service_shape(const Json& service);
 
-// Is it a namespace's Service of ours (job::shared_service_manifest)? One with another label or
-// with an owner is not ours, and is left alone.
+// Is it our Service of a namespace (job::shared_service_manifest)? One with another label or an
+// owner is not ours, and is never changed.
 bool is_shared_service(const Service& service);
 
 using job::AggregatorConfig;
 
-// The uid of the NerveXJob that is the controller of the object; "" if there is none.
+// The uid of the NerveXJob that controls the object; "" if none does.
 std::string owner_job_uid(const kube::Meta& meta);
 // "namespace/name" of that job; "" if there is none.
 std::string owner_job_key(const kube::Meta& meta);
 
-// -- which priority has a job in the queue, and may its pods be created?
+// -- what is a job's priority in the queue, and may its pods be created?
 
 inline constexpr kube::ResourceKind kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses"};
 
@@ -65,35 +65,35 @@ using PriorityClasses = std::vector<std::shared_ptr<const PriorityClass>>;
 
 struct Priority {
   int value = 0;
-  // A PriorityClass that a pod of the job names and that does not exist, and the field that names
-  // it: the API server would refuse that pod. "" if there is none.
+  // The missing PriorityClass that a pod of the job names, and the field that names it: the API
+  // server would refuse that pod. "": none.
   std::string missing;
   std::string named_by;
   bool operator==(const Priority&) const = default;
 };
 
-// As the API server's admission plugin Priority resolves the class of the coordinator's pod:
-// spec.priorityClassName, which every pod of the job gets; without it that of the coordinator's
-// template; without that the PriorityClass with globalDefault (of several the lowest), else 0.
+// Resolves the coordinator pod's class as the API server's admission plugin Priority does:
+// spec.priorityClassName, which every pod of the job gets; else the class of the coordinator's
+// template; else the PriorityClass with globalDefault (of several the lowest); else 0.
 // `aggregator_template` may be null. Without spec.priorityClassName each template keeps its own.
 Priority resolve_priority(const job::Spec& spec, const Json& aggregator_template,
                           const PriorityClasses& classes);
 
-// -- what did the API server say to a dry run of the pods of a job that waits?
+// -- what did the API server answer to a dry run of a waiting job's pods?
 
-// pod_dry_run.h says when it is asked, and what the answer means.
+// pod_dry_run.h defines when it is asked, and what the answer means.
 struct DryRunReport {
   struct Refusal {
     job::Role role = job::Role::kCoordinator;
-    std::string words;  // the API server's own
+    std::string words;  // the API server's message
     bool operator==(const Refusal&) const = default;
   };
   std::string subject;  // of the question: dry_run_subject()
   SysTime asked{};
-  bool is_answered = false;    // false: the question is on its way
-  bool is_incomplete = false;  // of some role nothing is known
+  bool is_answered = false;    // false: not answered yet
+  bool is_incomplete = false;  // the result of some role is unknown
   std::vector<Refusal> refusals;
-  // What the pod would request as admission makes it. Not of a role that is refused.
+  // The pod's requests after admission. Not for a refused role.
   struct Size {
     job::Role role = job::Role::kCoordinator;
     kube::Resources requests;
@@ -101,56 +101,55 @@ struct DryRunReport {
   };
   std::vector<Size> sizes{};
   bool is_untold =
-      false;  // a webhook knows no dry run: what it does to some role's pod is not known
+      false;  // a webhook does not support dry runs: its effect on some role's pod is unknown
   bool operator==(const DryRunReport&) const = default;
 };
 
-// An object of a deleted job that had this one's name.
+// An object of a deleted job of the same name.
 struct Predecessor {
-  std::string object;                    // "pod dqn-coordinator"; "": there is none
+  std::string object;                    // "pod dqn-coordinator"; "": none
   std::shared_ptr<const kube::Pod> pod;  // that object, if it is a pod
 };
 
-// -- what is observed of one job?
+// -- what is observed of a job?
 
 template <typename T>
 using Ptrs = std::vector<std::shared_ptr<const T>>;
 
-// From an attempt that failed to the next one; doubles with each failure. Also between the starts
-// of attempts that the cluster takes back, which never doubles.
+// Delay from a failed attempt to the next; doubles with each failure. Also between the starts of
+// attempts that the cluster disrupts; that delay never doubles.
 inline constexpr std::chrono::seconds kRetryDelay{10};
 
 struct Observed {
   job::Job job;  // as stored, defaults filled in
-  // Those whose controller reference holds this job's uid, sorted by name.
+  // Objects whose controller reference has this job's uid, sorted by name.
   Ptrs<kube::Pod> pods;
   Ptrs<Service> services;
   Ptrs<gang::PodGroup> pod_groups;
-  // Of the namespace's name, ours or not; null if there is none that is labelled as if it were
-  // ours.
+  // The Service with the namespace's name and our label, ours or not; null: none.
   std::shared_ptr<const Service> shared_service;
-  bool shared_services = false;   // --services=shared: what attempts that begin now use
+  bool shared_services = false;   // --services=shared: for attempts that begin now
   bool direct_placement = false;  // --direct-placement
-  std::shared_ptr<const AggregatorConfig> aggregator_config;  // null: there is none
-  bool aggregator_config_is_unreadable = false;  // there is one, and this program cannot read it
-  std::string aggregator_config_name;            // "namespace/name" of it
-  std::string server_url;                        // what pods get
-  bool server_token = false;                     // pods get a token for it
-  // The attempt has run, and a live read just now found no coordinator pod of it.
+  std::shared_ptr<const AggregatorConfig> aggregator_config;  // null: none
+  bool aggregator_config_is_unreadable = false;               // it exists, but cannot be decoded
+  std::string aggregator_config_name;                         // its "namespace/name"
+  std::string server_url;                                     // passed to pods
+  bool server_token = false;                                  // pods get a token for it
+  // The attempt has run, and a live read just found no coordinator pod.
   bool coordinator_is_gone = false;
-  // Then: its last state that a watch showed, if that said why it was deleted; null if not.
+  // Then: its last watched state, if that says why it was deleted; else null.
   std::shared_ptr<const kube::Pod> last_coordinator;
-  // Then: a live read just now found its node gone, or not ready.
+  // Then: a live read just found its node deleted, or not ready.
   bool coordinator_node_is_lost = false;
-  // The attempt has run, and a live read just now found no PodGroup of it.
+  // The attempt has run, and a live read just found no PodGroup.
   bool pod_group_is_gone = false;
-  // Nothing of the attempt was made yet, and this object still has a name that it needs.
+  // No object of the attempt exists yet, and this object still has a name that it needs.
   Predecessor predecessor;
-  std::optional<DryRunReport> dry_run;  // nullopt: this process has not asked yet
-  Priority priority;                    // of the job, by the PriorityClasses that there are now
+  std::optional<DryRunReport> dry_run;  // nullopt: not asked by this process yet
+  Priority priority;                    // of the job, by the current PriorityClasses
   std::chrono::milliseconds retry_delay = kRetryDelay;
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;  // --max-reservation-seconds
-  // --start-timeout: of jobs without startTimeoutSeconds; 0: no limit.
+  // --start-timeout: for jobs without startTimeoutSeconds; 0: no limit.
   std::chrono::milliseconds start_timeout{0};
   SysTime now{};  // the only clock
 };

@@ -1,5 +1,5 @@
-// controller/decide/round/round.h - the facts of one reconcile round: what every policy reads,
-// computed once by make_round().
+// controller/decide/round/round.h - which facts do all policies of one reconcile round read?
+// make_round() computes them once.
 #pragma once
 
 #include <chrono>
@@ -20,9 +20,9 @@ namespace nervex::controller {
 using job::WantedSlot;
 using job::WantedSlots;
 
-// -- which wanted pods have a place in the plan?
+// -- which wanted pods have a placement?
 
-// A wanted slot that has a place. Borrows from WantedSlots and the PodGroup.
+// A wanted slot with a placement. Borrows from WantedSlots and the PodGroup.
 struct WantedPod {
   std::string name;
   job::Role role = job::Role::kCollector;
@@ -30,34 +30,34 @@ struct WantedPod {
   const job::RequestEntry* entry = nullptr;  // null: not requested
   const gang::Placement* placement = nullptr;
   bool is_over = false;
-  bool is_of_base = false;  // of the gang that the job starts with
+  bool is_of_base = false;  // of the base gang
 };
 
-// Of the gangs that are planned, by role and slot. Borrows from the PodGroup.
+// Placements of planned gangs, by role and slot. Borrows from the PodGroup.
 using Placements = std::map<gang::SlotKey, const gang::Placement*>;
 Placements planned_placements(const gang::PodGroupStatus& status);
-// Of all gangs, also of those without a current plan.
+// Includes gangs without a current plan.
 Placements all_placements(const gang::PodGroupStatus& status);
 
 struct Wanted {
   std::vector<WantedPod> pods;  // in the order of the slots
-  bool base_is_placed = true;   // every slot of the base gang is among them
+  bool base_is_placed = true;   // every slot of the base gang has a placement
 };
 
-// The wanted slots that the plan has a place for. Cost: slots x log(slots).
+// The wanted slots with a placement. Cost: slots x log(slots).
 Wanted wanted_pods(const job::Job& job, const WantedSlots& slots, const gang::PodGroup& group,
                    const Placements& placements);
 
 // -- the facts
 
-// Pods that were taken away, and whether their slots go on.
+// Lost pods, and whether they are replaced.
 struct Losses {
-  // What status.replaced has to say before any of it is done: one entry per replica, with the
-  // incarnation after the one that was seen, sorted. Equal to what it says if nothing is new.
+  // The new status.replaced, to be written before any replacement: one entry per replica, with the
+  // incarnation after the lost one, sorted. Equal to the stored one if nothing is new.
   std::vector<job::Status::Replaced> replaced;
-  std::vector<std::string> lost;  // for people: the pods that are replaced from now on, and why
-  // Some pods are replaced only then: each replica waits longer than the time before, so that a
-  // node which rejects everything does not use up its incarnations.
+  std::vector<std::string> lost;  // for people: the pods that are now replaced, and why
+  // Some pods are replaced only then: each replica waits longer each time, so that a node that
+  // rejects everything does not use up its incarnations.
   std::optional<std::chrono::seconds> look_again;
 };
 
@@ -70,15 +70,15 @@ struct Round {
 
   const Observed& seen;
   Attempt attempt;
-  // As stored, but for what this round's status will say of slots and Services: `ended`,
-  // `replaced`, `continued`, `services`, `max_reservation_seconds`.
+  // As stored, except what this round's status will say of slots and Services: `ended`, `replaced`,
+  // `continued`, `services`, `max_reservation_seconds`.
   job::Job job;
   bool requests_lost = false;  // attempt.h
   WantedSlots slots;           // of `job`
   SlotNumbers backing_off;     // of `slots`: creation_failures.h
-  Placements placements;       // of all gangs, also of those without a current plan
-  // Names of pods that are wanted and not in `seen`, but were created. A stale cache looks the
-  // same: live_checks() asks the API server first.
+  Placements placements;       // of all gangs, including those without a current plan
+  // Wanted pods that were created but are not in `seen`. A stale cache looks the same:
+  // live_checks() asks the API server first.
   std::vector<std::string> vanished;
   Losses losses;
 };

@@ -1,4 +1,4 @@
-// controller/decide/round/set_names.h - which set of which gang is a slot put into? Names of the
+// controller/decide/round/set_names.h - in which set of which gang is a slot? Names of the
 // PodGroup's sets.
 #pragma once
 
@@ -21,20 +21,20 @@ struct SetName {
 };
 
 SetName base_set_name(job::Role role);
-// Of what is added to the base replicas of a gang that runs already, from this ordinal on.
+// For base replicas added to a running gang, from this ordinal on.
 SetName added_base_set_name(job::Role role, int first_ordinal);
-// Of a slot with an entry.
+// For a slot with an entry.
 SetName request_set_name(const job::WantedSlot& slot);
 
-// Is it one that added_base_set_name() names? The ordinal that it begins with.
+// Is it a name from added_base_set_name()? Its first ordinal.
 bool is_added_base(const SetName& name);
 int first_ordinal(const SetName& added);
 
-// What a gang of that name is, "request-7" or "base-collector-4": its set name if it is of base
-// replicas, else one with that gang and number. nullopt: the base gang, or none of ours.
+// Parses the name of a gang, "request-7" or "base-collector-4": its set name for base replicas,
+// else one with that gang and number. nullopt: the base gang, or not ours.
 std::optional<SetName> parse_gang_name(std::string_view name);
 
-// The inverse: what a set of that name is. nullopt: none of ours is called so.
+// Parses the name of a set. nullopt: not ours.
 std::optional<SetName> parse_set_name(std::string_view name);
 
 }  // namespace nervex::controller

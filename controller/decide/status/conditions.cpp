@@ -33,8 +33,8 @@ void apply(const Observed& seen, job::Status& status, std::string_view type, Fin
   set_condition(seen, status, type, finding.is_true, finding.reason, std::move(finding.message));
 }
 
-// Of a gang that was taken back nothing is left to create either. That all of it could be created
-// is shown by its coordinator, which comes last, or of a gang that came later by all of its pods.
+// A requeued gang also has nothing left to create. Its coordinator, which comes last, shows that
+// all of it could be created; for a later gang, all of its pods do.
 bool creation_still_fails(const Attempt& attempt, const job::Status& status) {
   if (!status.requeued_gangs.empty()) return true;
   return status.phase == Phase::kCreated && has_failed_creation(status) &&
@@ -64,8 +64,8 @@ void set_requests_lost(const Observed& seen, job::Status& status) {
   }
 }
 
-// Ordinals are never used again in a job, so that a name never stands for two replicas: this is not
-// taken back.
+// A job never reuses ordinals, so that a name never stands for two replicas: this condition is
+// permanent.
 void set_ordinals_nearly_exhausted(const Observed& seen, job::Status& status) {
   constexpr int kAll = job::kFirstContinuedOrdinal - job::kFirstRequestedOrdinal;
   constexpr int kPercent = 80;
@@ -74,7 +74,7 @@ void set_ordinals_nearly_exhausted(const Observed& seen, job::Status& status) {
   };
   const bool collectors = is_near(status.next_collector);
   if (!collectors && !is_near(status.next_learner)) return;
-  // Without numbers, which would be written again with every request.
+  // No numbers: they would cause a write with every request.
   set_condition(seen, status, kOrdinalsNearlyExhausted, true, kOrdinalsNearlyExhausted,
                 fmt::format("at least {} % of the {} {}s that can be requested in the life of one "
                             "job have been: when all have, the replicas API answers 409, so let "
@@ -83,8 +83,8 @@ void set_ordinals_nearly_exhausted(const Observed& seen, job::Status& status) {
                             to_string(collectors ? job::Role::kCollector : job::Role::kLearner)));
 }
 
-// What a template asks for and the planner does not know. The scheduler refuses a plan that is
-// against it, so that the job starts whole or not yet.
+// Constraints of a template that the planner does not know. The scheduler refuses a plan that
+// violates them, so the job starts whole or not yet.
 void set_best_effort(const Round& round, job::Status& status) {
   std::string what;
   const auto look_at = [&](job::Role role, const Json& pod_template) {
@@ -110,15 +110,15 @@ void set_best_effort(const Round& round, job::Status& status) {
                     "succeed");
 }
 
-// The API server refused an attempt before, and this one has no place yet: whether it would be
-// refused again a dry run tells (pod_dry_run.h). The condition stays: the back-off and the
-// deadlines go by it.
+// The API server refused an earlier attempt, and this one has no placement yet: a dry run shows
+// whether it would be refused again (pod_dry_run.h). The condition stays: the back-off and the
+// deadlines depend on it.
 bool waits_after_refusal(const Round& round, const job::Status& status) {
   return waits_for_capacity(round) && has_failed_creation(status) &&
          find_condition(status, kPodsCreated)->last_transition < round.attempt.group->meta.created;
 }
 
-// The most telling word: what a person would have to do something about comes first.
+// The most useful word: what a user has to fix comes first.
 std::string summarize_reason(const Round& round, const job::Status& status) {
   if (is_true(status, kSuspended)) return std::string(kSuspended);
   if (is_false(status, kPodsCreated) && !waits_after_refusal(round, status)) {
@@ -173,13 +173,12 @@ void set_final_conditions(const Observed& seen, const AttemptResult& result, job
   const bool is_good = status.phase == Phase::kSucceeded;
   const std::string_view reason = is_good ? kJobSucceeded : kJobFailed;
   set_condition(seen, status, kRunning, false, reason, result.message);
-  // kstatus: what has completed is as ready as it will ever be; what has failed must not be waited
-  // for.
+  // kstatus: a completed job is as ready as it can be; a failed one must not be waited for.
   set_condition(seen, status, kReady, is_good, reason,
                 is_good ? "the job has completed" : "the job has failed");
   if (!is_good) set_condition(seen, status, kStalled, true, reason, result.message);
   if (is_true(status, kRequeued)) set_condition(seen, status, kRequeued, false, reason, "");
-  // A request that still waited waits no more.
+  // A waiting request no longer waits.
   if (is_false(status, kRequestsScheduled)) {
     set_condition(seen, status, kRequestsScheduled, false, reason, "the job has ended");
   }

@@ -16,7 +16,7 @@ namespace {
 using job::PodState;
 using job::Role;
 
-// Above this number ends are counted, and no longer listed if no decision needs them.
+// Above this number, ends that no decision needs are only counted, not listed.
 constexpr std::size_t kManyEnded = 1'000;
 
 job::RoleCounts& worker_counts(job::Status& status, Role role) {
@@ -24,7 +24,7 @@ job::RoleCounts& worker_counts(job::Status& status, Role role) {
   return role == Role::kCollector ? status.collector : status.learner;
 }
 
-// The ends that the status counts and no longer names.
+// The ends that the status counts but no longer lists.
 job::RoleCounts forgotten(const job::Status& before, Role role) {
   job::Status named;
   for (const auto& ended_slot : before.ended) {
@@ -40,10 +40,10 @@ job::RoleCounts forgotten(const job::Status& before, Role role) {
 
 }  // namespace
 
-// A client that replaces crashed replicas for weeks must not let the job grow out of what the API
-// server stores. Goes without: an end of a slot that is not wanted in that incarnation any more,
-// nor will be, and whose pod is gone, so that nothing counts it again. (But for a new leader's old
-// cache: then one is counted twice.) The few aggregators stay, whose counts are not only of these.
+// A client that replaces crashed replicas for weeks must not make the job too large for the API
+// server. Drops an end if its slot is not and will not be wanted in that incarnation and its pod
+// was deleted, so that it is not counted again. (Except with a new leader's stale cache: then it is
+// counted twice.) The few aggregators stay, as other pods share their counts.
 void forget_many_ended(const Round& round, job::Status& status) {
   if (status.ended.size() <= kManyEnded || round.requests_lost) return;
   std::set<std::pair<Role, job::Slot>> pods;

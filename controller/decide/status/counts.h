@@ -11,14 +11,14 @@ namespace nervex::controller {
 // status as stored, which may count more ends than it lists.
 void set_counts(const job::Status& before, const Attempt& attempt, job::Status& status);
 
-// Pods that are wanted and go on, will, or would if a name were left. While requests are lost their
-// pods go on all the same.
+// Wanted pods that continue or will be created, including those without a name left. While requests
+// are lost their pods count too.
 int desired_pods(const Round& round);
 
 // Keeps status.ended short enough to be stored.
 void forget_many_ended(const Round& round, job::Status& status);
 
-// A job that has succeeded counts its running pods as succeeded (the contract).
+// Counts the running pods of a job that succeeded as succeeded (the contract).
 void count_active_as_succeeded(job::Status& status);
 // A failed job's running pods are deleted next, and the status is not written again: they do not
 // count as active. Those that the user keeps (cleanPodPolicy None) do.

@@ -86,7 +86,7 @@ job::Status next_status(const Round& round, bool nothing_to_create) {
 }
 
 bool only_informs(const job::Status& before, const job::Status& after) {
-  job::Status rest = after;  // but for what may wait
+  job::Status rest = after;  // without what may wait
   rest.ready = before.ready;
   rest.coordinator.active = before.coordinator.active;
   rest.aggregator.active = before.aggregator.active;
