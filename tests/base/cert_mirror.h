@@ -1,4 +1,4 @@
-// tests/base/cert_mirror.h - a TLS server that tells its callers which certificate they showed.
+// tests/base/cert_mirror.h - which certificate did a client present? A TLS server that returns it.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace nervex::test {
 
-// One request per connection, one connection after the other. The reply's body is the caller's
-// certificate as PEM text, or "none". Accepts every certificate, and callers without one.
+// One request per connection, one connection at a time. The reply's body is the client's
+// certificate as PEM text, or "none". Accepts every certificate, and clients without one.
 class CertMirror {
  public:
   explicit CertMirror(const TestIdentity& identity)

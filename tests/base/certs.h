@@ -18,11 +18,11 @@ struct TestValidity {
   long until = 3600;
 };
 
-// An authority of its own, for one test.
+// A certificate authority for one test.
 class TestCa {
  public:
   TestCa();
-  // An intermediate one, whose certificate `issuer` has issued.
+  // An intermediate authority, with a certificate issued by `issuer`.
   explicit TestCa(const TestCa& issuer, TestValidity validity);
   ~TestCa();
   TestCa(const TestCa&) = delete;
@@ -37,10 +37,10 @@ class TestCa {
   std::unique_ptr<Impl> impl_;
 };
 
-// That certificate (PEM) with an end that nobody can read as a time. Its signature is void.
+// That certificate (PEM) with an unparsable expiry time. Its signature is invalid.
 std::string with_unreadable_end(const std::string& certificate);
 
-// A directory with files in it, gone at the end of the scope.
+// A directory with files, deleted at the end of the scope.
 class TestFiles {
  public:
   TestFiles();

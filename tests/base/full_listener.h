@@ -1,4 +1,4 @@
-// tests/base/full_listener.h - a server to which connecting takes for ever.
+// tests/base/full_listener.h - a server to which connecting never completes.
 #pragma once
 
 #include <vector>
@@ -13,8 +13,8 @@
 
 namespace nervex::test {
 
-// Listens, never accepts, and has no capacity for further connections: the kernel then drops what
-// would begin them, as a firewall does.
+// Listens, never accepts, and has a full queue: the kernel drops new connection requests, as a
+// firewall does.
 class FullListener {
  public:
   FullListener() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

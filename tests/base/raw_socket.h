@@ -1,4 +1,4 @@
-// tests/base/raw_socket.h - peers that say anything, in any order: what HTTP libraries would not.
+// tests/base/raw_socket.h - how do tests send bytes that HTTP libraries would not?
 #pragma once
 
 #include <atomic>
@@ -15,38 +15,38 @@ namespace nervex::test {
 class RawSocket {
  public:
   explicit RawSocket(UniqueFd fd) : fd_(std::move(fd)) {}
-  // Check is_open() if the peer may refuse. `from`: our own address on loopback; "": any.
+  // Check is_open() if the peer may refuse. `from`: local address on loopback; "": any.
   static RawSocket connect_to(int port, const std::string& from = "");
 
   bool is_open() const { return static_cast<bool>(fd_); }
   int fd() const { return fd_.get(); }
-  // As much as the peer takes.
+  // Sends as much as the peer accepts.
   void send(std::string_view bytes) const;
-  // Says that nothing more comes.
+  // Half-closes the connection.
   void finish_sending() const;
   void close() { fd_ = UniqueFd(); }
   // Everything up to the peer's end, or to a reset.
   std::string receive_all();
-  // Up to and with `mark`, or up to the end.
+  // Up to and including `mark`, or to the end.
   std::string receive_until(std::string_view mark);
   // One HTTP message with Content-Length (or without a body).
   std::string receive_message();
-  // Nothing more came before the end, and the end has come.
+  // The connection has ended without further bytes.
   bool is_at_end();
 
  private:
   bool receive_more();
 
   UniqueFd fd_;
-  std::string received_;  // and not returned yet
-  bool gave_up_ = false;  // waiting
+  std::string received_;  // but not returned yet
+  bool gave_up_ = false;  // waiting timed out
 };
 
 // Status of "HTTP/1.1 404 Not Found..."; 0 if it is no reply.
 int status_of(const std::string& reply);
 std::string body_of(const std::string& reply);
 
-// A server that talks as a test says, on one thread, one connection after the other.
+// A server scripted by the test, on one thread, one connection at a time.
 class RawServer {
  public:
   using Talk = std::function<void(RawSocket& socket)>;
@@ -59,7 +59,7 @@ class RawServer {
   int port() const { return port_; }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   int connections() const { return connections_; }
-  // Readable when the test is over: what a talk waits for that has nothing more to say.
+  // Waits for the end of the test: for a script that sends nothing more.
   void wait_for_end() const;
 
  private:
@@ -73,7 +73,7 @@ class RawServer {
   std::jthread thread_;
 };
 
-// A port on which nobody listens.
+// A port without a listener.
 int unused_port();
 
 }  // namespace nervex::test

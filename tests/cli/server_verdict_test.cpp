@@ -42,7 +42,7 @@ class Answers final : public kube::Api {
   Answer get{404, "not found"};
   Answer post;
   Answer put;
-  int conflicts = 0;    // so many changes meet one
+  int conflicts = 0;    // number of changes answered with one
   Json stored;          // what a GET answers
   bool allowed = true;  // what a SelfSubjectAccessReview says
   bool dry = true;      // all that could have written was
@@ -117,7 +117,7 @@ TEST_CASE("a job that others write meanwhile is asked about again", "[cli][valid
   REQUIRE(said);
   CHECK(answers.asked.size() == 6);
 
-  answers.conflicts = 100;  // not for ever
+  answers.conflicts = 100;  // more than the retries
   CHECK_FALSE(ask(answers));
 }
 

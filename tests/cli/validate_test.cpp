@@ -442,7 +442,7 @@ TEST_CASE("a misspelt kind is told of, though a right job stands beside it", "[c
   };
   const std::string ours = "nervex.sensetime.com/v1alpha1";
   const std::string guess = "NerveXjob is no NerveXJob: did you mean NerveXJob?";
-  CHECK(kind(ours.c_str(), "NerveXjob") == Finding{"kind", guess});  // nobody has such a kind
+  CHECK(kind(ours.c_str(), "NerveXjob") == Finding{"kind", guess});  // no API has such a kind
   CHECK(kind("acme.com/v1", "NerveXjob") == Finding{"kind", guess, false});
   CHECK_FALSE(kind(ours.c_str(), "AggregatorConfig"));
   CHECK_FALSE(kind(ours.c_str(), "PodGroup"));

@@ -1,8 +1,8 @@
 // tests/cluster/cluster.h - a Kubernetes cluster in memory: the API server, nodes with kubelets,
-// and pods of other schedulers. Neither kube-scheduler nor programs of ours: a test adds what it is
-// about.
+// and pods of other schedulers. Neither kube-scheduler nor our programs: a test adds those it
+// needs.
 //
-// Nothing acts by itself: a test says which kubelet does what, and when.
+// Nothing happens on its own: a test says which kubelet does what, and when.
 #pragma once
 
 #include <map>
@@ -17,12 +17,12 @@ namespace nervex::testing {
 
 inline constexpr const char* kNamespace = "rl";  // of all pods and PodGroups
 
-// What a user, another scheduler or a controller creates: one container, nothing else.
+// A pod as a user, another scheduler or a controller creates it: one container.
 struct NewPod {
   std::string name;
   kube::Resources requests{};
-  std::string node = "";       // bound there already
-  std::string scheduler = "";  // else who is to bind it
+  std::string node = "";       // already bound to it
+  std::string scheduler = "";  // otherwise its scheduler
   std::vector<int> host_ports{};
   std::vector<std::string> claims{};
   std::map<std::string, std::string> annotations{};
@@ -32,15 +32,15 @@ class Cluster {
  public:
   FakeClock clock;
   FakeApi api{&clock};
-  View view{api};  // what the API server has, as of the last refresh()
+  View view{api};  // the API server's state at the last refresh()
 
   // ---- nodes
 
   void add_node(const std::string& name, std::int64_t gpus, std::int64_t cores = 64,
                 const std::string& zone = "");
   bool is_up(const std::string& node) const;
-  // Its condition Ready. `status_if_not`: False is the kubelet's own word, Unknown that it is
-  // silent.
+  // Sets condition Ready. `status_if_not`: False is reported by the kubelet, Unknown means that the
+  // kubelet is silent.
   void set_ready(const std::string& node, bool ready, const char* status_if_not = "Unknown");
   void set_cordoned(const std::string& node, bool cordoned);
   void set_tainted(const std::string& node, bool tainted);  // NoSchedule
@@ -54,26 +54,26 @@ class Cluster {
 
   // ---- kubelets
 
-  // By what runs on its node: resources and ports. `view` must be current.
+  // Checks the resources and ports of the pods on its node. `view` must be current.
   bool admits(const PodSeen& pod) const;
-  void run_pod(const std::string& name);  // it runs, is ready and has an address of its own
+  void run_pod(const std::string& name);  // running, ready and with a unique address
   void reject_pod(const std::string& name, const std::string& reason = "OutOfcpu");
-  void end_pod(const std::string& name, bool well);  // its main container ended by itself
+  void end_pod(const std::string& name, bool well);  // its main container exits on its own
   void evict_pod(const std::string& name);
 
   // ---- users
 
-  void add_aggregator_config();  // the one that the controller looks for
+  void add_aggregator_config();  // the controller's default one
   void remove_aggregator_config();
 
  private:
-  // Merges into the pod's status. `ready`: of its condition; others stay.
+  // Merges into the pod's status. `ready`: condition Ready; other conditions stay.
   void change_status(const std::string& name, Json status, bool ready);
 
-  int addresses_ = 0;  // that kubelets have given
+  int addresses_ = 0;  // assigned by kubelets
 };
 
-// The status that says so, with the conditions of other writers as they are.
+// A status with this condition; conditions of other writers are kept.
 Json with_condition(const Json& conditions, const std::string& type, Json condition);
 
 }  // namespace nervex::testing

@@ -1,6 +1,6 @@
-// tests/cluster/view.h - what the API server has at the moment, decoded once per version.
+// tests/cluster/view.h - what is the API server's current state, decoded once per version?
 //
-// By code of its own: what a simulation adds up and compares must not come from the programs.
+// Separate code: what a simulation counts and compares must not come from the programs.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ struct PodSeen {
   std::string reason;
   bool deleting = false;
   bool node_lost = false;  // marked by the extender
-  bool has_begun = false;  // its kubelet with it: status.startTime
+  bool has_begun = false;  // its kubelet has started it: status.startTime
   std::string refusal;     // reason of PodScheduled=False
   std::string scheduler;   // spec.schedulerName
-  std::string pinned_to;   // the one node that its affinity allows, by name; empty: any
+  std::string pinned_to;   // the only node that its affinity allows; empty: any
   std::optional<gang::PodSlot> slot;
   Sums requests;
   int port = 0;  // of the host
@@ -40,7 +40,7 @@ struct PodSeen {
   bool is_bound() const { return !node.empty(); }
   bool is_finished() const { return phase == "Succeeded" || phase == "Failed"; }
   bool occupies() const { return is_bound() && !is_finished(); }
-  // By its kubelet or by an eviction, not by itself.
+  // Stopped by its kubelet or an eviction.
   bool was_taken_away() const { return phase == "Failed" && !reason.empty(); }
 };
 

@@ -1,4 +1,5 @@
-// tests/controller/cluster.h - a cluster with one job in it, and a controller without threads.
+// tests/controller/cluster.h - how do tests run a controller without threads on a cluster with a
+// job?
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,7 @@ namespace nervex::testing {
 
 inline constexpr const char* kJobKey = "rl/dqn";
 
-// The parts that die with the process.
+// The parts that end with the process.
 struct Process {
   Process(kube::Api& api, const Clock& clock, bool shared_services = false,
           std::chrono::milliseconds status_update_period = std::chrono::milliseconds(0),
@@ -24,10 +25,10 @@ struct Process {
   controller::Stores stores;
   controller::Queues queues;
   kube::EventRecorder events;
-  controller::WritePool pool;  // writes one after the other, so that faults are repeatable
+  controller::WritePool pool;  // one write at a time, so that faults are repeatable
   controller::Performer performer;
   controller::Worker worker;
-  controller::EndpointSliceWriter slices;  // without its thread, as the next
+  controller::EndpointSliceWriter slices;  // without a thread, like the next
   controller::PodDryRuns dry_runs;         // tests say when it answers
 };
 
@@ -39,14 +40,15 @@ class ControllerCluster : public Cluster {
   bool direct_placement = false;  // --direct-placement, of the next process
   std::unique_ptr<Process> controller;
 
-  // A new process with empty caches, then filled.
+  // A new process whose caches are empty at first, then filled.
   void restart();
-  // The caches become what the API server has: watches that have caught up.
+  // Fills the caches from the API server: all watches have caught up.
   void sync();
-  // The same for those kinds whose bit is set (1 jobs, 2 pods, 4 services, 8 PodGroups): the other
-  // caches stay as old as they are.
+  // The same for the kinds whose bit is set (1 jobs, 2 pods, 4 services, 8 PodGroups): the other
+  // caches stay stale.
   void sync_some(unsigned kinds);
-  // sync() and process(), until a round asks the API nothing; how many rounds did, or -1 after 50.
+  // sync() and process() until a round sends no requests; the number of rounds that did, or -1
+  // after 50.
   int settle();
 
   // The job rl/dqn with that many base replicas, as a user would create it.
@@ -56,14 +58,14 @@ class ControllerCluster : public Cluster {
   std::vector<std::string> names(const kube::ResourceKind& kind) const;
   std::vector<std::string> event_reasons() const;
 
-  // The controller settles, what it wants is planned, created, and runs, and it settles again.
+  // The controller settles; its pods are planned, created and run; and it settles again.
   void plan_and_run();
 
-  // What the scheduling side and the kubelet would do.
-  // Every gang of every PodGroup that has no plan; the base gang is committed with it if the
+  // ---- scheduling and kubelets
+  // Plans every gang of every PodGroup without a plan; commits the base gang with it if the
   // PodGroup asks for direct placement.
   void plan();
-  void run_pods();  // commits all gangs that are planned, binds and starts all pods
+  void run_pods();  // commits all planned gangs, binds and starts all pods
 
  private:
   void change_groups(void (*change)(gang::PodGroup&));  // their status

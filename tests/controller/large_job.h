@@ -1,5 +1,5 @@
-// tests/controller/large_job.h - a job with thousands of pods, as its controller sees it. For what
-// a round costs.
+// tests/controller/large_job.h - what does a round cost? A job with thousands of pods, as its
+// controller sees it.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 namespace nervex::testing {
 
-// Does what API server, planner and kubelet would do, for all objects of an action at once.
+// Does the work of API server, planner and kubelet for all objects of an action at once.
 class LargeJob {
  public:
-  // The coordinator and so many collectors that it asked for; planned, no pod created yet.
+  // The coordinator and `collectors` collectors that it requested; planned, no pod created yet.
   explicit LargeJob(int collectors) {
     seen.job = a_job(0, 0);
     seen.job.spec.collector = job::RoleSpec{a_template(), 0, 0, std::nullopt};

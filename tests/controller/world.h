@@ -1,4 +1,4 @@
-// tests/controller/world.h - a cluster as one job's controller sees it, without any API server.
+// tests/controller/world.h - how does one job's controller see the cluster? No API server.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace nervex::testing {
 
-// Holds an Observed and does to it what actions, planner, kubelet and users would do.
+// Holds an Observed and applies the effects of actions, planner, kubelet and users.
 class World {
  public:
   explicit World(job::Job job);
@@ -26,34 +26,34 @@ class World {
   std::vector<std::string> events;  // reasons
 
   void apply(const controller::Actions& actions);
-  // What observe.h finds by asking the API server: is the coordinator gone, is the PodGroup?
+  // The live reads of observe.h: was the coordinator deleted, was the PodGroup?
   void look();
-  // look, reconcile and apply until there is nothing to do; the number of rounds that did
-  // something, or -1 if 20 were not enough.
+  // look, reconcile and apply until nothing is left to do; the number of rounds that did something,
+  // or -1 after 20.
   int settle();
   void make_gang();  // settles before and after its plan
-  void start();      // that, and all its pods run
+  void start();      // make_gang(), and all its pods run
 
   void add_aggregator_config();
-  // The planner gives every slot of the spec that has none a place, and forgets those that are not
-  // wanted; or it says that nothing fits.
+  // The planner places every slot of the spec without a placement, and drops unwanted ones; or it
+  // reports that nothing fits.
   void plan(std::string_view node = "n1");
-  // The same, and where the PodGroup asks for it the base gang is committed with its plan.
+  // The same, and the base gang is committed with its plan if the PodGroup asks for it.
   void plan_directly(std::string_view node = "n1");
   void refuse(std::string_view message);
   // The API server's answer to the dry run of the job's pods.
   void answer_dry_run(std::vector<controller::DryRunReport::Refusal> refusals,
                       bool is_incomplete = false);
-  void commit();  // the first pod of every gang that is planned was bound
-  // Drops the plan of one gang and makes another one.
+  void commit();  // binds the first pod of every planned gang
+  // Drops the plan of one gang and makes a new one.
   void replan(std::string_view gang);
 
   // By name; the pod must exist.
   void bind(std::string_view pod);
   void run(std::string_view pod);
   void end(std::string_view pod, bool well);
-  void delete_pod(std::string_view pod);  // by a user; gone when the controller releases it
-  void remove_pod(std::string_view pod);  // at once, whatever its finalizer says
+  void delete_pod(std::string_view pod);  // by a user; removed when the controller releases it
+  void remove_pod(std::string_view pod);  // at once, ignoring its finalizers
   void change_pod(std::string_view pod, const std::function<void(kube::Pod&)>& change);
   void change_group(const std::function<void(gang::PodGroup&)>& change);
   void run_all();

@@ -1,4 +1,4 @@
-// tests/extender/cluster.h - a cluster with the extender's parts in it, driven by the test.
+// tests/extender/cluster.h - a cluster with the extender's parts, driven by the test.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace nervex::testing {
 inline constexpr const char* kNs = kNamespace;
 
 // Nothing is watched: the caches have what the last see...() read, and the replies to the
-// extender's own writes.
+// extender's writes.
 struct ExtenderCluster : Cluster, ExtenderProcess {
-  // Quiet: logs errors only. Holds no bind but as `options` say; by the real clock, or by `clock`.
+  // Logs only errors. Holds binds only as `options` say; uses the real clock, or `clock`.
   explicit ExtenderCluster(const extender::HoldOptions& options = {.largest_gang = 0},
                            bool by_real_clock = true);
 
@@ -26,22 +26,22 @@ struct ExtenderCluster : Cluster, ExtenderProcess {
   void see_quotas();
   void see();  // all of them
 
-  // NotReady by its kubelet's own word.
+  // NotReady as reported by its kubelet.
   void set_ready(const std::string& node, bool ready) { Cluster::set_ready(node, ready, "False"); }
   void add_group(const std::string& name, const std::vector<gang::MemberSet>& members,
                  int queued = 0, int priority = 0);
   void set_members(const std::string& group, const std::vector<gang::MemberSet>& members);
   gang::PodGroup group(const std::string& name) const;  // the live one
-  // "n1 n2", in the order of role and ordinal; "waits"; with "!" at its end if committed.
+  // "n1 n2", in the order of role and ordinal; "waits"; ends with "!" if committed.
   std::string planned_nodes(const std::string& group,
                             std::string_view gang = gang::kBaseGang) const;
 
-  // What the controller creates for a placement: named <group>-<role>-<ordinal>-<incarnation>.
+  // The controller's pod for a placement: named <group>-<role>-<ordinal>-<incarnation>.
   std::string add_gang_pod(const gang::PodGroup& group, const gang::Placement& placement);
-  // All pods that a gang's plan asks for; their names.
+  // All pods of a gang's plan; returns their names.
   std::vector<std::string> add_gang_pods(const std::string& group,
                                          std::string_view gang = gang::kBaseGang);
-  // With a node: it is bound to it, by another scheduler.
+  // With a node: another scheduler has bound it there.
   void add_plain_pod(const std::string& name, const kube::Resources& requests,
                      const std::string& node = "");
   kube::Pod pod(const std::string& name) const;  // the live one

@@ -230,7 +230,7 @@ TEST_CASE("the coordinator is bound when the kubelets have begun with all others
           "learner/1 (on n2, whose kubelet has not started it)");
     CHECK(c.node_of("a-coordinator-0-0").empty());
 
-    // Its successor comes through kube-scheduler, elsewhere, and is to be bound as ever.
+    // Its successor comes through kube-scheduler, elsewhere, and is bound there.
     c.add_node("n3", 8);
     auto learners = a_set("learner", 2, ask(8));
     learners.slots[1].incarnation = 1;

@@ -1,4 +1,4 @@
-// tests/extender/extender_process.h - the extender's parts that die with the process, fed by hand.
+// tests/extender/extender_process.h - the extender's parts that end with the process, fed by tests.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,14 @@ namespace nervex::testing {
 
 struct ExtenderOptions {
   extender::HoldOptions holds{};
-  const Clock* hold_clock = nullptr;  // another one than all else has
+  const Clock* hold_clock = nullptr;  // different from the other parts' clock
   extender::HealingOptions healing{};
   extender::UnstartedOptions unstarted{};
   std::chrono::milliseconds node_lost_after{60'000};
 };
 
 struct ExtenderProcess {
-  // Its requests go to `api`, which may be a Door before `cluster`. It has listed nothing yet.
+  // Sends its requests to `api`, which may be a Door before `cluster`. Has listed nothing yet.
   ExtenderProcess(kube::Api& api, const FakeApi& cluster, const Clock& clock,
                   const ExtenderOptions& options = {})
       : plans(groups, volumes, clock),

@@ -619,7 +619,7 @@ TEST_CASE("of two foreign gangs that were nominated for one place one starts, wh
   PlannedForeign c;
   c.add_foreign_group("b", 2);
   c.add_pods("b", 2, 4);
-  for (const char* name : {"b-0", "b-1"}) {  // by somebody else
+  for (const char* name : {"b-0", "b-1"}) {  // by another client
     c.api.change(kube::kPods, kNs, name, {{"status", {{"nominatedNodeName", "n1"}}}});
   }
   c.see_all();

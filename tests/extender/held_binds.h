@@ -1,5 +1,5 @@
-// tests/extender/held_binds.h - bind calls of a simulated kube-scheduler, without a thread for each
-// one that is held.
+// tests/extender/held_binds.h - held bind calls of a simulated kube-scheduler, without a thread for
+// each.
 #pragma once
 
 #include <iterator>
@@ -17,7 +17,7 @@ class HeldBinds {
  public:
   HeldBinds(extender::Binder& binder, extender::Holds& holds) : binder_(binder), holds_(holds) {}
 
-  // What Binder::bind() does until it would wait.
+  // Binder::bind() up to the point where it would wait.
   void begin(const kube::BindArgs& args) {
     auto bind = binder_.prepare(args);
     if (!bind) {
@@ -33,12 +33,12 @@ class HeldBinds {
     std::string pod_uid;
     Result<Nothing> result;
   };
-  // The calls that have come to their end meanwhile.
+  // The calls that have ended since.
   std::vector<Ended> finish() {
     for (auto at = left_.begin(); at != left_.end();) {
       at = go_on(*at) ? std::next(at) : left_.erase(at);
     }
-    ended_.clear();  // nobody waits for those
+    ended_.clear();  // their callers have left
     for (auto at = calls_.begin(); at != calls_.end();) {
       const bool is_held = go_on(at->second);
       at = is_held ? std::next(at) : calls_.erase(at);
@@ -47,8 +47,8 @@ class HeldBinds {
     refused_.clear();
     return std::exchange(ended_, {});
   }
-  // kube-scheduler was killed. The extender notices it with notice_callers(); a call that may go on
-  // before that goes on.
+  // kube-scheduler was killed. The extender notices it in notice_callers(); a call that may
+  // continue before that does.
   void lose_callers() {
     for (auto& [uid, call] : calls_) left_.push_back(std::move(call));
     calls_.clear();
@@ -57,7 +57,7 @@ class HeldBinds {
   void notice_callers() {
     for (const Call& call : left_) holds_.leave(call.ticket);
   }
-  // The node of a pod that is assumed to be bound; "" if it is not.
+  // The node to which the pod is assumed to be bound; "": none.
   std::string node_of(const std::string& pod_uid) const {
     const auto call = calls_.find(pod_uid);
     return call == calls_.end() ? "" : call->second.bind.args.node;
@@ -67,10 +67,10 @@ class HeldBinds {
   struct Call {
     extender::Binder::Bind bind;
     extender::Holds::Ticket ticket = 0;
-    bool is_started = false;  // its gang: what is left is to be bound last
+    bool is_started = false;  // its gang has: this pod is bound last
   };
 
-  // True: it is held, still.
+  // True: it is still held.
   bool go_on(Call& call) {
     const auto held = holds_.poll(call.ticket);
     if (!held) return true;
@@ -95,7 +95,7 @@ class HeldBinds {
   extender::Binder& binder_;
   extender::Holds& holds_;
   std::map<std::string, Call> calls_;  // by pod UID
-  std::vector<Call> left_;             // whose caller has left
+  std::vector<Call> left_;             // whose callers have left
   std::vector<Ended> refused_;         // at once
   std::vector<Ended> ended_;
 };

@@ -48,7 +48,7 @@ struct Held : ExtenderCluster {
     return std::async(std::launch::async,
                       [this, name, node = planned_node(name)] { return bind(name, node); });
   }
-  // Until so many calls are held.
+  // Waits until this many calls are held.
   void wait_for(std::size_t calls) const {
     while (holds.size() != calls) std::this_thread::yield();
   }

@@ -1,5 +1,5 @@
-// tests/extender/kube_scheduler.h - kube-scheduler in front of the extender: what its plugins say
-// of a node, then the extender's filter and bind.
+// tests/extender/kube_scheduler.h - kube-scheduler in front of the extender: its plugins' checks of
+// a node, then the extender's filter and bind.
 #pragma once
 
 #include <functional>
@@ -16,38 +16,38 @@ namespace nervex::testing {
 class KubeScheduler {
  public:
   struct Options {
-    // Its own count of a node says no to the pods of gangs, too. Otherwise the extender alone keeps
-    // a node from overflow.
+    // Its own count of a node also rejects pods of gangs. If false, only the extender prevents
+    // overcommit.
     bool counts_gang_pods = true;
-    // A pod that was not bound is tried again later each time.
+    // The delay before an unbound pod is retried grows each time.
     bool backs_off = false;
   };
 
-  // It asks `extender`, which is null while that is down.
+  // Calls `extender`, which is null while that is down.
   KubeScheduler(Cluster& cluster, const std::unique_ptr<ExtenderProcess>& extender, Options options)
       : cluster_(cluster), extender_(extender), options_(options) {}
 
-  // Runs what may end the extender's process.
+  // Wraps work that may end the extender's process.
   std::function<void(const std::function<void()>&)> in_extender = [](const auto& work) { work(); };
   std::function<void()> look = [] {};                    // after each change
-  std::function<void(const std::string&)> count;         // what happened, in a few words
-  std::function<std::size_t(std::size_t)> choose_one_of  // of so many nodes
+  std::function<void(const std::string&)> count;         // counts events by a short description
+  std::function<std::size_t(std::size_t)> choose_one_of  // index below the argument
       = [](std::size_t) { return std::size_t{0}; };
 
-  // UIDs of the pods that it has to find a node for, and may try now.
+  // UIDs of the pods that need a node and may be tried now.
   std::vector<std::string> waiting() const;
   bool is_due(const std::string& uid) const;
   void try_pod(const std::string& uid);
-  // The binds that were held and have come to their end; how many pods they bound.
+  // Ends held binds that are due; returns the number of bound pods.
   int finish_held();
-  // Killed and started again: its connections are closed, and its back-off is forgotten.
+  // Killed and restarted: its connections are closed, and its back-off is forgotten.
   void restart();
-  // The extender was killed: it tries the pods again whose binds were held there.
+  // The extender was killed: retries the pods whose binds were held there.
   void lose_extender();
 
-  // The node of a pod that is bound, or whose bind is held; "" if there is none.
+  // The node of a bound pod, or of one whose bind is held; "": none.
   std::string assumed_on(const PodSeen& pod) const;
-  // Capacity included. `sees_assumed`: pods whose binds are held count.
+  // Includes capacity. `sees_assumed`: pods whose binds are held count.
   bool plugins_allow(const PodSeen& pod, const NodeSeen& node, bool sees_assumed = true) const;
 
  private:

@@ -292,7 +292,7 @@ TEST_CASE("marks that are refused are tried again more and more rarely", "[exten
     again = c.lost_nodes.mark_pods();
     CHECK(again == seconds(delay));
     const auto tried = c.api.writes().size();
-    c.set_ready("n3", false);  // whatever wakes the planner meanwhile
+    c.set_ready("n3", false);  // even if other changes wake the planner
     c.see_nodes();
     again = c.lost_nodes.mark_pods();
     CHECK(c.api.writes().size() == tried);

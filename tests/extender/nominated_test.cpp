@@ -1,5 +1,4 @@
-// Pods that are nominated for a node (status.nominatedNodeName) count there, whoever schedules
-// them.
+// Pods that are nominated for a node (status.nominatedNodeName) count there, for any scheduler.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 

@@ -137,7 +137,7 @@ TEST_CASE("the slot of a pod that has finished reserves nothing, whatever its pl
   c.api.change(kube::kPods, kNs, names[0], {{"status", {{"phase", "Succeeded"}}}});
   c.api.remove(kube::kPods, kNs, names[1]);
   c.see();
-  // Planned anew, as a gang is that was taken back: the finished pod stays as it is.
+  // Planned again, like a requeued gang: the finished pod stays.
   const auto plan_anew = [&c](bool committed) {
     gang::PodGroupStatus status = c.group("a").status;
     for (auto& placement : status.gangs[0].placements) {

@@ -1,4 +1,4 @@
-// Plans of which no pod is bound are given up, so that others get the capacity.
+// Plans without a bound pod expire, so that others get the capacity.
 #include "extender/decide/unstarted.h"
 
 #include <catch2/catch_test_macros.hpp>

@@ -31,7 +31,7 @@ RefusedGangs refused(const std::vector<gang::MemberSet>& sets) {
       {kWaitingGang, std::make_shared<const RefusedGang>(RefusedGang{sets, {}, {}, kRefusedAt})}};
 }
 
-// Spare: so many GPUs and cores.
+// Spare capacity in GPUs and cores.
 kube::Resources spare(std::int64_t gpus, std::int64_t cores) { return capacity(gpus, cores); }
 
 TEST_CASE("a gang that waits may fit when nodes that it may use have gained enough",

@@ -245,7 +245,7 @@ TEST_CASE("a gang costs one write to be planned, one to be committed, and one fo
   CHECK(c.api.writes().size() == 2 + names.size());
 }
 
-// Whatever is not looked at needs no look.
+// A change that wakes no cycle needs none.
 TEST_CASE("what wakes nobody leaves nothing to decide", "[extender][waking][property]") {
   const auto seed = GENERATE(take(150, random(0U, 1'000'000U)));
   INFO("seed " << seed);

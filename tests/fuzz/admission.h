@@ -1,4 +1,4 @@
-// tests/fuzz/admission.h - what the targets about admission share.
+// tests/fuzz/admission.h - what do the admission targets share?
 #pragma once
 
 #include <memory>

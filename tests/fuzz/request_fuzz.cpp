@@ -10,7 +10,7 @@ namespace {
 using nervex::Json;
 using nervex::testing::require;
 
-// What a document has under that very key is what was kept, a long text but for its end.
+// The kept value is the document's value of that key; the end of a long text may be missing.
 void compare(const Json& document, const Json& kept, const char* key) {
   if (!document.contains(key)) return;
   const Json& whole = document[key];

@@ -1,4 +1,4 @@
-// tests/fuzz/require.h - what a target promises.
+// tests/fuzz/require.h - how does a target report a broken promise?
 #pragma once
 
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 namespace nervex::testing {
 
-// Ends the run: what was promised does not hold.
+// Ends the run if the promise does not hold.
 inline void require(bool holds, const std::string& what) {
   if (holds) return;
   std::cerr << "broken promise: " << what << "\n";

@@ -1,7 +1,7 @@
-// What the schema accepts at first glance, the whole check finds nothing wrong with.
+// If the quick schema check accepts a job, the full check finds no error.
 //
-// The input is a job as JSON, or else a list of changes of a right job: six bytes each, of which
-// two tell the place, two what stands there afterwards.
+// The input is a job as JSON, or a list of changes of a valid job: six bytes each; two of them
+// give the place, two the new value.
 #include <cstdint>
 
 #include "tests/fuzz/admission.h"

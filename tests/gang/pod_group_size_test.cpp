@@ -1,5 +1,5 @@
-// How large does a PodGroup of 5,000 slots become? Below 1 MiB as it is sent and stored, whatever
-// its pods went through: etcd takes 1.5 MiB, and managedFields come on top.
+// How large does a PodGroup of 5,000 slots become? Below 1 MiB as sent and stored, in any state of
+// its pods: etcd accepts 1.5 MiB, and managedFields are added.
 #include <catch2/catch_message.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -24,7 +24,7 @@ inline std::string corpus_pointer(const Json& row, const std::string& below) {
   return learner + "/spec/containers/0/" + below;
 }
 
-// The job that the row is about: the base with what the row sets.
+// The row's job: the base with the row's changes.
 inline Json corpus_job(const Json& row) {
   static const Json kBase = corpus_rows("base.json");
   Json job = kBase;

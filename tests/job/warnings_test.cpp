@@ -118,7 +118,7 @@ TEST_CASE("a job is warned of what it asks for in vain", "[job][warnings]") {
 TEST_CASE("a job is warned of what is silently done to its templates", "[job][warnings]") {
   struct Row {
     std::string when;
-    std::string patch;  // of a job that nobody needs to be warned about
+    std::string patch;  // of a job without warnings
     Warnings want;
   };
   const std::string main = "spec.coordinator.template.spec.containers[0]";

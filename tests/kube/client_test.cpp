@@ -25,7 +25,7 @@ using testing::stream_reply;
 using testing::TempFolder;
 using testing::whole_reply;
 
-// An API server of which only the last request and the next replies matter.
+// An API server reduced to the last request and the next replies.
 class StubServer {
  public:
   StubServer() : server_(HttpServerOptions{}) {

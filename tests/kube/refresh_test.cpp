@@ -47,7 +47,7 @@ struct Cache {
   Reflector reflector;  // last: its thread ends first
 };
 
-// A reflector that watches a kind of which two pods were listed, and has heard nothing since.
+// A reflector whose list had two pods, and whose watch has had no event since.
 struct WatchingCluster {
   explicit WatchingCluster(std::size_t few_objects = 500, bool streaming = true) {
     for (const auto* name : {"a", "b"}) api.add(kPods, "ns", a_pod(name));
@@ -67,7 +67,7 @@ TEST_CASE("a refreshed cache has what a watch that is behind did not tell", "[ku
   cluster.api.pause_watches();
   cluster.api.remove(kPods, "ns", "a");
   cluster.api.add(kPods, "ns", a_pod("c"));
-  CHECK(cluster.cache->reflector.check_fresh("pods"));  // nobody asked
+  CHECK(cluster.cache->reflector.check_fresh("pods"));  // no check was requested
   CHECK(cluster.cache->store.keys() == std::vector<std::string>{"ns/a", "ns/b"});
   cluster.cache->reflector.refresh();
   CHECK(cluster.cache->becomes_fresh());

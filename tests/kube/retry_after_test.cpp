@@ -19,7 +19,7 @@ TEST_CASE("Retry-After is a number of seconds or a date", "[kube][retry]") {
       {"0", 0s},
       {"120", 120s},
       {"3600", 3600s},
-      {"3601", 3600s},  // nobody may send us away for a day
+      {"3601", 3600s},  // capped: no server may delay us for a day
       {"99999999999999999999999", 3600s},
       {"Sun, 06 Nov 1994 08:49:37 GMT", 37s},
       {"Sun, 06 Nov 1994 08:49:00 GMT", 0s},

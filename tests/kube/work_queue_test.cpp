@@ -31,7 +31,7 @@ TEST_CASE("a key added while it is worked on comes again afterwards, once", "[ku
   CHECK(queue.next() == "a");
   queue.add("a");
   queue.add("a");
-  CHECK(queue.size() == 0);  // nobody else may have it now
+  CHECK(queue.size() == 0);  // no other thread may have it now
   queue.done("a");
   CHECK(queue.size() == 1);
   CHECK(queue.next() == "a");

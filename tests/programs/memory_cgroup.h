@@ -7,19 +7,19 @@
 
 namespace nervex::testing {
 
-// Version 1 or 2 of the kernel's interface, whichever this machine has. Removed at the end; its
-// processes must have ended by then.
+// Version 1 or 2 of the kernel's interface, as available. Removed at the end; its processes must
+// have ended by then.
 class MemoryCgroup {
  public:
-  // Null if this process may not make one: `why_not` then says so.
+  // Null if this process may not create one: `why_not` says why.
   static std::unique_ptr<MemoryCgroup> make(std::size_t limit_bytes, std::string& why_not);
   ~MemoryCgroup();
   MemoryCgroup(const MemoryCgroup&) = delete;
   MemoryCgroup& operator=(const MemoryCgroup&) = delete;
 
-  // A process that writes its id there is a member from then on.
+  // A process that writes its id there becomes a member.
   std::string processes_file() const { return folder_ + "/cgroup.procs"; }
-  // How often the kernel ended a process for want of memory.
+  // How often the kernel killed a process because memory ran out.
   std::size_t kills() const;
 
  private:

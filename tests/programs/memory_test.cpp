@@ -1,4 +1,4 @@
-// How much memory the real nervex-webhook takes at most, whatever it is sent. Its deployment gives
+// The most memory that the real nervex-webhook uses for any input. Its deployment gives
 // it 256 MiB, and one that is killed for taking more takes the other replica's load with it.
 #include <algorithm>
 #include <iostream>
@@ -113,7 +113,7 @@ std::string honest_job() {
       containers(R"({"name":"nervex-container","image":"i","env":[)" + variables + "]}"));
 }
 
-// Each of so many callers, on its own connection, has all of the bodies reviewed. Statuses of all.
+// Each caller has all bodies reviewed on its own connection. Returns the statuses of all.
 std::vector<int> reviews_of(const Webhook& webhook, int callers,
                             const std::vector<std::string>& bodies) {
   std::vector<int> statuses(static_cast<std::size_t>(callers) * bodies.size());

@@ -31,7 +31,7 @@ TEST_CASE("names, types and help of the metrics are as recorded", "[programs][me
   }
   HttpClient client({"http://127.0.0.1:" + std::to_string(program.metrics_port())});
   std::string text;
-  // It appears with the first request, which nobody answers.
+  // It appears with the first request, which gets no answer.
   REQUIRE(wait_until([&] {
     const auto reply = client.send("GET", "/metrics", {}, "", "");
     REQUIRE(reply);

@@ -1,4 +1,4 @@
-// tests/programs/running.h - one of our programs as a process of its own.
+// tests/programs/running.h - how do tests run one of our programs as a process?
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ namespace nervex::testing {
 
 inline const std::vector<std::string> kPrograms{"webhook", "extender", "controller", "server"};
 
-// Listens like an API server, and never says anything.
+// Listens like an API server, and never replies.
 class HungApiServer {
  public:
   HungApiServer();
@@ -31,14 +31,14 @@ class HungApiServer {
 };
 
 struct Ended {
-  int exit_code = -1;  // 128 + signal if it was killed by one
+  int exit_code = -1;  // 128 + signal if a signal killed it
   std::chrono::milliseconds took{0};
 };
 
 class RunningProgram {
  public:
-  // `program` is one of kPrograms. Returns when it serves. In `cgroup` if that is not null, which
-  // must outlive it.
+  // `program` is one of kPrograms. Returns when it serves. Runs in `cgroup` unless that is null;
+  // `cgroup` must outlive it.
   RunningProgram(const std::string& program, const std::string& api_server,
                  const std::vector<std::string>& more_flags = {},
                  const MemoryCgroup* cgroup = nullptr);
@@ -46,17 +46,17 @@ class RunningProgram {
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
 
-  int port() const { return port_; }  // 0: nobody calls it
+  int port() const { return port_; }  // 0: it does not listen for requests
   int metrics_port() const { return metrics_port_; }
   bool uses_tls() const;
-  const std::string& ca() const { return ca_; }  // who issued its certificate; with TLS
+  const std::string& ca() const { return ca_; }  // issuer of its certificate; with TLS
   std::size_t peak_memory_bytes() const;         // resident, since it was started
   std::size_t memory_bytes() const;              // resident, now
   std::size_t threads() const;
   std::string log() const;
 
   void signal(int number) const;
-  // nullopt if it has not ended after `limit`. The time is counted from this call.
+  // nullopt if it has not ended after `limit`, counted from this call.
   std::optional<Ended> wait(std::chrono::milliseconds limit);
 
  private:
@@ -70,7 +70,7 @@ class RunningProgram {
   int metrics_port_ = 0;
 };
 
-// Runs it to its end, with nothing but these flags.
+// Runs it to its end with only these flags.
 struct Output {
   int exit_code = -1;
   std::string text;  // stdout and stderr

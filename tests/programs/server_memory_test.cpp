@@ -1,4 +1,4 @@
-// How much memory the real nervex-server takes at most, whatever it is sent, with the limit that
+// The most memory that the real nervex-server uses for any input, with the limit that
 // its deployment gives it.
 #include <algorithm>
 #include <chrono>
@@ -71,7 +71,7 @@ HttpClientOptions client_options(const RunningProgram& server) {
   return options;
 }
 
-// `piece` again and again, up to so many bytes, and `last`.
+// `piece` repeated up to this many bytes, and `last`.
 std::string filled_with(const std::string& piece, std::size_t bytes, const std::string& last) {
   std::string text;
   while (text.size() < bytes) text += piece;

@@ -51,7 +51,7 @@ struct Second {
   Replicas replicas;
 };
 
-// Somebody who changes the job just before every write of a server gets to it.
+// A client that changes the job just before every write of a server.
 class BusyApi final : public kube::Api {
  public:
   BusyApi(testing::FakeApi& api, std::function<Json(int write)> change)
@@ -243,7 +243,7 @@ TEST_CASE("a conflict is read again and decided again", "[server][changes]") {
   const auto other = urls(second.replicas.add(more(1)));  // on a cache that lacks the first
   CHECK(second.replicas.changes().conflicts() == 1);
   CHECK(world.replicas.changes().conflicts() == 0);
-  // The newest is the second's, of which the first server has not heard.
+  // The newest is the second server's, unknown to the first.
   CHECK(urls(world.replicas.remove(less(1))) == other);
   CHECK(wanted(world) == 2);
 }

@@ -193,7 +193,7 @@ TEST_CASE("concurrent requests for one job run one at a time", "[server][replica
     }
   }
   CHECK(failures.empty());
-  CHECK(world.api.writes().size() == kCallers);  // nobody met a conflict
+  CHECK(world.api.writes().size() == kCallers);  // no caller got a conflict
 }
 
 TEST_CASE("names that would climb in the API's paths exist nowhere", "[server][replicas]") {

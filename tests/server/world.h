@@ -1,4 +1,4 @@
-// tests/server/world.h - nervex-server's inside on an API server in memory, with one running job.
+// tests/server/world.h - nervex-server's parts on an API server in memory, with one running job.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace nervex::server {
 
-// rl/dqn runs in attempt 1 with its coordinator. The caches hold what the last sync() saw, so a
-// test decides how old they are.
+// rl/dqn runs in attempt 1 with its coordinator. The caches hold what the last sync() read, so a
+// test decides how stale they are.
 struct World {
   testing::FakeApi api;
   Stores stores;
@@ -32,7 +32,7 @@ struct World {
   Json requests_now() const { return job_now()["spec"].value("requests", Json()); }
   void change_job(const Json& patch) { api.change(kube::kNervexJobs, "rl", "dqn", patch); }
 
-  // Makes the pod as the controller would, running; returns its name.
+  // Creates the running pod as the controller would; returns its name.
   std::string add_pod(job::Role role, job::Slot slot) {
     job::PodOrder order;
     order.role = role;
@@ -44,7 +44,7 @@ struct World {
     return kube::string_at(api.add(kube::kPods, "rl", pod), {"metadata", "name"});
   }
 
-  // A node with that many GPUs, and an AggregatorConfig with that port.
+  // Adds a node with this many GPUs, and an AggregatorConfig with this port.
   void surround_with(int gpus, int port) {
     stores.gpu_nodes.put("n1", {"n1", "uid-n1", "1", gpus, false});
     AggregatorConfig config;
@@ -54,9 +54,9 @@ struct World {
     stores.aggregator_configs.put(config.meta.key(), config);
   }
 
-  // The caches become what the API server has now.
+  // Fills the caches from the API server.
   void sync() { fill(stores); }
-  // Those of another server on the same API server.
+  // Fills those of another server on the same API server.
   void fill(Stores& others) const {
     refill(others.pods, kube::kPods, decode_pod);
     refill(others.jobs, kube::kNervexJobs, job::parse_job);

@@ -61,7 +61,7 @@ class Life {
     return cluster.api.requests() > requests;
   }
 
-  // Planner, scheduler, kubelet, nervex-server and the coordinator's program. False if nobody had
+  // Planner, scheduler, kubelet, nervex-server and the coordinator's program. False if none had
   // anything to do.
   bool environment_round() {
     const std::int64_t before = cluster.api.resource_version();
@@ -171,7 +171,7 @@ class Life {
   const int failures_;
 };
 
-// Until nobody has anything to do; false if that does not come.
+// Until no program has anything to do; false if that never happens.
 bool run_to_the_end(Life& life) {
   for (int round = 0; round < 100; ++round) {
     life.cluster.sync();
@@ -302,7 +302,7 @@ TEST_CASE("a job ends the same under random faults", "[sim][property]") {
   CHECK(end == want);
 }
 
-// A pod of the job, but for its coordinator, that has not finished; "" if there is none.
+// An unfinished pod of the job, except its coordinator; "" if there is none.
 std::string any_worker(const FakeApi& api, unsigned choice) {
   std::vector<std::string> names;
   for (const auto& pod : api.list(kube::kPods)) {

@@ -1,5 +1,5 @@
-// Decisions on caches of which one is behind: before anything is deleted as not wanted, or leaves a
-// PodGroup, the job itself is asked for.
+// Decisions while one cache is stale: before anything is deleted as unwanted, or leaves a
+// PodGroup, the job itself is read.
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "tests/sim/seeds.h"
@@ -18,7 +18,7 @@ TEST_CASE("an old job beside a current PodGroup takes nothing out of it", "[sim]
   REQUIRE(suite.call_server(asked));
   suite.settle();
   const auto pods = suite.pods();
-  // As if nobody had waited for the caches: the job's is from before the call, and pods and
+  // As if no caller had waited for the caches: the job's is from before the call, and pods and
   // services may be.
   const std::int64_t missed = suite.api.resource_version() - before;
   const bool old_pods = GENERATE(true, false);

@@ -159,7 +159,7 @@ void Rules::after(const kube::ApiRequest& request) {
   }
 }
 
-// Rule 4: nothing is deleted by name alone, nor what belongs to somebody else.
+// Rule 4: nothing is deleted by name alone, and no object of another owner.
 void Rules::check_deletion(const kube::ApiRequest& request, const FakePath& path) {
   if (path.plural == "nervexjobs" || path.plural == "endpointslices") return;
   const kube::ResourceKind& kind = path.plural == "pods"       ? kube::kPods
@@ -180,8 +180,8 @@ void Rules::check_deletion(const kube::ApiRequest& request, const FakePath& path
   const bool is_current =
       path.name == job::pod_group_name(*job_before_, job_before_->status.attempt);
   if (path.plural == "podgroups" && is_current && !job_before_->spec.suspend) {
-    // One of which nothing has started may go until pods of an earlier attempt have ended
-    // (previous_attempt.h); in the version that was looked at.
+    // One without a started pod may be deleted until pods of an earlier attempt have ended
+    // (previous_attempt.h), in the observed version.
     const gang::PodGroup group = *gang::decode_pod_group(object);
     const auto* base = gang::find_gang(group.status, gang::kBaseGang);
     bool has_started = base != nullptr && base->committed;
@@ -273,7 +273,7 @@ void Rules::check_coordinator(const gang::PodGroup& group, const controller::Sto
   }
 }
 
-// Whoever finished by itself is counted; only who asked for it may ask for another one.
+// A pod that finished on its own is counted; only its requester may request another one.
 void Rules::check_replacement(const job::Job& job, const gang::PodSlot& slot, Role role) {
   const auto ended = ended_.find({slot.pod_group_uid, role, slot.slot.ordinal});
   if (ended == ended_.end()) return;

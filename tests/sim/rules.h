@@ -1,8 +1,8 @@
-// tests/sim/rules.h - what must hold of everything the controller writes, and after every step.
+// tests/sim/rules.h - which rules hold for every write of the controller, and after every step?
 //
-// No two live pods of one slot, no pod that is not wanted, a finished job only cleaned up, nothing
-// of another owner touched, one coordinator an attempt, ends counted once, refusals told from
-// passing errors. Broken rules are collected: the test says so, and with which seed.
+// No two live pods of one slot, no unwanted pod, a finished job is only cleaned up, objects of
+// other owners are untouched, one coordinator per attempt, ends are counted once, refusals are told
+// from transient errors. Collects broken rules: the test reports them with the seed.
 #pragma once
 
 #include <chrono>
@@ -26,31 +26,31 @@ namespace nervex::testing {
 
 class Rules {
  public:
-  // The rules of the job `name`. `stores` are what the controller decides on.
+  // The rules of the job `name`. `stores` are the controller's caches.
   Rules(const FakeApi& api, std::string ns, std::string name);
 
-  // The controller's writes: before and after they are carried out.
+  // The controller's writes, before and after they are carried out.
   void before(const kube::ApiRequest& request, const controller::Stores& stores);
   void after(const kube::ApiRequest& request);
-  // After every step of anybody.
+  // Call after every step of any program.
   void look();
-  // Nothing is left to do for anybody.
+  // Call when no program has anything left to do.
   void at_rest();
 
-  // Design rule 2: no gang's quorum is in part for longer than `limit`, as check_parts() meets it.
-  // Of simulations that give everybody a turn often enough (Suite::keep_up()).
+  // Design rule 2: no gang's quorum is in part for longer than `limit`, as check_parts() sees it.
+  // For simulations that give each program a turn often enough (Suite::keep_up()).
   void limit_parts(std::chrono::milliseconds limit) { part_limit_ = limit; }
   void check_parts(SysTime now);
-  // What it counts in memory alone it counts again.
+  // A new extender restarts the counts that are in memory only.
   void extender_was_started(SysTime now);
 
-  // What the test does and the objects do not show.
+  // Actions of the test that objects do not show.
   void refused_for_good() { was_refused_ = true; }  // a creation of this attempt
   void lowered_base(job::Role role, int replicas);
 
   void breach(std::string what) { broken_.push_back(std::move(what)); }
   const std::vector<std::string>& broken() const { return broken_; }
-  // How often something happened that a schedule must have to be worth its time.
+  // Number of occurrences of each event that a useful schedule must have.
   std::map<std::string, int> seen;
 
  private:
@@ -80,10 +80,10 @@ class Rules {
   void check_status(const job::Job& before, const job::Job& after);
   void check_conditions(const job::Job& job);
   void check_gangs_are_whole(const job::Job& job, const gang::PodGroup& group);
-  // Of a coordinator that has just been bound: the kubelets have begun with all pods of its gang
+  // Checks a coordinator that has just been bound: the kubelets have started all pods of its gang
   // that were created with their node.
   void check_fence(const LivePod& coordinator, const gang::PodGroup& group);
-  // Each pod that the namespace names has its address in DNS, and nothing else has one.
+  // Exactly the pods that the namespace names have their address in DNS.
   void check_names();
   void check_ends_are_counted(const job::Job& job, const gang::PodGroup& group);
   bool is_in_part(const gang::PodGroup& group, const gang::GangStatus& gang,
@@ -98,18 +98,18 @@ class Rules {
   bool was_refused_ = false;
   std::set<std::string> coordinator_ran_;  // uids of PodGroups
   std::set<std::string> fenced_;           // uids of coordinators that were seen bound
-  // Slots of whose pods a kubelet has begun with one, and has not rejected it.
+  // Slots with a pod that its kubelet has started and not rejected.
   std::set<std::tuple<std::string, std::string, gang::SlotId>> begun_;
-  std::map<SlotKey, int> ended_;     // the incarnation that finished by itself
-  std::set<std::string> lowered_;    // UIDs of pods that a lowered base took away
+  std::map<SlotKey, int> ended_;     // the incarnation that finished on its own
+  std::set<std::string> lowered_;    // UIDs of pods that lowered base replicas removed
   std::set<std::string> committed_;  // "uid gang"
   bool config_is_known_ = false;
-  // By uid: decoding is what looking costs.
+  // By uid, because decoding is the main cost.
   mutable std::map<std::string, LivePod> known_pods_;
   mutable std::map<std::string, gang::PodGroup> known_groups_;
   std::int64_t looked_at_ = -1;
   std::chrono::milliseconds part_limit_{0};                       // 0: not checked
-  std::map<std::pair<std::string, std::string>, SysTime> parts_;  // by uid and gang: since when
+  std::map<std::pair<std::string, std::string>, SysTime> parts_;  // start, by uid and gang
 };
 
 }  // namespace nervex::testing

@@ -232,8 +232,7 @@ void live(Suite& suite, const std::vector<Event>& events, int rounds) {
   }
 }
 
-// The same, but nobody is without a turn for long, so that it can be asked for how long a gang is
-// in part.
+// The same, but each program gets a turn often enough to check how long a gang is in part.
 void live_in_turns(Suite& suite, const std::vector<Event>& events, int rounds) {
   for (int round = 0; round < rounds && suite.rules.broken().empty(); ++round) {
     live_one(suite, events);
@@ -262,7 +261,7 @@ std::vector<Event> ordinary() {
           {1, [](Suite& suite) { seldom(suite, succeed); }}};
 }
 
-// The pods that are wanted; those of a replica of which one pod has finished may go on without it.
+// The wanted pods; if one pod of a replica has finished, its other pods may continue.
 struct WantedNames {
   std::vector<std::string> must_live;
   std::vector<std::string> may_live;

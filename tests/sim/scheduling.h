@@ -1,5 +1,5 @@
 // tests/sim/scheduling.h - the scheduling side of a simulated cluster: the extender's own planner,
-// filter and binder, with a kube-scheduler in front.
+// filter and binder behind a kube-scheduler.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,16 @@ class Scheduling {
  public:
   explicit Scheduling(Cluster& cluster);
 
-  // At this request the extender is killed, and started again.
+  // A fault in a request kills the extender, which is then restarted.
   Door door;
 
-  void restart();  // a new process, which lists
-  // The extender notices that its callers have left with the next schedule().
+  void restart();  // a new process that lists first
+  // The extender notices in the next schedule() that its callers have left.
   void kill_scheduler() { scheduler_.restart(); }
-  void see();   // its watches have caught up
-  void plan();  // one pass of the planner
-  // One try of kube-scheduler at every pod that waits. What it does not let to a node gets
-  // PodScheduled=False. Returns how many were bound.
+  void see();   // its watches catch up
+  void plan();  // one scheduling cycle
+  // kube-scheduler tries every waiting pod once. A refused pod gets PodScheduled=False. Returns the
+  // number of bound pods.
   int schedule();
   int restarts() const { return restarts_; }
 

@@ -1,7 +1,7 @@
-// tests/sim/seeds.h - which schedules are tried, and how is one of them tried again?
+// tests/sim/seeds.h - which schedules are tried, and how is one of them repeated?
 //
-//   NERVEX_SIM_SEEDS=10000 NERVEX_SIM_FIRST=1 sim_test '[schedules]'   many more than ordinarily
-//   NERVEX_SIM_SEED=17 sim_test 'name of the test'      this one alone; a failure names its seed
+//   NERVEX_SIM_SEEDS=10000 NERVEX_SIM_FIRST=1 sim_test '[schedules]'   many more than by default
+//   NERVEX_SIM_SEED=17 sim_test 'name of the test'      only this one; a failure names its seed
 #pragma once
 
 #include <map>
@@ -16,9 +16,8 @@
 
 namespace nervex::testing {
 
-// Lives through a suite of each seed 1...cases(count). No rule may be broken, and each of
-// `must_happen` has to have happened in some of them if all were tried: a schedule without it
-// proves nothing.
+// Runs a suite for each seed 1...cases(count). No rule may be broken, and if all seeds were tried
+// each of `must_happen` must have happened in some of them: a schedule without it proves nothing.
 template <typename Live>
 void for_seeds(unsigned count, const std::vector<std::string>& must_happen, const Live& live) {
   const Seeds seeds = seeds_to_try(1, cases(count));
@@ -40,7 +39,7 @@ void for_seeds(unsigned count, const std::vector<std::string>& must_happen, cons
   }
 }
 
-// Of a test that lives through one suite.
+// For a test that runs a single suite.
 inline void check_rules(const Suite& suite) {
   INFO(suite.story());
   CHECK(suite.rules.broken() == std::vector<std::string>{});

@@ -1,7 +1,7 @@
-// tests/sim/suite.h - a whole cluster in memory with one job: the controller behind its door, the
+// tests/sim/suite.h - a whole cluster in memory with one job: the controller behind a door, the
 // extender's own code behind a scheduler, kubelets, a client of nervex-server, users and faults.
 //
-// Everything that happens follows from the seed: the same seed, the same life.
+// The seed determines every event: the same seed gives the same run.
 #pragma once
 
 #include <chrono>
@@ -43,83 +43,83 @@ class Suite : public Cluster {
 
   unsigned below(unsigned n) { return static_cast<unsigned>(rng_() % n); }
   bool once_in(unsigned n) { return below(n) == 0; }
-  // Records it for the reader of a failure, and counts it in rules.seen.
+  // Records the event for the failure report, and counts it in rules.seen.
   void note(const std::string& what);
-  std::string story() const;  // what happened last
+  std::string story() const;  // the last events
 
   // ---- the controller
 
-  // A new process. Its watches have heard nothing for as many versions as are given, each; unless
-  // `waits_for_caches` is false it decides nothing before all have reached what was there when it
-  // took over (Reflectors::wait_until_current).
+  // A new process. Each of its watches is `behind` by this many versions; unless `waits_for_caches`
+  // is false it decides nothing before all have reached the state at its take-over
+  // (Reflectors::wait_until_current).
   void take_over(const std::vector<std::int64_t>& behind = {}, bool waits_for_caches = true);
   void deliver(Watched kind, std::int64_t version);
   void deliver_all();
-  void deliver_some();  // each kind some of what it has not heard yet
-  void hold_back(Watched kind) { held_back_ = kind; }  // deliver_some() leaves it as it is
+  void deliver_some();                                 // some undelivered events of each kind
+  void hold_back(Watched kind) { held_back_ = kind; }  // excluded from deliver_some()
   std::int64_t position(Watched kind) const;
-  // The rounds that its queue asks for, at most so many; how many there were.
+  // Rounds that the queue requests, at most `most`; returns their number.
   int work(int most = 20);
-  // A round whether its queue asks for one or not; true if it wrote anything.
+  // A round even if the queue requests none; true if it wrote anything.
   bool work_anyway();
   const controller::Stores& stores() const { return process_->stores; }
 
   // ---- faults, at the door
 
-  // From now on the controller is answered 401 or 403, as by an API server that has not read its
-  // roles yet, and the review of its access says no. Begins after so many more writes.
+  // From now on the controller gets 401 or 403, as from an API server that has not read its roles
+  // yet, and access reviews deny. Begins after `after_writes` writes.
   enum class Denied { kAll, kWrites, kPodCreations };
   void deny_access(int status, Denied what = Denied::kAll, int after_writes = 0);
-  // Creations of pods whose names have this in them are refused for good, 422 or 403 over quota,
-  // but for the first `allowed` ones. "": no more.
+  // Creations of pods with this in their names are refused permanently, 422 or 403 over quota,
+  // except the first `allowed` ones. "": ends this.
   void refuse_pods(std::string name_part, int status = 403, int allowed = 0);
-  // Creations of pods with spec.nodeName are refused for good, as by an admission policy.
+  // Creations of pods with spec.nodeName are refused permanently, as by an admission policy.
   void refuse_node_names() { refuses_node_names_ = true; }
-  // The n-th write from now on: fails, with or without effect, or kills the process.
+  // The n-th write from now on fails, with or without effect, or kills the process.
   void fail_write(int n, std::optional<Error> error, Applied applied);
-  // The same of the extender: it is killed at the n-th write from now on.
+  // The extender is killed at its n-th write from now on.
   void kill_extender_at_write(int n, Applied applied);
   void end_faults();
   bool has_faults() const { return denied_ != 0 || !refused_.empty(); }
   bool is_denied() const { return denied_ != 0 && writes_before_denial_ <= 0; }
 
-  // ---- the others
+  // ---- the other programs
 
   job::Job job() const;
   void set_spec(const Json& patch);
-  void add_config();  // the AggregatorConfig, unless it is there
-  // The job's, by name: those that have not finished.
+  void add_config();  // creates the AggregatorConfig if it is missing
+  // The job's unfinished pods, by name.
   std::vector<std::string> pods(std::string_view name_part = "dqn-") const;
   Json pod(const std::string& name) const { return api.get(kube::kPods, kNamespace, name); }
-  void run_pods();  // kubelets start what is bound
+  void run_pods();  // kubelets start bound pods
   void end_pod(const std::string& name, bool well);
   void evict(const std::string& name);
-  void delete_pod(const std::string& name);  // by a user, a while after whatever was before
-  void end_terminations(bool all = true);    // of pods whose kubelet is there
+  void delete_pod(const std::string& name);  // by a user, a while after the last event
+  void end_terminations(bool all = true);    // of pods whose kubelet is up
 
-  // ---- nodes, and other schedulers. Kubelets reject what does not fit beside what they run.
+  // ---- nodes, and other schedulers. Kubelets reject pods that exceed the node.
 
   std::string a_node() { return "n" + std::to_string(1 + below(3)); }
   void set_ready(const std::string& node, bool ready);
   void set_cordoned(const std::string& node, bool cordoned);
   void delete_node(const std::string& node);  // until repair_nodes()
-  void repair_nodes();                        // and no thieves any more
-  // Another scheduler's pod takes most of what is left there, but for what is only planned.
+  void repair_nodes();                        // also ends thieves
+  // Another scheduler's pod takes most of what is left there, ignoring plans.
   void add_thief(const std::string& node);
-  // As nervex-server: true if the job's coordinator is there to ask. 0 two collectors, 1 a learner
-  // with two GPU parts, 2 takes the newest back, 3 names a failed one, 4 names a base learner.
+  // As nervex-server: true if the job's coordinator is there to ask. 0 requests two collectors, 1 a
+  // learner with two GPU parts, 2 removes the newest, 3 names a failed one, 4 names a base learner.
   bool call_server(unsigned choice, bool records_call = true);
 
-  // Gives every program and kubelet a turn with all that there is to know, unless each had one
-  // within kLatest: what rules.limit_parts() needs.
+  // Gives every program and kubelet a turn with current caches, unless it had one within kLatest:
+  // rules.limit_parts() requires it.
   static constexpr std::chrono::seconds kLatest{20};
   void keep_up();
   // Planner, scheduler and kubelets, until they have nothing to do.
   void environment();
   // Controller and environment in turn, nothing held back, until nothing happens. Time stands
-  // still, but for what must come soon (a controller's back-off after failed rounds).
+  // still, except for short waits (a controller's back-off after failed rounds).
   void settle();
-  // No more faults, and so much time that every back-off ends; then the rules of rest.
+  // Ends faults, waits until every back-off ends, and checks the rules of rest.
   void come_to_rest();
   void start();  // settles the start of the job
 
@@ -132,17 +132,18 @@ class Suite : public Cluster {
 
   std::mt19937 rng_;
   const bool shared_services_;                            // --services=shared
-  const std::chrono::milliseconds status_update_period_;  // of every other seed: as by default
-  const bool direct_placement_;                           // --direct-placement, of every third
+  const std::chrono::milliseconds status_update_period_;  // the default for every other seed
+  const bool direct_placement_;                           // --direct-placement, for every third
+                                                          // seed
   bool refuses_node_names_ = false;
   MonoTime kept_up_{};
-  std::int64_t checked_ = -1;  // the version at which gangs in part were last looked for
+  std::int64_t checked_ = -1;  // the version of the last check for gangs in part
   int thieves_ = 0;
-  int extender_writes_left_ = -1;  // until the one that it is killed at
+  int extender_writes_left_ = -1;  // before the one that kills it
   Applied extender_applied_ = Applied::kNo;
-  int restarts_ = 0;  // of the extender, that the rules know of
+  int restarts_ = 0;  // of the extender, as known to the rules
   std::vector<std::string> story_;
-  kube::AccessReviewApi reviewed_{door};  // as the controller's main has it
+  kube::AccessReviewApi reviewed_{door};  // as in the controller's main
   std::unique_ptr<Process> process_;
   std::vector<std::unique_ptr<Feed>> feeds_;
   std::int64_t fresh_from_ = 0;
@@ -153,7 +154,7 @@ class Suite : public Cluster {
   std::string refused_;
   int refusal_ = 403;
   int allowed_ = 0;
-  int writes_left_ = -1;  // until the one that fails
+  int writes_left_ = -1;  // before the one that fails
   std::optional<Error> write_error_;
   Applied write_applied_ = Applied::kNo;
 };

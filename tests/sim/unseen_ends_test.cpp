@@ -1,5 +1,5 @@
 // Pods that end and are deleted while no controller looks: their ends are counted all the same, and
-// nobody runs twice.
+// no pod runs twice.
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "job/names.h"

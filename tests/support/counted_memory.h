@@ -7,9 +7,9 @@
 
 namespace nervex::testing {
 
-// By the calling thread, and not freed.
+// Bytes allocated by the calling thread and not freed.
 std::size_t allocated_now();
-// The most that the calling thread held at a time while it did `work`, beyond what it held before.
+// Peak memory of the calling thread during `work`, beyond what it held before.
 std::size_t most_allocated_by(const std::function<void()>& work);
 
 }  // namespace nervex::testing

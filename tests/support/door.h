@@ -1,5 +1,5 @@
-// tests/support/door.h - between a program and the API server: what goes wrong on the way, and who
-// looks on.
+// tests/support/door.h - how do tests inject faults between a program and the API server, and
+// observe its requests?
 #pragma once
 
 #include <functional>
@@ -9,22 +9,23 @@
 
 namespace nervex::testing {
 
-// The process ends at this request. No std::exception, so that nobody in it may catch it.
+// The process ends at this request. Not a std::exception, so that no code in it catches it.
 struct Killed {};
 
-// Of one program: whoever else uses the FakeApi meets none of this.
+// Affects one program: other users of the FakeApi are not affected.
 class Door final : public kube::Api {
  public:
   struct Fault {
     std::optional<Error> error;      // nullopt: the process is killed
-    Applied applied = Applied::kNo;  // before that or after it was carried out
+    Applied applied = Applied::kNo;  // before it was carried out, or after
   };
 
   explicit Door(FakeApi& api) : api_(api) {}
 
   std::function<std::optional<Fault>(const kube::ApiRequest&)> fault;  // asked for each request
-  std::function<void(const kube::ApiRequest&)> before;                 // of what is carried out
-  std::function<void(const kube::ApiRequest&)> after;  // of what was carried out with success
+  std::function<void(const kube::ApiRequest&)> before;                 // called before a request is
+                                                                       // carried out
+  std::function<void(const kube::ApiRequest&)> after;                  // called after one succeeded
 
   Result<std::string> send(const kube::ApiRequest& request) override {
     const auto wrong = fault ? fault(request) : std::nullopt;
@@ -56,7 +57,7 @@ inline bool is_event(const kube::ApiRequest& request) {
 inline bool is_access_review(const kube::ApiRequest& request) {
   return request.path.find("/selfsubjectaccessreviews") != std::string::npos;
 }
-// POST to the collection of pods: the creation of one, not its binding.
+// POST to the collection of pods: a creation, not a binding.
 inline bool is_pod_creation(const kube::ApiRequest& request) {
   const FakePath path = parse_path(request.path);
   return request.method == "POST" && path.plural == "pods" && path.name.empty();

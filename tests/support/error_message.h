@@ -1,4 +1,4 @@
-// tests/support/error_message.h - why did it fail? As text, so that one comparison says it all.
+// tests/support/error_message.h - why did it fail? As text, for a single comparison.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace nervex::testing {
 
-// "" if it did not fail.
+// "" on success.
 template <typename T>
 std::string error_message(const Result<T>& result) {
   return result ? "" : result.error().message;

@@ -1,10 +1,10 @@
 // tests/support/fake_api.h - an API server in memory, behind kube::Api.
 //
-// Keeps state as kube-apiserver does for the parts that the suite leans on: uids, one
-// resourceVersion counter, generations, status subresources, preconditions, merge patches,
-// bindings, label selectors, paged lists and watches. It validates no schema and defaults nothing
-// (but status.phase Pending of a created pod). Everything is deterministic: uids are "uid-1",
-// "uid-2", ... in order of creation, resourceVersions count from 1 and are shared by all kinds.
+// Behaves like kube-apiserver where the suite depends on it: uids, one resourceVersion counter,
+// generations, status subresources, preconditions, merge patches, bindings, label selectors, paged
+// lists and watches. It validates no schema and sets no defaults (except status.phase Pending of a
+// created pod). It is deterministic: uids are "uid-1", "uid-2", ... in order of creation,
+// resourceVersions count from 1 and are shared by all kinds.
 //
 //   FakeApi api;
 //   api.add(kube::kNodes, "", node);                        // the test's own hand: not in writes()
@@ -33,117 +33,117 @@
 
 namespace nervex::testing {
 
-// Did the request that is made to fail take effect all the same? kYes: only its reply is lost.
+// Was the failed request carried out? kYes: only its reply is lost.
 enum class Applied { kNo, kYes };
 
 class FakeApi final : public kube::Api {
  public:
-  // `clock` gives creationTimestamp and deletionTimestamp; without one it is always 2026-01-01.
+  // `clock` provides creationTimestamp and deletionTimestamp; without one it is always 2026-01-01.
   explicit FakeApi(const Clock* clock = nullptr);
   ~FakeApi() override;
 
-  // kube::Api. What works:
+  // kube::Api. Supported:
   //   GET one; GET list with labelSelector (a=b, a!=b, a, !a), fieldSelector (dotted.path=text),
   //     limit and continue
   //   POST create (409 AlreadyExists), also with generateName; dryRun=All on all writes
-  //   POST pods/NAME/binding (409 if it is bound already, be it to the same node; uid guard)
+  //   POST pods/NAME/binding (409 if it is bound already, even to the same node; uid guard)
   //   PATCH application/merge-patch+json and PUT, both also of /status; 409 if metadata's
-  //     resourceVersion or uid differ; an update that changes nothing keeps the resourceVersion.
-  //     PUT of a custom resource needs a resourceVersion (422)
+  //     resourceVersion or uid differ; an update without changes keeps the resourceVersion.
+  //     PUT of a custom resource requires a resourceVersion (422)
   //   PATCH application/json-patch+json; 422 if an operation does not fit
   //   PATCH application/strategic-merge-patch+json with $deleteFromPrimitiveList/finalizers
   //   PATCH application/apply-patch+yaml with fieldManager (422 without), force, also of /status:
   //     creates, takes over fields, removes those that the manager no longer names, 409 on another
-  //     manager's fields. Simplified: the body is JSON; lists are one field each, whatever their
-  //     keys; who wrote otherwise owns nothing; managedFields are not shown
+  //     manager's fields. Simplified: the body is JSON; a list is one field, its keys are ignored;
+  //     other writers own nothing; managedFields are not returned
   //   POST selfsubjectaccessreviews (review_access())
   //   DELETE with preconditions.uid and .resourceVersion (409). Dependants wait for
-  //     collect_garbage(), which first ends those of an owner deleted with Foreground; with Orphan
-  //     they lose their owner reference at once. An object with finalizers only gets its
+  //     collect_garbage(), which first deletes those of an owner deleted with Foreground; with
+  //     Orphan they lose their owner reference at once. An object with finalizers only gets its
   //     deletionTimestamp, by collect_garbage() too
   Result<std::string> send(const kube::ApiRequest& request) override;
-  // Any path with watch=true. Lines from resourceVersion on (absent or 0: first everything as
-  // ADDED, and with sendInitialEvents a bookmark that says so) until `stop`, until on_line returns
+  // Any path with watch=true. Sends lines from resourceVersion on (absent or 0: first everything as
+  // ADDED, and with sendInitialEvents a bookmark at its end) until `stop`, until on_line returns
   // false or until end_watches().
   Result<Nothing> stream(const std::string& path,
                          const std::function<bool(std::string_view line)>& on_line,
                          std::stop_token stop) override;
 
-  // ---- the test's own hand: never fails by fail_next(), not in writes(), watchers see it
+  // ---- changes by the test: not affected by fail_next(), not in writes(), seen by watchers
 
   // Creates, with `status` as given; returns it as stored. The name must be free.
   Json add(const kube::ResourceKind& kind, std::string_view ns, Json object);
-  // Merge-patches anything, status included, creating nothing; null if there is no such object.
+  // Merge-patches an object, including its status; null if it does not exist.
   Json change(const kube::ResourceKind& kind, std::string_view ns, std::string_view name,
               const Json& patch);
-  // Removes at once, whatever its finalizers or grace say. False if there was none.
+  // Removes at once, ignoring finalizers and grace. False if it does not exist.
   bool remove(const kube::ResourceKind& kind, std::string_view ns, std::string_view name);
-  // Null if there is none.
+  // Null if it does not exist.
   Json get(const kube::ResourceKind& kind, std::string_view ns, std::string_view name) const;
   // Sorted by namespace and name. Empty ns: all.
   std::vector<Json> list(const kube::ResourceKind& kind, std::string_view ns = "") const;
-  // The same without copies, for those who look often. `look` must not call this API.
+  // The same without copies, for frequent calls. `look` must not call this API.
   void each(const kube::ResourceKind& kind, const std::function<void(const Json&)>& look) const;
   std::int64_t resource_version() const;  // the latest one given out
 
-  // Deletes what has owners of which none exists any more, and what hinders the end of an owner
-  // that was deleted with Foreground, until nothing changes. Returns how many.
+  // Deletes objects whose owners are all gone, and objects that block a Foreground deletion of
+  // their owner, until nothing changes. Returns their number.
   int collect_garbage();
   // From now on DELETE of a bound, unfinished pod only sets its deletionTimestamp, as with a real
   // kubelet; the test ends it with remove() or end_termination(). gracePeriodSeconds 0 still
-  // removes at once, unless finalizers hold the pod.
+  // removes at once, unless finalizers keep the pod.
   void terminate_pods_slowly();
-  // What the kubelet does when a terminating pod's containers have ended: a final phase, if it has
-  // none yet, and its own DELETE without grace. False if the pod is not terminating. A finalizer
-  // still holds it.
+  // What the kubelet does when a terminating pod's containers have ended: sets a final phase, if it
+  // has none yet, and deletes the pod without grace. A finalizer still keeps it. False if the pod
+  // is not terminating.
   bool end_termination(std::string_view ns, std::string_view pod);
 
   // ---- other endpoints
 
   // GET of exactly this path (with query) answers `body`.
   void serve(const std::string& path, std::string body);
-  // POST to a collection of this plural ("subjectaccessreviews") is answered, not stored.
+  // POST to a collection with this plural ("subjectaccessreviews") is answered, not stored.
   void answer(const std::string& plural, std::function<Result<Json>(const Json& body)> reply);
-  // What SelfSubjectAccessReviews say of these spec.resourceAttributes. Until then all is allowed.
+  // Answers SelfSubjectAccessReviews by their spec.resourceAttributes. Default: all is allowed.
   void review_access(std::function<bool(const Json& attributes)> is_allowed);
 
   // ---- faults
 
   using Matcher = std::function<bool(const kube::ApiRequest&)>;
-  // The next `times` matching requests fail with `error`. A watch is matched as method "WATCH".
-  // Faults are tried in the order they were given.
+  // The next `times` matching requests fail with `error`. The method of a watch is "WATCH". Faults
+  // are tried in the order of these calls.
   void fail_next(Matcher matches, Error error, Applied applied = Applied::kNo, int times = 1);
   // Matches the method ("" = any) and a part of the path with its query.
   void fail_next(std::string method, std::string path_part, Error error,
                  Applied applied = Applied::kNo, int times = 1);
-  // Watch positions before now are too old: 410 as an ERROR line or, if `as_status`, as the HTTP
-  // status. Continue tokens of lists are too old as well.
+  // Watch positions before now are expired: 410 as an ERROR line or, if `as_status`, as the HTTP
+  // status. Continue tokens of lists are expired too.
   void compact(bool as_status = false);
-  // sendInitialEvents answers 422 from now on, as by servers that do not know streaming lists.
+  // sendInitialEvents is answered 422 from now on, as by servers without streaming lists.
   void refuse_streaming_lists();
   // Ends every open watch, as the server does after timeoutSeconds.
   void end_watches();
-  // Watchers hear nothing until resume_watches(): caches go stale.
+  // Watchers get no events until resume_watches(): caches become stale.
   void pause_watches();
   void resume_watches();
   // Sends a BOOKMARK to watchers that asked for bookmarks.
   void bookmark();
-  // The lines that a watch of `path` (with its selectors) gets of all versions in (after, up_to]:
-  // for simulations that deliver by hand, as late as they like.
+  // The lines for a watch of `path` (with its selectors) of all versions in (after, up_to]: for
+  // simulations that deliver events manually and late.
   std::vector<std::string> told(const std::string& path, std::int64_t after,
                                 std::int64_t up_to) const;
 
-  // ---- what was asked
+  // ---- requests so far
 
   struct Write {
     std::string method;
     std::string path;  // without the query
     Json body;
-    std::optional<Code> error;  // as the caller saw it
+    std::optional<Code> error;  // as seen by the caller
     bool applied = false;
   };
-  std::vector<Write> writes() const;  // every request but GET, in order
-  // Those whose method is equal and whose path contains `path_part`.
+  std::vector<Write> writes() const;  // all requests except GET, in order
+  // Those with this method whose path contains `path_part`.
   std::vector<Write> writes(std::string_view method, std::string_view path_part) const;
   void clear_writes();
   int requests() const;      // send() and stream() calls so far
@@ -170,7 +170,7 @@ class FakeApi final : public kube::Api {
     bool over = false;
   };
 
-  // mutex_ is held in all of these.
+  // All of these need mutex_ held.
   std::optional<Fault> take_fault(const kube::ApiRequest& request);
   Result<Json> handle(const kube::ApiRequest& request, const FakePath& path, const Json& body);
   Result<Json> handle_get(const FakePath& path) const;

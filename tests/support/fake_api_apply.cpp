@@ -15,7 +15,7 @@ using kube::string_at;
 using Fields = std::set<std::string>;  // JSON pointers
 using Pointer = Json::json_pointer;
 
-// What says which object is meant, and belongs to nobody.
+// Fields that identify the object; no manager owns them.
 const Fields kIdentity{"/apiVersion",         "/kind",         "/metadata/name",
                        "/metadata/namespace", "/metadata/uid", "/metadata/resourceVersion",
                        "/metadata/generation"};

@@ -1,4 +1,4 @@
-// tests/support/fake_clock.h - time that moves only when the test says so.
+// tests/support/fake_clock.h - how does a test control time? A clock that only the test moves.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace nervex::testing {
 
-// Starts at 2026-01-01T00:00:00Z; both clocks move together, but for set_back(). Thread-safe.
+// Starts at 2026-01-01T00:00:00Z; both clocks move together, except in set_back(). Thread-safe.
 class FakeClock final : public Clock {
  public:
   static constexpr std::int64_t kStartMs = 1'767'225'600'000;
@@ -21,7 +21,7 @@ class FakeClock final : public Clock {
     return MonoTime(std::chrono::milliseconds(1'000'000 + elapsed_ms_.load()));
   }
   void advance(std::chrono::milliseconds by) { elapsed_ms_ += by.count(); }
-  // The wall clock alone.
+  // Sets only the wall clock back.
   void set_back(std::chrono::milliseconds by) { set_back_ms_ += by.count(); }
 
  private:

@@ -1,4 +1,4 @@
-// tests/support/fake_path.h - which objects does an API server's URL mean? Used by FakeApi.
+// tests/support/fake_path.h - which objects does an API server's URL select? Used by FakeApi.
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace nervex::testing {
 
-// A URL taken apart: "/api/v1/namespaces/a/pods/p/status?dryRun=All".
+// A parsed URL: "/api/v1/namespaces/a/pods/p/status?dryRun=All".
 struct FakePath {
   std::string collection;  // "group/version/plural"
   std::string plural;
@@ -22,7 +22,7 @@ struct FakePath {
 };
 
 FakePath parse_path(const std::string& url);
-// The other way, for one stored object; `key` is FakePath::key().
+// The inverse, for one stored object; `key` is FakePath::key().
 FakePath path_of(const std::string& collection, const std::string& key);
 
 // Do the path's namespace, labelSelector and fieldSelector select this object?

@@ -1,5 +1,5 @@
-// tests/support/fake_rules.h - what does an API server refuse, and what does it keep as it was? For
-// the files of FakeApi.
+// tests/support/fake_rules.h - what does an API server refuse, and which fields does it preserve?
+// For the files of FakeApi.
 #pragma once
 
 #include <optional>
@@ -37,8 +37,7 @@ inline std::string uid_of(const Json& object) {
   return kube::string_at(object, {"metadata", "uid"});
 }
 
-// metadata.resourceVersion and uid of an update, and DELETE's preconditions, say which object is
-// meant.
+// metadata.resourceVersion and uid of an update, and DELETE's preconditions, must match the object.
 inline std::optional<Error> check_identity(const FakePath& path, const Json& wanted,
                                            const Json& stored) {
   const std::string uid = kube::string_at(wanted, {"uid"});
@@ -56,7 +55,7 @@ inline std::optional<Error> check_identity(const FakePath& path, const Json& wan
   return std::nullopt;
 }
 
-// Custom resources and Leases: an update has to say of which version. Core kinds leave it open.
+// Updates of custom resources and Leases require a version. Core kinds do not.
 inline bool needs_version(const FakePath& path) { return !path.collection.starts_with('/'); }
 
 inline bool has_status_subresource(const std::string& plural) {
@@ -69,7 +68,7 @@ inline void take_over(Json& object, const Json& from, const char* key) {
   if (from.contains(key)) object[key] = from[key];
 }
 
-// What an update may not change, whatever it says.
+// Restores the fields that an update cannot change.
 inline void keep_identity(Json& object, const Json& stored) {
   Json& meta = object["metadata"];
   const Json& old = stored.at("metadata");

@@ -1,4 +1,4 @@
-// tests/support/feed.h - one watched kind as a program knows it: what happened up to some version.
+// tests/support/feed.h - how stale is a program's cache of a kind? Events up to a chosen version.
 #pragma once
 
 #include <map>
@@ -11,14 +11,14 @@
 
 namespace nervex::testing {
 
-// What a Reflector does, without its thread: as late as the test likes, and in order.
+// A Reflector without its thread: delivers in order, as late as the test wants.
 class Feed {
  public:
-  // `path` is the collection's, maybe with a selector.
+  // `path` is the collection's, optionally with a selector.
   Feed(const FakeApi& api, std::string path, kube::ReflectorSink sink)
       : api_(api), path_(std::move(path)), sink_(std::move(sink)) {}
 
-  // All that was there at `version`: also of the past, by a watch that has heard nothing since.
+  // Everything that existed at `version`, which may be in the past: a watch without events since.
   void list(std::int64_t version) {
     std::map<std::string, std::string> objects;
     for (const auto& line : api_.told(path_, 0, version)) {

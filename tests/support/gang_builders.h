@@ -1,5 +1,5 @@
-// tests/support/gang_builders.h - nodes, views and member sets for tests, uninteresting parts
-// filled in.
+// tests/support/gang_builders.h - how do tests build nodes, views and member sets? Fills in the
+// uninteresting parts.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline kube::Resources capacity(std::int64_t gpus, std::int64_t cores, std::int6
       {"cpu", cores * 1000}, {"memory", cores * 4 * kGi}, {"nvidia.com/gpu", gpus}, {"pods", pods}};
 }
 
-// What one pod asks for.
+// The requests of one pod.
 inline kube::Resources ask(std::int64_t gpus, std::int64_t cores = 1) {
   return kube::Resources{{"cpu", cores * 1000}, {"nvidia.com/gpu", gpus}, {"pods", 1}};
 }
@@ -74,7 +74,7 @@ inline gang::MemberSet a_set(std::string role, int count, kube::Resources reques
   set.shape.requests = std::move(requests);
   return set;
 }
-// Its bind waits for those of all others.
+// It is bound after all others.
 inline gang::MemberSet coordinator() {
   auto set = a_set("coordinator", 1, ask(0));
   set.bind_last = true;
@@ -89,7 +89,7 @@ inline gang::MemberSet on_port(gang::MemberSet set, int port) {
   set.shape.requests.set(kube::host_port("TCP", port), 1);
   return set;
 }
-// Its pods keep apart by that label of nodes.
+// Its pods keep apart by that node label.
 inline gang::MemberSet apart_by(gang::MemberSet set, const std::string& key) {
   set.shape.requests.set("podAntiAffinity:" + key + "#1", 1);
   return set;
@@ -122,7 +122,7 @@ inline gang::PodGroup a_group(std::string name, std::vector<gang::MemberSet> mem
   return group;
 }
 
-// The same with a gang of its spec planned: the n-th slot, set by set, on the n-th node.
+// The same with a planned gang: its n-th slot, set by set, is on the n-th node.
 inline gang::PodGroup planned(gang::PodGroup group, const std::vector<std::string>& nodes,
                               bool committed = false,
                               std::string_view gang_name = gang::kBaseGang) {

@@ -1,4 +1,4 @@
-// tests/support/job_builders.h - NerveXJobs for tests, uninteresting parts filled in.
+// tests/support/job_builders.h - how do tests build NerveXJobs? Fills in the uninteresting parts.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ inline Json with_gpus(Json pod_template, const std::string& gpus) {
   return pod_template;
 }
 
-// The job rl/dqn of uid "uid-dqn", with a coordinator alone.
+// The job rl/dqn with uid "uid-dqn" and only a coordinator.
 inline job::Job a_job() {
   job::Job job;
   job.meta.ns = "rl";
@@ -35,7 +35,7 @@ inline job::Job a_job() {
   return job;
 }
 
-// With templates for collectors and learners, and that many base replicas.
+// With templates for collectors and learners, and this many base replicas.
 inline job::Job a_job(int collectors, int learners) {
   job::Job job = a_job();
   job.spec.collector = job::RoleSpec{a_template(), collectors, 0, std::nullopt};

@@ -1,7 +1,7 @@
-// tests/support/kstatus.h - what does kstatus say of an object that it has no rules of its own for?
+// tests/support/kstatus.h - which status does kstatus compute for an object by its generic rules?
 //
-// The generic rules of sigs.k8s.io/cli-utils/pkg/kstatus (Flux, kpt, and others wait by them), in
-// their order. One of "Terminating", "InProgress", "Failed", "Current".
+// The generic rules of sigs.k8s.io/cli-utils/pkg/kstatus (used by Flux, kpt and others), in order.
+// One of "Terminating", "InProgress", "Failed", "Current".
 #pragma once
 
 #include <string>

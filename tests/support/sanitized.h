@@ -9,8 +9,8 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-// A quarter: each case is ten to fifty times slower there, and it is the code's paths that the
-// sanitizer is after. The ordinary run tries them all.
+// A quarter: a case is ten to fifty times slower there, and the sanitizer needs the code's paths
+// rather than the number of cases. The ordinary run tries them all.
 constexpr unsigned cases(unsigned count) { return kSanitized ? (count + 3) / 4 : count; }
 
 }  // namespace nervex::testing

@@ -1,5 +1,4 @@
-// tests/support/scripted_server.h - an HTTP server that misbehaves as told: reply after reply from
-// a script.
+// tests/support/scripted_server.h - how do tests script a misbehaving HTTP server, reply by reply?
 #pragma once
 
 #include <chrono>
@@ -12,13 +11,12 @@
 
 namespace nervex::testing {
 
-// Listens on loopback. Each request (of those on new connections, and after kNext) gets the next
-// reply of the script, byte by byte as written there; with no reply left its connection is closed
-// at once. Thread-safe.
+// Listens on loopback. Each request (on a new connection, or after kNext) gets the next reply of
+// the script, byte by byte; with no reply left its connection is closed at once. Thread-safe.
 class ScriptedServer {
  public:
-  // kHold: say nothing more until the server is destroyed; kNext: serve another request (the
-  // one before must not have had a body)
+  // kHold: send nothing more until the server is destroyed; kNext: serve another request (the
+  // previous one must not have had a body)
   enum class Then { kClose, kHold, kNext };
   struct Reply {
     std::string bytes;
@@ -36,7 +34,7 @@ class ScriptedServer {
   // The heads of the requests so far: request line and headers.
   std::vector<std::string> requests() const;
   int connections() const;  // accepted so far
-  // Ends every connection, as a server does that restarts; returns when they are closed.
+  // Ends every connection, like a restarting server; returns when they are closed.
   void close_connections();
 
  private:
@@ -51,13 +49,13 @@ class ScriptedServer {
   std::vector<std::string> requests_;
   int listener_ = -1;
   int port_ = 0;
-  std::vector<std::jthread> connections_;  // also ended ones
+  std::vector<std::jthread> connections_;  // includes ended ones
   std::jthread acceptor_;
 };
 
 // "HTTP/1.1 200 OK" with a body and its length.
 ScriptedServer::Reply whole_reply(int status, const std::string& body);
-// The same, and the connection may be used again.
+// The same on a connection that stays open.
 ScriptedServer::Reply kept_reply(int status, const std::string& body);
 // 200, chunked, one chunk per line; ended properly, or left open (kHold), or cut (kClose).
 ScriptedServer::Reply stream_reply(const std::vector<std::string>& lines, bool is_ended,

@@ -1,8 +1,7 @@
-// tests/support/seeds.h - which random schedules does a simulation try, and how is one of them
-// tried again?
+// tests/support/seeds.h - which random schedules does a simulation try, and how is one repeated?
 //
-//   NERVEX_SIM_SEEDS=10000   so many, from NERVEX_SIM_FIRST on (1), instead of the ordinary run's
-//   NERVEX_SIM_SEED=17       this one alone; a failure names its seed
+//   NERVEX_SIM_SEEDS=10000   number of schedules, from NERVEX_SIM_FIRST (1) on; replaces the
+//   default NERVEX_SIM_SEED=17       only this one; a failure names its seed
 #pragma once
 
 #include <cstdlib>
@@ -21,7 +20,7 @@ struct Seeds {
   bool is_chosen = false;  // by the environment
 };
 
-// `first` and `count` are the ordinary run's.
+// `first` and `count` apply to the ordinary run.
 inline Seeds seeds_to_try(unsigned first, unsigned count) {
   const unsigned only = number_from("NERVEX_SIM_SEED", 0);
   if (only != 0) return {only, 1, true};

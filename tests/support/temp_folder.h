@@ -1,4 +1,4 @@
-// tests/support/temp_folder.h - a folder that goes away with the test.
+// tests/support/temp_folder.h - where do tests put files? A folder that is deleted after the test.
 #pragma once
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ class TempFolder {
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
 
-  // Writes a file, replacing it, and returns its whole path.
+  // Writes or replaces a file and returns its whole path.
   std::string write(const std::string& name, const std::string& text) const {
     const auto file = path_ / name;
     std::filesystem::create_directories(file.parent_path());

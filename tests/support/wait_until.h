@@ -1,4 +1,4 @@
-// tests/support/wait_until.h - for what another thread will do soon.
+// tests/support/wait_until.h - has another thread done its work yet?
 #pragma once
 
 #include <chrono>

@@ -32,7 +32,7 @@ HttpRequest request_with(std::string body) {
           .peer = ""};
 }
 
-// `piece` again and again, up to so many bytes, and `last`.
+// `piece` repeated up to this many bytes, and `last`.
 std::string repeated(const std::string& piece, std::size_t bytes, const std::string& last) {
   std::string text;
   text.reserve(bytes + piece.size() + last.size());
@@ -181,7 +181,7 @@ TEST_CASE("an honest job is not taken for much larger than it is", "[webhook][me
 
 namespace {
 
-// Right jobs with so many of something small, by what they have much of.
+// Valid jobs with many small parts, by the kind of part.
 Json large_job(const std::string& of_what, int count) {
   Json job = a_job();
   Json& coordinator = job["spec"]["coordinator"]["template"];

@@ -154,7 +154,7 @@ TEST_CASE("a field that is not known has the index asked again, but not all the 
   const int before = api.requests();
   serve(api, "B");  // the cluster is upgraded
 
-  CHECK(check.newer_than(*first, 60s) == first);  // somebody looked a moment ago
+  CHECK(check.newer_than(*first, 60s) == first);  // another caller looked a moment ago
   CHECK(api.requests() == before);
   clock.advance(kLookAgainAfter);
   const auto second = check.newer_than(*first, 60s);

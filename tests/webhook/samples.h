@@ -1,4 +1,4 @@
-// tests/webhook/samples.h - what the tests of the webhook share.
+// tests/webhook/samples.h - what do the webhook's tests share?
 #pragma once
 
 #include <memory>

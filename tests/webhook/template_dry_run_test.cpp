@@ -94,7 +94,7 @@ TEST_CASE("equal templates of different jobs and roles ask the same", "[webhook]
   other["metadata"]["name"] = "other";
   CHECK(pod_template_to_ask(other, "learner") == asked);
   CHECK(pod_template_to_ask(a_job(), "learner").is_null());
-  // But for what the controller fills in.
+  // Except for what the controller fills in.
   Json coordinator = pod_template_to_ask(job, "coordinator");
   CHECK(coordinator["template"]["spec"]["restartPolicy"] == "Never");
   coordinator["template"]["spec"].erase("restartPolicy");
@@ -297,7 +297,7 @@ TEST_CASE("a volume of the job that cannot be read is told once, in our words",
             "spec.volumes[0].emptyDir.sizeLimt: Forbidden: unknown field `sizeLimt`, did you mean "
             "`sizeLimit`?"});
 
-  // Something else cannot be read, too: nobody knows whose fault it is.
+  // Something else cannot be read, too: the cause is unknown.
   clock.advance(std::chrono::minutes(2));
   api.body = Json{{"message", decoding + where + "\", unknown field \"template.spec.x\""}}.dump();
   CHECK(causes_of(request, gather_facts(request, dry_runs, "1")).size() == 3);

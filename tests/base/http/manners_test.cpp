@@ -41,7 +41,7 @@ int option(int socket, int level, int name) {
 }
 
 SocketAddress address_of(int port) {
-  return resolve({"127.0.0.1", port})->at(0);  // a number: nobody is asked
+  return resolve({"127.0.0.1", port})->at(0);  // a number: no DNS query
 }
 
 bool is_transient(const Result<HttpResponse>& reply) {

@@ -121,7 +121,7 @@ TEST_CASE("A stream ends when its caller wants no more", "[base][http][stream]")
 TEST_CASE("A stream ends after a silence", "[base][http][stream]") {
   const StreamServer server(kChunkedHead + chunk("a\nb"), StreamServer::Then::kStaySilent);
   const Seen seen = read_stream(server.url(), seconds(1));
-  CHECK(seen.lines == Lines{"a"});  // of "b" nobody knows whether it is whole
+  CHECK(seen.lines == Lines{"a"});  // "b" may be incomplete
   REQUIRE(seen.end.has_value());
   CHECK(seen.end->status == 200);
 }

@@ -22,7 +22,7 @@ const Error kAccountRefused{Code::kForbidden,
                             "POST /api/v1/namespaces/rl/pods: 403 pods \"x\" is forbidden: error "
                             "looking up service account rl/trainer"};
 
-// A job of which the planner says that it does not fit.
+// A job that does not fit, according to the planner.
 struct WaitingCluster : ControllerCluster {
   explicit WaitingCluster(int collectors = 1, int learners = 1) {
     create_job(collectors, learners);

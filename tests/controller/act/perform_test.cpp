@@ -307,7 +307,7 @@ TEST_CASE("a gang whose pods cannot all be created keeps none of them", "[contro
   cluster.process();
   CHECK(cluster.api.writes("POST", "/pods").size() == 2);
   CHECK(cluster.settle() >= 0);
-  CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});  // somebody else's
+  CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});  // another owner's
   CHECK(cluster.names(kube::kPodGroups).empty());
   auto status = cluster.job().status;
   CHECK(status.attempt == 2);
@@ -326,7 +326,7 @@ TEST_CASE("a gang whose pods cannot all be created keeps none of them", "[contro
   cluster.plan();
   CHECK(cluster.settle() >= 0);
   CHECK(cluster.job().status.attempt == 3);
-  CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});  // somebody else's
+  CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});  // another owner's
   CHECK(wait() >= std::chrono::seconds(60));
   CHECK(wait() <= std::chrono::seconds(61));
 
@@ -392,7 +392,7 @@ struct EndedCluster : ControllerCluster {
   }
 };
 
-// Somebody has protected it, by an admission policy say.
+// An admission policy, for example, protects it.
 TEST_CASE("a pod that may not be deleted keeps nothing else of its job", "[controller][perform]") {
   EndedCluster cluster;
   const std::string kept = cluster.names(kube::kPods).front();

@@ -286,7 +286,7 @@ void check_decision(const Observed& seen, const Decision& decision) {
     const auto* update = std::get_if<UpdateStatus>(&action);
     if (update == nullptr) continue;
     ++status_writes;
-    if (is_final(before.phase)) {  // but for the generation that was seen, it is never changed
+    if (is_final(before.phase)) {  // only the observed generation may change
       CHECK(update->status.observed_generation == seen.job.meta.generation);
       CHECK(before.observed_generation != seen.job.meta.generation);
       CHECK(without_generation(update->status) == without_generation(before));
@@ -300,7 +300,7 @@ void check_decision(const Observed& seen, const Decision& decision) {
   if (!is_final(before.phase)) check_stale_objects_go_first(seen, actions);
 }
 
-// A pod is created when there is a Service that names it, and a Service of somebody else is left.
+// A pod is created only with a Service that names it. Other owners' Services are never changed.
 void check_names(const Observed& seen, const Actions& actions) {
   std::set<std::string> named;
   for (const auto& service : seen.services) named.insert(service->meta.name);
@@ -327,8 +327,8 @@ void check_names(const Observed& seen, const Actions& actions) {
   }
 }
 
-// At rest every pod that goes on has a name; but for one that is kept though its request was lost:
-// nothing says any more what its Service would be.
+// At rest every pod that continues has a name, except one that is kept though its request was lost:
+// its Service is no longer known.
 void check_names_at_rest(const Observed& seen) {
   if (is_final(seen.job.status.phase) || seen.job.meta.deleting) return;
   const Attempt attempt = current_attempt(seen);

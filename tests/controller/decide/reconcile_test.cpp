@@ -49,7 +49,7 @@ TEST_CASE("a job that is being deleted has no place in the queue and holds no ca
     world.settle();
   }
   const job::Status before = world.seen.job.status;
-  world.seen.job.meta.deleting = true;  // somebody's finalizer keeps it
+  world.seen.job.meta.deleting = true;  // another program's finalizer keeps it
   CHECK(world.settle() >= 0);
   CHECK(world.seen.pod_groups.empty());
   CHECK(world.service_names().empty());

@@ -14,8 +14,8 @@ using testing::kJobKey;
 
 constexpr unsigned kAllButJobs = ~1U;
 
-// A job that runs with two collectors, one of which was asked for (by a user, or by the coordinator
-// through nervex-server) while it ran.
+// A running job with two collectors; one was requested while it ran, by a user, or by the
+// coordinator through nervex-server.
 struct GrownCluster : ControllerCluster {
   explicit GrownCluster(bool by_request) {
     create_job(1, 0);

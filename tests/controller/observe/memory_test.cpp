@@ -62,7 +62,7 @@ class LargePods final : public kube::Api {
   static constexpr int kPods = 5'000;
 
   Result<std::string> send(const kube::ApiRequest& request) override {
-    const bool was_counting = std::exchange(counts, false);  // a reply that nobody holds yet
+    const bool was_counting = std::exchange(counts, false);  // a reply that no caller holds yet
     const int first = number_after(request.path, "continue=", 0);
     const int limit = number_after(request.path, "limit=", kPods);
     const int end = std::min(kPods, first + limit);

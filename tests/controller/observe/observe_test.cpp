@@ -242,7 +242,7 @@ TEST_CASE("a coordinator that a cache lacks is looked for at the API server",
   }
 }
 
-// Nobody saw it run: the controller was away.
+// It ran unobserved: the controller was down.
 TEST_CASE("a coordinator that has made a call is known to have run", "[controller][observe]") {
   ControllerCluster cluster;
   cluster.create_job(1, 0);

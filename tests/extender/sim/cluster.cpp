@@ -203,7 +203,7 @@ std::optional<Door::Fault> SimCluster::fault_for(const kube::ApiRequest& request
                    hit.error ? hit.error->message : "the extender is killed",
                    hit.applied == Applied::kYes ? ", carried out" : ""));
   count(hit.error ? "request failed" : "killed at a request");
-  // The extender does not know whether the pod is bound, and nobody may come to ask again.
+  // The extender does not know whether the pod is bound, and the bind may not be retried.
   if (request.method == "POST" && hit.applied == Applied::kNo && once_in(2)) {
     const auto binding = kube::parse_json(request.body);
     const std::string node = kube::string_at(*binding, {"target", "name"});

@@ -1,8 +1,7 @@
-// tests/extender/sim/cluster.h - a cluster around the extender's own code in which everything
-// happens at random: kube-scheduler, other schedulers, kubelets, nodes that come and go, volumes,
-// faults.
+// tests/extender/sim/cluster.h - a cluster around the extender's own code with random events:
+// kube-scheduler, other schedulers, kubelets, nodes that appear and vanish, volumes, faults.
 //
-// Everything that happens follows from the seed.
+// The seed determines every event.
 #pragma once
 
 #include <chrono>
@@ -24,18 +23,18 @@
 namespace nervex::testing {
 
 struct SimOptions {
-  // Binds are held; else gangs start with their first bind, as large ones do.
+  // Holds binds; otherwise gangs start with their first bind, as large ones do.
   bool holds_binds = true;
-  // kube-scheduler's own count of the node says no, too. Where it does not, what keeps a node from
-  // overflow is the extender alone; where it does, pods of other schedulers may come.
+  // kube-scheduler's own count of the node rejects pods, too. If false, only the extender prevents
+  // overcommit; if true, pods of other schedulers may come.
   bool scheduler_counts = true;
-  // Other schedulers see bound pods alone, as they are at the moment, and no pod whose bind is
-  // held: a node may get more than it has, and then its kubelet rejects pods.
+  // Other schedulers see only bound pods, in their current state, and no held binds: they may
+  // overcommit a node, and then its kubelet rejects pods.
   bool others_race = false;
-  // Extender and kube-scheduler are killed now and then. What only they remember, and never forget,
-  // shows where they live on.
+  // Extender and kube-scheduler are killed now and then. Runs without kills show leaks in their
+  // memory.
   bool has_kills = true;
-  // Some PodGroups ask for direct placement, and the controller creates pods with their node.
+  // Some PodGroups request direct placement, and the controller creates pods with their node.
   bool places_directly = false;
 };
 
@@ -43,15 +42,15 @@ class SimCluster : private Cluster {
  public:
   SimCluster(unsigned seed, const SimOptions& options);
 
-  // One event, and some time.
+  // One event, and some time passes.
   void step();
-  // Faults, nodes that do not work and pods of others come to an end, and there is capacity for
-  // all. Runs until nothing happens any more: then every gang has to be whole.
+  // Ends faults, broken nodes and pods of others, so that there is capacity for all. Runs until
+  // nothing happens any more: then every gang must be whole.
   void come_to_rest();
 
   const std::vector<std::string>& broken() const { return observer_.broken(); }
   const std::map<std::string, int>& seen() const { return observer_.seen; }
-  std::string story() const;  // what happened last
+  std::string story() const;  // the last events
 
  private:
   enum Actor { kExtender, kScheduler, kController, kKubelets, kActors };
@@ -68,7 +67,7 @@ class SimCluster : private Cluster {
 
   // -- time
   void pass(std::chrono::milliseconds time);
-  void act(Actor actor);  // with all that there is to know
+  void act(Actor actor);  // with all that can be known
 
   // -- the extender
   void start_extender();
@@ -112,7 +111,7 @@ class SimCluster : private Cluster {
   std::map<std::string, MonoTime> absent_;  // nodes with pods and without a Node
   MonoTime acted_[kActors] = {};
   int names_ = 0;
-  bool is_calm_ = false;  // no faults any more
+  bool is_calm_ = false;  // no more faults
   std::vector<std::string> story_;
 };
 

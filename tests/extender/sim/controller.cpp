@@ -27,7 +27,7 @@ const gang::MemberSet* set_of(const gang::PodGroup& group, const gang::Placement
   return nullptr;
 }
 
-// A pod of exactly this slot, in whatever state.
+// A pod of exactly this slot, in any state.
 bool has_pod(const View& view, const gang::PodGroup& group, const std::string& role,
              gang::SlotId slot) {
   return std::any_of(view.pods().begin(), view.pods().end(), [&](const auto& entry) {

@@ -1,5 +1,5 @@
-// tests/extender/sim/controller.h - users, nervex-server and the controller, as far as the extender
-// meets them: PodGroups that change, pods that are created, replaced and deleted.
+// tests/extender/sim/controller.h - users, nervex-server and the controller, as the extender sees
+// them: PodGroups that change, pods that are created, replaced and deleted.
 #pragma once
 
 #include <map>
@@ -22,18 +22,17 @@ class Controller {
   // -- users and nervex-server
   void submit();
   void end_job();
-  void requeue();  // any gang, for a reason of the controller's own
-  void reshape();  // a slot less, one more, or another incarnation of one
-  void grow();     // one request more
-  void merge();    // two entries that are wholly placed become one
-  // The API server has refused a pod with a node, or the flag is gone: what is created from now on
-  // goes through kube-scheduler.
+  void requeue();  // any gang, for a reason internal to the controller
+  void reshape();  // one slot less, one more, or a new incarnation
+  void grow();     // one more request
+  void merge();    // two fully placed entries become one
+  // The API server has refused a pod with a node, or the flag was removed: new pods go through
+  // kube-scheduler.
   void end_direct_placement();
 
-  // -- the controller's round: takes gangs back that were given up, replaces what was lost, creates
-  // pods for placements, the coordinator last, and deletes pods that are not wanted any more.
-  // Hastier than any controller should be: a slot's next pod is created while the one before may
-  // still run.
+  // -- the controller's round: requeues gangs that were released, replaces lost pods, creates pods
+  // for placements, the coordinator last, and deletes unwanted pods. Hastier than a real
+  // controller: it creates a slot's next pod while the previous one may still run.
   void reconcile();
 
  private:
@@ -59,7 +58,7 @@ class Controller {
                   const gang::MemberSet& set, bool has_node_name);
   void delete_pod(const PodSeen& pod);
 
-  // A gang that grows a job waits outside of the PodGroup for its next try.
+  // A gang added to a job that waits outside of the PodGroup for its next try.
   struct Requeued {
     std::vector<gang::MemberSet> sets;
     MonoTime due{};
@@ -70,7 +69,7 @@ class Controller {
   std::mt19937& rng_;
   const bool places_directly_;
   int names_ = 0;
-  std::map<std::pair<GroupUid, std::string>, int> highest_;  // ordinals are never used again
+  std::map<std::pair<GroupUid, std::string>, int> highest_;  // ordinals are never reused
   std::set<std::pair<GroupUid, std::int64_t>> created_;      // placements that have had a pod
   std::map<GroupUid, std::vector<Requeued>> requeued_;
 };

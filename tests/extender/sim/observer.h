@@ -1,5 +1,5 @@
-// tests/extender/sim/observer.h - what must hold after every step, judged by the API server's
-// objects alone and by the simulation's clock.
+// tests/extender/sim/observer.h - which rules hold after every step, judged only by the API
+// server's objects and the simulation's clock?
 #pragma once
 
 #include <chrono>
@@ -15,14 +15,14 @@
 
 namespace nervex::testing {
 
-// 1. No node is filled beyond what it has.
-// 2. No slot has two pods that are bound and have not finished.
-// 3. A bound pod has the placement of its slot, and the gang of that is committed. A placement of a
-//    committed gang stays as it is, unless its pod is not bound: then it may get another one, with
-//    a later number.
-// 4. A pod that is to be bound last is bound when each other slot of the gang, as it was committed,
-//    has had a bound pod; and none of those that are there was created with its node and waits for
-//    its kubelet, or was rejected by it.
+// 1. No node is overcommitted.
+// 2. No slot has two pods that are bound and unfinished.
+// 3. A bound pod has the placement of its slot, and the placement's gang is committed. A placement
+//    of a committed gang stays, unless its pod is not bound: then it may be replaced by one with a
+//    later number.
+// 4. A pod that is bound last is bound only after each other slot of the gang, as committed, has
+//    had a bound pod; and no existing one of those was created with its node and waits for its
+//    kubelet, or was rejected by it.
 // 5. No gang's quorum runs in part for longer than the healing deadline (Limits::in_part()).
 // 6. No pod stays unmarked on a lost node (Limits::unmarked()).
 class Observer {
@@ -30,29 +30,28 @@ class Observer {
   struct Limits {
     std::chrono::milliseconds healing_deadline{};
     std::chrono::milliseconds node_lost_after{};
-    // Each of extender, controller, kube-scheduler and kubelets acts at least as often, and knows
-    // all that there is when it does.
+    // Extender, controller, kube-scheduler and kubelets each act at least this often, with current
+    // caches.
     std::chrono::milliseconds latest{};
-    std::chrono::milliseconds unanswered_bind{60'000};  // as planner.cpp has it
+    std::chrono::milliseconds unanswered_bind{60'000};  // as in planner.cpp
 
-    // From the first moment at which a slot of a committed gang has no pod in place while another
-    // one has, to the moment at which all have or none has. The extender sees it with its next
-    // cycle, counts the healing deadline from then, writes that it is over with a cycle after that,
-    // and the controller reads that the next time it acts. Neither the bind deadline nor
-    // node_lost_after comes on top: the first only says when the status begins to show what is
-    // counted already, and a pod on a lost node is in place until it is marked, which 6. limits.
-    // But a pod whose bind got no answer counts as bound until it was read, once every request of
-    // that time has ended. What else may delay it is excused: a restart before the status showed
-    // it, and failed writes.
+    // From the first moment when a slot of a committed gang has no pod in place while another one
+    // has, until all have or none has. The extender sees it in its next cycle, counts the healing
+    // deadline from then, and reports its end in a cycle after that; the controller reads that when
+    // it acts next. Neither the bind deadline nor node_lost_after is added: the first only delays
+    // the report of what is counted already, and a pod on a lost node is in place until it is
+    // marked, which rule 6 limits. But a pod whose bind got no answer counts as bound until it was
+    // read, after every request of that time has ended. Other delays are excused: a restart before
+    // the report, and failed writes.
     std::chrono::milliseconds in_part() const {
       return healing_deadline + unanswered_bind + 3 * latest;
     }
-    // The extender sees that the node went with its next look, and marks with the first cycle after
-    // the limit.
+    // The extender notices the lost node with its next look, and marks in the first cycle after the
+    // limit.
     std::chrono::milliseconds unmarked() const { return node_lost_after + 2 * latest; }
   };
-  // Which pods count for 1.: where other schedulers bind pods without knowing ours, only the sum of
-  // the gangs' pods is the extender's doing; kubelets reject what is too much.
+  // Which pods count for rule 1: if other schedulers bind pods without knowing ours, the extender
+  // is responsible only for the sum of the gangs' pods; kubelets reject the excess.
   enum class Counted { kAllPods, kGangPods };
 
   Observer(View& seen_cluster, const Clock& clock, Limits limits, Counted counted)
@@ -61,16 +60,16 @@ class Observer {
   View& view;
 
   void look();
-  // A new extender knows what the API has, and how long it was away.
+  // A new extender knows the state of the API, and how long the old one was down.
   void extender_was_started(std::chrono::milliseconds away);
-  // A write of the extender failed, and is made again so much later.
+  // A write of the extender failed, and is repeated after this delay.
   void excuse(std::chrono::milliseconds delay);
-  // The next gangs that are committed are committed on what is true now.
+  // Gangs committed from now on are committed on current caches.
   void expect_fresh(bool fresh) { caches_are_fresh_ = fresh; }
 
   const std::vector<std::string>& broken() const { return broken_; }
   void breach(std::string what);
-  // How often what the simulation is about has happened.
+  // Number of occurrences of each event that the simulation is about.
   std::map<std::string, int> seen;
 
  private:
@@ -98,12 +97,12 @@ class Observer {
   bool caches_are_fresh_ = false;
   std::int64_t looked_at_ = -1;  // the version
   std::vector<std::string> broken_;
-  std::map<SlotKey, std::vector<const PodSeen*>> pods_of_;  // that are bound; at this look
+  std::map<SlotKey, std::vector<const PodSeen*>> pods_of_;  // bound ones, at this look
   std::set<std::string> bound_;                             // UIDs of pods
   std::set<std::string> marked_;
   std::set<Ordinal> ever_bound_;
-  std::set<SlotKey> begun_;  // of whose pods a kubelet has begun with one, and has not rejected it
-  std::map<GangKey, std::vector<gang::Placement>> committed_;  // as it was then
+  std::set<SlotKey> begun_;  // slots with a pod that its kubelet has started and not rejected
+  std::map<GangKey, std::vector<gang::Placement>> committed_;  // as at the commit
   std::map<SlotKey, std::pair<std::string, std::int64_t>> placements_;
   std::map<GangKey, Part> parts_;
   std::map<std::string, SysTime> away_;     // nodes

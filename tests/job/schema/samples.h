@@ -1,4 +1,4 @@
-// tests/job/schema/samples.h - jobs and schemas that tests of the schema and of the webhook share.
+// tests/job/schema/samples.h - which jobs and schemas do schema and webhook tests share?
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ inline std::shared_ptr<const job::SchemaCheck> job_check() {
   return *check;
 }
 
-// As kubectl would create it: complete and right.
+// As kubectl would create it: complete and valid.
 inline Json a_job() {
   return Json::parse(R"({
     "apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob",
@@ -43,7 +43,7 @@ inline Json a_job() {
     }})");
 }
 
-// Calls use(job) with `job`, each part of it in turn replaced by values of other types.
+// Calls use(job) with copies of `job`, each with one part replaced by a value of another type.
 template <typename F>
 void with_odd_parts(const Json& job, F use) {
   const std::array<Json, 8> odd{

@@ -49,7 +49,7 @@ TEST_CASE("streaming lists are given up if they are refused, not if the server i
   CHECK_FALSE(broke_off({Code::kTransient, 1s, true, true}));
 }
 
-// ---- has a cache seen all that was stored when somebody asked?
+// ---- has a cache seen all that was stored when a caller asked?
 
 TEST_CASE("nobody asked: nothing is open", "[kube][freshness]") {
   Freshness freshness;

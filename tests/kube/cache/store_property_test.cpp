@@ -1,4 +1,4 @@
-// A store against a model of the API server: whatever the order in which lists, events, own writes
+// A store against a model of the API server: for any order in which lists, events, own writes
 // and their replies come, it ends equal to the server and is never behind its own program.
 #include <deque>
 #include <map>

@@ -137,7 +137,7 @@ TEST_CASE("the deadline is noticed while the API server does not answer", "[kube
   api.hang(false);
   a.release();
   CHECK(lost == 1);
-  CHECK(holder(fake) == "a");  // nobody may give back what is perhaps another's by now
+  CHECK(holder(fake) == "a");  // another replica may hold it by now
 }
 
 TEST_CASE("a leader's writes are refused once its lease may be another's", "[kube][leadership]") {

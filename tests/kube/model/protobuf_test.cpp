@@ -130,7 +130,7 @@ TEST_CASE("of a pod that was deleted it is told which one it was", "[kube][proto
   REQUIRE(pod);
   CHECK(gone->key == pod->key);
   CHECK(gone->uid == pod->uid);
-  CHECK(parse_json(event->object)->size() == 1);  // nobody reads the rest
+  CHECK(parse_json(event->object)->size() == 1);  // the rest is not read
 }
 
 TEST_CASE("an error's Status says the same in both encodings", "[kube][protobuf][golden]") {

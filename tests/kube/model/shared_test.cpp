@@ -19,7 +19,7 @@ TEST_CASE("copies share until one of them changes", "[kube][shared]") {
   CHECK(a.is_only());
   const auto* before = &*b;
   b.edit() = "z";
-  CHECK(&*b == before);  // nobody else to spare
+  CHECK(&*b == before);  // no other owner
   a = b;
   CHECK(a == b);
   a.reset();

@@ -82,7 +82,7 @@ TEST_CASE("a split has all GPUs, and each of its pods fits a node",
   CHECK(*std::max_element(split.begin(), split.end()) <= *std::max_element(all.begin(), all.end()));
   CHECK(std::is_sorted(split.rbegin(), split.rend()));
 
-  std::shuffle(all.begin(), all.end(), rng);  // the order of nodes is nobody's promise
+  std::shuffle(all.begin(), all.end(), rng);  // the order of nodes is not guaranteed
   CHECK(split_gpus(gpus, all) == split);
 }
 

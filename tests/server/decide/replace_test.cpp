@@ -187,7 +187,7 @@ TEST_CASE("a replica that goes on with names of another ordinal is known by each
   job.spec.requests = current->requests;
   CHECK(job::wanted_replicas(job, Role::kCollector)[2].slot == Slot{4096, 221});
 
-  // Of an attempt that is over: known, and nobody stands for it.
+  // Of an ended attempt: known, without a successor.
   job.status.continued.clear();
   const auto old = "dqn-collector-" + job::name_suffix(job.meta.uid, Role::kCollector, {61'440, 2});
   const auto gone = replace({job}, failed({old}, {}));

@@ -68,7 +68,7 @@ struct HostileRow {
   int status = 400;
 };
 
-// Wrong for whatever reads a body.
+// Invalid for every handler that reads a body.
 std::vector<HostileRow> any_body() {
   const std::string deep = repeated("[", 100'000) + repeated("]", 100'000);
   return {

@@ -19,7 +19,7 @@ using testing::World;
 using Strings = std::vector<std::string>;
 using Gangs = std::map<std::string, std::int64_t>;
 
-// Coordinator (placement 1) and three collectors (2, 3, 4), which nobody runs yet.
+// Coordinator (placement 1) and three collectors (2, 3, 4), not running yet.
 World a_world() {
   World world(a_job(3, 0));
   world.make_gang();

@@ -187,7 +187,7 @@ TEST_CASE("a gang that has lost its place before it ran is not active while it w
   world.bind(world.name(job::Role::kCollector));
   world.settle();
   REQUIRE(world.seen.job.status.active_since);
-  world.seen.pod_groups.clear();  // somebody deletes it
+  world.seen.pod_groups.clear();  // a user deletes it
   world.settle();
   REQUIRE(world.seen.pod_groups.size() == 1);
   CHECK_FALSE(world.seen.job.status.active_since);

@@ -39,7 +39,7 @@ struct Retry : World {
     job.spec.backoff_limit = 1;
     return job;
   }
-  // Then somebody deletes that pod, or the controller has.
+  // Then a user deletes that pod, or the controller has.
   void fail(const std::string& slow, std::chrono::seconds grace) {
     end(kCoordinator, false);
     look();

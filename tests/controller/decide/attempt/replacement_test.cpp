@@ -181,7 +181,7 @@ TEST_CASE("one that had finished is not, though somebody deletes it", "[controll
 
 TEST_CASE("a pod whose node is lost is replaced, and deleted without waiting for the node",
           "[controller][replacement]") {
-  const bool is_leaving = GENERATE(false, true);  // it was deleted before, and nobody ends it
+  const bool is_leaving = GENERATE(false, true);  // deleted before, and no kubelet ends it
   World world = a_world_with_a_multi_gpu_learner();
   const std::string pod = world.name(Role::kCollector, 1);
   if (is_leaving) {

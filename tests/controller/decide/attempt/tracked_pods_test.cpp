@@ -44,7 +44,7 @@ TEST_CASE("a worker that ended and was deleted unseen is counted, not replaced",
   const auto& status = world.seen.job.status;
   CHECK(status.collector == job::RoleCounts{1, code == 0 ? 1 : 0, code == 0 ? 0 : 1});
   CHECK(status.replaced.empty());
-  CHECK(world.pod_names().size() == 2);  // it is gone, and nobody took its place
+  CHECK(world.pod_names().size() == 2);  // it was removed and not replaced
 }
 
 TEST_CASE("a coordinator that ran and ended unseen is not made again in its attempt",

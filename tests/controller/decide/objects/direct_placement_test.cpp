@@ -351,7 +351,7 @@ struct DirectCluster : testing::ControllerCluster {
     plan();
   }
 
-  // From now on pods with a node are refused, but for the first ones.
+  // From now on pods with a node are refused, except the first ones.
   void refuse_nodes(int allowed, const Error& error) {
     const auto is_refused = [allowed](const kube::ApiRequest& request) mutable {
       if (request.method != "POST" || !request.path.ends_with("/pods")) return false;

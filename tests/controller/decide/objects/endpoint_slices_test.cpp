@@ -61,7 +61,7 @@ Strings hostnames(const Json& slice) {
 TEST_CASE("pods that have an address are named by one slice of their job",
           "[controller][endpoint_slices]") {
   NamedWorld job;
-  CHECK(job.writes().empty());  // nobody has an address yet
+  CHECK(job.writes().empty());  // no pod has an address yet
   job.address("dqn-coordinator", "10.0.0.7");
   const EndpointSliceWrites writes = job.writes();
   REQUIRE(writes.create.size() == 1);
@@ -191,7 +191,7 @@ TEST_CASE("slices go when nothing is to be named by them", "[controller][endpoin
   };
   CHECK(is_all_removed(endpoint_slice_writes(nullptr, {}, service, slices)));
   CHECK(is_all_removed(endpoint_slice_writes(&owner, {}, service, slices)));
-  // They would add addresses to somebody else's Service.
+  // They would add addresses to another owner's Service.
   CHECK(is_all_removed(endpoint_slice_writes(&owner, job.seen.pods, nullptr, slices)));
   Service foreign = *service;
   foreign.has_owner = true;

@@ -141,7 +141,7 @@ TEST_CASE("what would be refused stands on the job, and goes when it is put righ
   CHECK(is_refused(world));
   CHECK(world.status_writes == writes);
 
-  world.answer_dry_run({});  // somebody has created the account
+  world.answer_dry_run({});  // a user has created the account
   REQUIRE(world.settle() >= 0);
   CHECK_FALSE(is_refused(world));
   CHECK(refused(world)->reason == kPodsAccepted);

@@ -47,7 +47,7 @@ TEST_CASE("a pod carries for how long its template tolerates an outage of its no
   const bool tolerates = GENERATE(true, false);
   job::Job job = a_job(1, 0);
   Json collector = job.spec.collector->pod_template;
-  collector["metadata"]["annotations"][kKey] = "1";  // by a hand of somebody else's
+  collector["metadata"]["annotations"][kKey] = "1";  // by another writer
   collector["spec"]["tolerations"] = Json::array({{{"operator", "Exists"}}});
   if (tolerates) {
     collector["spec"]["tolerations"].push_back({{"key", "node.kubernetes.io/not-ready"},

@@ -291,8 +291,7 @@ TEST_CASE("each attempt reserves capacity anew", "[controller][reserved_capacity
         std::chrono::floor<std::chrono::seconds>(world.seen.now) + 60s);
 }
 
-// Whatever is asked for, in whatever order: nothing is taken over twice, and doing it again changes
-// nothing.
+// For any requests in any order, no place is taken over twice, and a repetition changes nothing.
 TEST_CASE("never is more taken over than was reserved",
           "[controller][reserved_capacity][property]") {
   for (unsigned round = 0; round < 200; ++round) {

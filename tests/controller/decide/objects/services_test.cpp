@@ -213,7 +213,7 @@ TEST_CASE("a pod whose template names it otherwise has a Service of its own",
   CHECK(world.created == Strings{"service " + collector});
 }
 
-// ---- a name that is somebody else's
+// ---- a name that belongs to another owner
 
 TEST_CASE("a Service of somebody else is left alone, and pods have their own",
           "[controller][services]") {

@@ -70,7 +70,7 @@ TEST_CASE("a job queues by its creation, whenever the controller sees it", "[con
   };
   CHECK(place(milliseconds(20), "b") == milliseconds(20));  // as it came
   CHECK(place(milliseconds(700), "a") == milliseconds(700));
-  // Whatever is wrong with the clock, and however long the controller was away.
+  // Even with a wrong clock or after a long absence of the controller.
   for (const milliseconds seen : {milliseconds(-3'600'000), milliseconds(-1), milliseconds(950),
                                   milliseconds(1'000), milliseconds(86'400'000)}) {
     INFO("seen after " << seen.count() << " ms");

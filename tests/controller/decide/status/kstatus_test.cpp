@@ -49,7 +49,7 @@ TEST_CASE("kstatus: a job that waits or starts is in progress, one whose pods ar
   life.settle();
   CHECK(life.kstatus() == "Current");
   life.change_spec({{"collector", {{"replicas", 2}}}});
-  CHECK(life.kstatus() == "InProgress");  // nobody has looked at it yet
+  CHECK(life.kstatus() == "InProgress");  // not observed yet
   life.settle();
   CHECK(life.kstatus() == "InProgress");  // one more has to come
   life.plan();
