@@ -99,7 +99,7 @@ def custom(api_client):
 
 @pytest.fixture(scope="session")
 def fresh_namespace(core):
-    """with fresh_namespace() as name: what is in it goes with it."""
+    """with fresh_namespace() as name: its contents are deleted with it."""
     @contextlib.contextmanager
     def make():
         name = f"e2e-{uuid.uuid4().hex[:8]}"
@@ -114,14 +114,14 @@ def fresh_namespace(core):
 
 @pytest.fixture
 def namespace(fresh_namespace):
-    """Of this test alone."""
+    """A namespace for this test only."""
     with fresh_namespace() as name:
         yield name
 
 
 @pytest.fixture
 def jobs(core, custom, namespace):
-    """The jobs of the test's namespace, and what belongs to them."""
+    """The jobs of the test's namespace, and their objects."""
     return Jobs(core, custom, namespace)
 
 
@@ -138,14 +138,14 @@ class Kubelet:
         return kubelet.finish(self._api, self._namespace, pod, exit_code, message, sidecars_end)
 
     def annotate(self, pod, **values):
-        """annotate(pod, main_exits=3): asks the simulated node for what tools/controlplane/stages offer."""
+        """annotate(pod, main_exits=3): requests stages of tools/controlplane/stages from the simulated node."""
         return kubelet.annotate(self._api, self._namespace, pod, **values)
 
     def environment(self, pod):
         return kubelet.environment(self._api.get(kubelet.pod_path(self._namespace, pod)))
 
     def start_coordinator(self, pod, *extra):
-        """The pod's own program as a local process; extra words are appended to its command line."""
+        """Runs the pod's program as a local process; extra words are appended to its command line."""
         return kubelet.start_coordinator(self._api, self._namespace, pod, self._server_url, extra)
 
 
@@ -165,7 +165,7 @@ def node_agent(node_agents, namespace):
 
 @pytest.fixture
 def own_node(target):
-    """The name of a simulated node that nobody else uses; templates choose it by the label nodes.OWN."""
+    """The name of a simulated node for this test only; templates choose it by the label nodes.OWN."""
     if not target.cluster:
         pytest.skip("the nodes of this cluster are its owner's")
     with nodes.own_node(target.cluster.api()) as name:
@@ -174,7 +174,7 @@ def own_node(target):
 
 @pytest.fixture
 def audit(target):
-    """What our programs write from now on; see support/audit.py."""
+    """The writes of our programs from now on; see support/audit.py."""
     if not target.cluster:
         pytest.skip("the audit log of this cluster is its owner's")
     return Audit(target.cluster.settings)
@@ -210,13 +210,13 @@ def controller_with(programs, monkeypatch):
 
 @pytest.fixture
 def per_pod_services(controller_with):
-    """Ask for it before what creates the job."""
+    """Request it before the fixture that creates the job."""
     controller_with("--services=per-pod")
 
 
 @pytest.fixture(params=["shared", "per-pod"])
 def services_mode(request):
-    """The test runs with one Service per namespace, as by default, and with one for each pod."""
+    """The test runs with one Service per namespace (the default), and with one per pod."""
     if request.param == "per-pod":
         request.getfixturevalue("per_pod_services")
     return request.param
@@ -243,7 +243,7 @@ def nervexctl(target):
 
 
 def webhook_refusal(jobs):
-    """What the API server says of a job that only our webhooks refuse; "" if it takes it."""
+    """The API server's message about a job that only our webhooks refuse; "" if it accepts the job."""
     try:
         jobs.create(job("7th"), dry_run=True)
     except kubernetes.client.ApiException as error:
@@ -253,8 +253,8 @@ def webhook_refusal(jobs):
 
 @pytest.fixture
 def webhooks_away(jobs, programs, custom):
-    """with webhooks_away(): our webhook configurations are not there. The API server hears of that by watches of
-    its own, one for each kind: a wrong job, tried, shows how far they are."""
+    """with webhooks_away(): our webhook configurations do not exist. The API server notices by one watch per kind:
+    creating a wrong job shows whether they have caught up."""
     hooks = kubernetes.client.AdmissionregistrationV1Api(custom.api_client)
 
     @contextlib.contextmanager
@@ -281,7 +281,7 @@ def webhooks_away(jobs, programs, custom):
 
 @pytest.fixture(scope="module")
 def quick(target, request):
-    """The cluster, whose extender has the deadlines of this file, its QUICK: a test can wait for them."""
+    """The cluster, with the extender's deadlines from this file's QUICK, so that a test can wait for them."""
     if not target.cluster:
         pytest.skip("our programs are not local processes on this cluster")
     with extender_with(target.cluster, request.module.QUICK):
@@ -305,7 +305,7 @@ def rig_of_module(target):
 
 @pytest.fixture
 def rig(rig_of_module):
-    """That, without faults when the test begins, and with every program running when it ends."""
+    """The rig without faults at the start of the test, and with every program running at its end."""
     yield rig_of_module
     rig_of_module.calm()
 
@@ -351,7 +351,7 @@ def pytest_report_header(config):
 
 
 def shuffled(items, seed):
-    """Files in random order, and so the tests of each, but for those of a file marked `in_order`."""
+    """Files in random order, and the tests of each as well, except in a file marked `in_order`."""
     chance = random.Random(seed)
     files = {}
     for item in items:

@@ -1,5 +1,5 @@
-"""The corpus of tests/job/corpus against a real API server, in both directions: a job is refused exactly if the pods
-that the controller would make of it are, and where both say why, the API server names each field that we name."""
+"""The corpus of tests/job/corpus against a real API server, in both directions: a job is refused exactly if the
+controller's pods for it are, and where both give reasons, the API server names each field that we name."""
 
 import copy
 import json
@@ -26,7 +26,7 @@ BASE, WRONG, RIGHT = read("base.json"), read("wrong.json"), read("right.json")
 
 
 def set_at(body, pointer, value):
-    """A JSON pointer; `-` appends, None removes, objects on the way are made."""
+    """A JSON pointer; `-` appends, None removes, missing parents are created."""
     *folders, last = [word.replace("~1", "/").replace("~0", "~") for word in pointer.strip("/").split("/")]
     for word in folders:
         body = body[int(word)] if isinstance(body, list) else body.setdefault(word, {})
@@ -46,12 +46,12 @@ def job_of(row):
 
 
 def is_about_templates(row):
-    """False: the rule is about the job itself, of which the API server knows nothing."""
+    """False: the rule concerns the job itself, which the API server does not check."""
     return row["in"] != "job" or any("volumes" in pointer for pointer in row["set"])
 
 
 def fields(call, *arguments, **more):
-    """What is refused: the causes' fields, and for a body that cannot be read `None` alone. Empty: nothing is."""
+    """The refused fields, from the causes; only `None` for an unreadable body. Empty: nothing is refused."""
     try:
         call(*arguments, **more)
         return {}
@@ -65,7 +65,7 @@ def fields(call, *arguments, **more):
 
 @pytest.fixture
 def cluster_says(core, namespace):
-    """(body): what the API server itself refuses of the learner's template, by its path in the job."""
+    """(body): what the API server refuses of the learner's template, by its path in the job."""
     def ask(body):
         template = copy.deepcopy(body["spec"]["learner"]["template"])
         if isinstance(template["spec"].get("volumes"), list):

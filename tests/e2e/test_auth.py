@@ -9,7 +9,7 @@ from support.wait import wait_for
 
 @pytest.fixture
 def guarded(programs, monkeypatch):
-    """Both programs ask for tokens while the test runs."""
+    """Both programs require tokens during the test."""
     with monkeypatch.context() as patch:
         patch.setenv("NERVEX_SERVER_ARGS", "--auth=token")
         patch.setenv("NERVEX_CONTROLLER_ARGS", "--server-auth=token")
@@ -41,7 +41,7 @@ def token_of(programs, namespace):
 
 
 def wait_until_allowed(api_client, namespace, account, verbs):
-    """A role that was just bound counts only when the API server's own cache has it."""
+    """A newly bound role counts only after the API server's own cache has it."""
     def is_allowed(verb):
         review = kubernetes.client.AuthorizationV1Api(api_client).create_subject_access_review({"spec": {
             "user": f"system:serviceaccount:{namespace}:{account}",
@@ -53,7 +53,7 @@ def wait_until_allowed(api_client, namespace, account, verbs):
 
 @pytest.fixture
 def account_token(core, namespace):
-    """A token of a service account of its own, that no pod holds; `rights`: verbs on nervexjobs."""
+    """A token of a separate service account that no pod uses; `rights`: verbs on nervexjobs."""
     def make(name, rights, audience="nervex-server"):
         core.create_namespaced_service_account(namespace, {"metadata": {"name": name}})
         if rights:

@@ -1,4 +1,4 @@
-"""What a job costs the API server, counted in its audit log. Counts, no times: those are for bench/."""
+"""What does a job cost the API server? Counts requests in its audit log; bench/ measures times."""
 
 import pytest
 from support.audit import total
@@ -17,7 +17,7 @@ def small():
 
 
 def test_growth_by_64_workers_takes_few_writes(jobs, replicas_api, node_agent, audit):
-    """Counted until the job has come to rest, everything that our programs write."""
+    """Counts all writes of our programs until the job has settled."""
     jobs.create(job(NAME, collector={"template": small()}))
     jobs.wait_phase(NAME, "Running")
     jobs.wait_condition(NAME, "Ready")
@@ -48,7 +48,7 @@ CHANGES = 100  # of foreign pods
 
 @pytest.fixture
 def full(jobs):
-    """Ten gangs that no cluster has capacity for; each has been told why."""
+    """Ten gangs too large for the cluster; each has its reason."""
     names = [f"waiting-{number}" for number in range(GANGS)]
     for name in names:
         jobs.create(job(name, learner={"replicas": 3, "template": template(gpus=1000)}))
@@ -61,7 +61,7 @@ def full(jobs):
 
 
 def test_waiting_gangs_write_nothing_while_other_pods_come_and_go(jobs, core, full, audit):
-    """At most two writes of each gang: its numbers may change once a minute, and the job repeats them."""
+    """At most two writes per gang: its numbers may change once a minute, and the job repeats them."""
     audit.writes_when_quiet(jobs.namespace)
 
     def theirs():

@@ -1,5 +1,5 @@
-"""Many gangs into capacity for half of them, while thieves take capacity, nodes come and go, kubelets reject pods and
-our programs are killed: each gang is whole or not there, at every moment (docs/reliability.md).
+"""Many gangs compete for capacity for half of them, while thieves take capacity, nodes come and go, kubelets reject
+pods and our programs are killed: at every moment each gang is whole or absent (docs/reliability.md).
 
     NERVEX_E2E_SEED=<number>          draws other faults
     NERVEX_E2E_CONTENTION=<seconds>   how long faults last (make contention: 20 minutes)
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def pool(programs, jobs):
-    """(label that chooses them, names). The jobs go before their nodes: else each loss would be healed."""
+    """(label that selects them, names). Jobs are deleted before their nodes: otherwise each loss would be healed."""
     with nodes.own_nodes(programs.api(), *[{}] * NODES, gpus=ON_A_NODE) as (name, names):
         nodes.wait_usable(programs.api(), names)
         yield {nodes.OWN: name}, names
@@ -88,7 +88,7 @@ def pods_of_gangs(jobs):
 
 
 def settled(jobs):
-    """As many gangs as fit are whole, and nothing is there of the others."""
+    """As many gangs as fit are whole, and no pods of the others exist."""
     bound, unbound = pods_of_gangs(jobs)
     partly = {name: collections.Counter(phases) for name, phases in bound.items() if phases != ["Running"] * (GPUS + 1)}
     whole = len(bound) - len(partly)
@@ -96,7 +96,7 @@ def settled(jobs):
 
 
 def thieves_by_kind(changes, thieves):
-    """By what was stored when each took its place, not by what was intended."""
+    """Counts by what was stored when each took its place, not by intention."""
     found = collections.Counter()
     for thief in thieves:
         if not thief.group:
@@ -110,14 +110,14 @@ def thieves_by_kind(changes, thieves):
 
 
 def longest_in_part(changes, faults):
-    """Prints the longest times; returns those that were longer than a gang may be there in part."""
+    """Prints the longest times; returns those above the limit for a gang in part."""
     times = sorted(history.in_part(changes, LOST, time.monotonic()), key=lambda one: -one.seconds)
     too_long = []
     for one in times:
         allowed = BIND + LOST + HEALING + MARGIN
         for program in ("extender", "controller", "scheduler"):
             outages, seconds = faults.downtime(program, one.begin, one.end)
-            # One that was started again begins to count anew for how long a node is lost.
+            # A restarted extender starts to count from zero how long a node is lost.
             allowed += seconds + (LOST * outages if program == "extender" else 0)
         if one in times[:3]:
             print(f"{one.group} was there in part for {one.seconds:.1f} s of {allowed:.1f}, "

@@ -1,4 +1,4 @@
-"""What test_contention.py judges by would notice: it is shown what must never be. Needs no cluster."""
+"""Does the observer of test_contention.py notice violations? Shows it some. Needs no cluster."""
 
 import itertools
 
@@ -28,7 +28,7 @@ def node(ready=True, name="a", gpus=2):
 
 
 def story(*events):
-    """Of (second, object) or (second, object, "gone")."""
+    """From (second, object) or (second, object, "gone")."""
     number = itertools.count(1)
     return [Change(next(number), at, bool(gone), what) for at, what, *gone in events]
 

@@ -39,7 +39,7 @@ def test_1_a_restarted_controller_does_not_run_a_finished_job_again(jobs, runnin
 
 
 def test_2_what_fails_is_retried_and_reported(jobs, core, namespace):
-    """Here a quota that the planner does not read and that allows no pod, until it is taken away."""
+    """A quota that the planner does not read allows no pod until it is removed."""
     core.create_namespaced_resource_quota(namespace, {"metadata": {"name": "none"},
                                                       "spec": {"hard": {"pods": "0"}, "scopes": ["NotTerminating"]}})
     wait_for(lambda: "pods" in (core.read_namespaced_resource_quota("none", namespace).status.used or {}),
@@ -195,7 +195,7 @@ def test_14_our_definitions_can_be_applied(kubectl):
 
 
 def test_15_a_replica_of_the_server_that_does_not_lead_is_ready(programs):
-    """None leads: every one answers."""
+    """There is no leader: every replica answers."""
     second = programs.start_second("server")  # returns when it is ready
     assert programs.programs[second]["url"] != programs.programs["server"]["url"]
 

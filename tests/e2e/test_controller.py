@@ -44,7 +44,7 @@ def running(jobs):
 
 
 def test_c1_c2_created_until_the_coordinator_runs(jobs, core, namespace):
-    gate = {"name": "nervex-e2e/closed"}  # nobody schedules a pod that has one
+    gate = {"name": "nervex-e2e/closed"}  # a pod that has one is not scheduled
     jobs.create(job(NAME, coordinator={"template": template(schedulingGates=[gate])}))
     pods = jobs.wait_pods(NAME, 2)
     assert names(pods, "coordinator") == [f"{NAME}-coordinator"]
@@ -86,7 +86,7 @@ def test_c4_the_status_has_the_exit_code_and_the_termination_message(jobs, node_
 
 
 def test_the_main_container_decides(jobs, node_agent):
-    """A sidecar that still runs keeps no job alive."""
+    """A running sidecar does not keep a job alive."""
     with_sidecar = template()
     with_sidecar["spec"]["containers"].insert(0, {"name": "a-sidecar", "image": "nervex/nervex-mock:0.1.0"})
     jobs.create(job(NAME, coordinator={"template": with_sidecar}))
@@ -206,7 +206,7 @@ def test_c15_a_restarted_controller_leaves_finished_jobs_alone(jobs, node_agent,
 
 
 def snapshot(jobs):
-    """The versions of everything that a change would show in."""
+    """The versions of all objects that a change would affect."""
     return {"job": jobs.get(NAME)["metadata"]["resourceVersion"],
             "pods": [(pod.metadata.name, pod.metadata.resource_version) for pod in jobs.pods(NAME)],
             "services": jobs.services(NAME), "groups": jobs.pod_groups(NAME),

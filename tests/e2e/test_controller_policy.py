@@ -1,5 +1,5 @@
-"""What nervex-controller may write, beyond its role: the policy of manifests/rbac/controller-policy.yaml leaves it what
-belongs to NerveXJobs. Tried with a token of its account; that it can still work is what all other tests show."""
+"""What may nervex-controller write, beyond its role? The policy of manifests/rbac/controller-policy.yaml limits it
+to objects of NerveXJobs. Tried with a token of its account; all other tests show that it can still work."""
 
 import json
 
@@ -17,7 +17,7 @@ KINDS = {"pods": "/api/v1", "services": "/api/v1", "endpoints": "/api/v1",
 
 
 class Holder:
-    """Who holds a token of the controller. Every call is a dry run; "" if it is let through, else the refusal."""
+    """A holder of the controller's token. Every call is a dry run; "" if it is allowed, else the refusal."""
 
     def __init__(self, client, namespace):
         self.client, self.namespace = client, namespace
@@ -62,7 +62,7 @@ def holder(target, core, namespace):
 
 
 def is_refused(said):
-    """By the policy, not by a role."""
+    """Refused by the policy, not by a role."""
     return "ValidatingAdmissionPolicy 'nervex-controller'" in said
 
 
@@ -215,7 +215,7 @@ def test_a_large_pod_is_within_the_cost_that_the_api_server_allows(holder, core,
 
 @pytest.mark.parametrize("name", ["nervex-controller", "nervex-requests"])
 def test_a_policy_is_without_a_warning(api_client, holder, name):
-    """The controller manager checks the types of what it says against the kinds that it sees."""
+    """The controller manager type-checks the policy's expressions against the kinds that it knows."""
     policies = kubernetes.client.AdmissionregistrationV1Api(api_client)
 
     def checked():

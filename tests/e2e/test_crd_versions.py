@@ -1,4 +1,4 @@
-"""A webhook beside a CRD that is newer or older than it, as during every upgrade and every way back."""
+"""A webhook with a newer or older CRD, as during every upgrade and downgrade."""
 
 import json
 
@@ -29,7 +29,7 @@ def newer(crd):
 
 
 def older(crd):
-    """Before fields came, and the rules that name them."""
+    """Without the newest fields, and the rules that name them."""
     spec = schema_of(crd)["spec"]
     spec.pop("x-kubernetes-validations")
     for name in ("reservationSeconds", "aggregator", "scheduleTimeoutSeconds"):
@@ -43,7 +43,7 @@ def older(crd):
 
 @pytest.fixture(scope="module")
 def with_crd(target):
-    """with_crd(newer): the cluster's definition is this version of ours; as it is, when the tests have ended."""
+    """with_crd(newer): the cluster has this version of our definition; restored at the end of the tests."""
     if not target.cluster:
         pytest.skip("the definitions of this cluster are its owner's")
     settings = target.cluster.settings
@@ -94,7 +94,7 @@ def test_an_older_definition_is_no_obstacle_to_anybody(jobs, kubectl, namespace,
 
 
 def test_fields_that_went_and_came_back_are_no_obstacle(jobs, with_crd):
-    """Up, and down again: a job that was stored under the newer definition."""
+    """Upgrade and downgrade: a job that was stored under the newer definition."""
     with_crd(newer)
     wait_for(lambda: "preemption" in jobs.create(job("probe"), dry_run=True)["spec"], "the newer definition to count")
     jobs.create(job("both", suspend=True))

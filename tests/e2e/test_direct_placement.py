@@ -1,6 +1,5 @@
-"""--direct-placement: what a job starts with is created on its nodes, past kube-scheduler, and the coordinator, which
-goes through it, is bound when the kubelets have begun with all the others
-(docs/adr/2026-11-23-direct-placement.md)."""
+"""--direct-placement: the base gang is created on its nodes, bypassing kube-scheduler. The coordinator goes through
+kube-scheduler, and is bound after the kubelets have started all others (docs/adr/2026-11-23-direct-placement.md)."""
 
 import contextlib
 import os
@@ -35,7 +34,7 @@ def is_coordinator(pod):
 
 
 def is_pinned(pod):
-    """To its node, for kube-scheduler: it was not created there."""
+    """Pinned to its node for kube-scheduler: it was not created there."""
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     required = affinity and affinity.required_during_scheduling_ignored_during_execution
     return bool(required) and any(field.key == "metadata.name" for term in required.node_selector_terms
@@ -48,7 +47,7 @@ def base(jobs, name=NAME):
 
 
 def wait_whole(jobs, starts, observer, pods=PODS, attempt=1, timeout=60):
-    """Until the job runs whole. Every pod was bound after its gang was committed, and the coordinator last."""
+    """Waits until the whole job runs. Every pod was bound after its gang was committed, and the coordinator last."""
     jobs.wait_phase(NAME, "Running", timeout)
     found = jobs.wait_pods(NAME, pods, "Running", timeout=timeout)
     assert jobs.get(NAME)["status"]["attempt"] == attempt
@@ -114,7 +113,7 @@ def test_a_worker_that_its_kubelet_rejects_holds_the_coordinator_until_its_succe
 
 
 def test_a_kubelet_that_does_nothing_holds_the_coordinator(direct, jobs, programs, starts, observer):
-    """Its node is Ready, and the pod stays Pending: nothing but the fence tells that the gang is not there."""
+    """Its node is Ready, and the pod stays Pending: only the fence shows that the gang is incomplete."""
     with nodes.own_node(programs.api()) as name:
         nodes.wait_usable(programs.api(), [name])
         silent = template(nodeSelector={nodes.OWN: name})
@@ -139,7 +138,7 @@ def test_a_kubelet_that_does_nothing_holds_the_coordinator(direct, jobs, program
 
 @contextlib.contextmanager
 def no_node_names(api_client, core, namespace):
-    """An admission policy that refuses pods which name their node."""
+    """An admission policy that refuses pods with a node name."""
     admission = kubernetes.client.AdmissionregistrationV1Api(api_client)
     name = f"no-node-names-{namespace}"
     there = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}}

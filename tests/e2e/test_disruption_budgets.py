@@ -1,5 +1,6 @@
-"""Drains, PodDisruptionBudgets and autoscalers meet a job as docs/tasks/drain-nodes.md says: evictions through the real
-eviction API, budgets counted by the real disruption controller, scaling through the scale subresource."""
+"""Drains, PodDisruptionBudgets and autoscalers affect a job as documented in docs/tasks/drain-nodes.md: evictions
+through the real eviction API, budgets counted by the real disruption controller, scaling through the scale
+subresource."""
 
 import kubernetes
 import pytest
@@ -29,7 +30,8 @@ def policy(api_client):
 
 @pytest.fixture
 def budget(policy, namespace):
-    """budget(name, selector, minAvailable=3): makes one; returns how many evictions it allows, once that is counted."""
+    """budget(name, selector, minAvailable=3): creates one; returns the number of evictions that it allows, once
+    counted."""
     def make(name, selector, **spec):
         policy.create_namespaced_pod_disruption_budget(
             namespace, {"metadata": {"name": name}, "spec": {"selector": selector, **spec}})
@@ -43,7 +45,7 @@ def budget(policy, namespace):
 
 
 def evict(core, namespace, pod):
-    """The HTTP status of the answer; 201: the pod goes."""
+    """The HTTP status of the answer; 201: the pod is evicted."""
     try:
         core.create_namespaced_pod_eviction(pod, namespace, {
             "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}})
@@ -120,7 +122,7 @@ def test_an_evicted_coordinator_starts_the_job_again(jobs, core, namespace, runn
 
 
 def test_an_autoscaler_sees_and_sets_the_base_collectors(jobs, core, custom, namespace, running):
-    """As the HorizontalPodAutoscaler: it reads the scale, lists the pods of its selector, and writes the replicas."""
+    """Like the HorizontalPodAutoscaler: reads the scale, lists the pods of its selector, and writes the replicas."""
     call = (GROUP, VERSION, namespace, "nervexjobs", NAME)
 
     def scale():

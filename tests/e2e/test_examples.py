@@ -51,7 +51,7 @@ def test_pods_pass_pod_security_restricted(core, restricted, path):
 
 
 def test_a_pod_without_security_context_does_not_pass(core, restricted):
-    """Else the test above says nothing."""
+    """Otherwise the test above proves nothing."""
     pod = next(pods(GOOD[0]))
     del pod["spec"]["securityContext"]
     with pytest.raises(kubernetes.client.ApiException) as refused:

@@ -1,5 +1,5 @@
-"""A standby whose watches are behind takes the lease: it decides nothing before its caches have what the
-leader before it wrote."""
+"""A standby with stale watches takes the lease: it decides nothing before its caches have the previous leader's
+writes."""
 
 import os
 import signal

@@ -21,7 +21,7 @@ PATIENCE = 90
 
 @pytest.fixture(scope="module")
 def kind(target):
-    """The CRD. What is said of it elsewhere is not changed: no other test has such PodGroups."""
+    """Installs the CRD. Messages about it elsewhere do not change: no other test has such PodGroups."""
     if not target.cluster:
         pytest.skip("the CRDs of this cluster are its owner's")
     api = target.cluster.api()
@@ -38,7 +38,7 @@ def gangs(kind, programs, core, namespace):
 
 @pytest.fixture
 def two(programs):
-    """Two nodes of the test's own with 2 GPUs each."""
+    """Two nodes for this test with 2 GPUs each."""
     with contextlib.ExitStack() as stack:
         names = [stack.enter_context(nodes.own_node(programs.api(), 2)) for _ in range(2)]
         nodes.wait_usable(programs.api(), names)
@@ -76,7 +76,7 @@ def test_minmember_is_enough_and_others_follow_when_there_is_capacity(gangs, two
 
 
 def test_gangs_of_both_kinds_compete_and_each_is_whole(gangs, two, jobs, observer):
-    """Of a foreign gang and a job that each need more than half of the GPUs one runs, then the other."""
+    """A foreign gang and a job each need more than half of the GPUs: one runs, then the other."""
     def own(name):
         terms = [{"matchExpressions": [{"key": nodes.OWN, "operator": "In", "values": two}]}]
         learner = template(gpus=1, affinity={"nodeAffinity": {
@@ -101,7 +101,7 @@ def test_gangs_of_both_kinds_compete_and_each_is_whole(gangs, two, jobs, observe
 
 @pytest.mark.extended
 def test_what_only_kube_scheduler_knows_keeps_the_whole_gang_from_starting(gangs, two, core, namespace):
-    """Affinity to other pods, which the planner does not look at: one node refuses the gang's pods."""
+    """Pod affinity, which the planner does not check: one node refuses the gang's pods."""
     core.create_namespaced_pod(namespace, {
         "metadata": {"name": "obstacle", "labels": {"e2e-foreign": "obstacle"}},
         "spec": {"nodeName": two[0], "terminationGracePeriodSeconds": 0,
@@ -117,7 +117,7 @@ def test_what_only_kube_scheduler_knows_keeps_the_whole_gang_from_starting(gangs
 
 @pytest.fixture
 def half_started(gangs, two, programs):
-    """A gang of 3 of which two binds are held: the third pod waits for a claim that does not exist."""
+    """A gang of 3 with two held binds: the third pod waits for a claim that does not exist."""
     gangs.create_group("held", 3)
     gangs.add_pods("held", range(2), nodes=two)
     claim = [{"name": "data", "persistentVolumeClaim": {"claimName": "later"}}]
@@ -128,7 +128,7 @@ def half_started(gangs, two, programs):
 
 
 def free_the_third(gangs):
-    """In place of the pod that nobody can schedule comes one that kube-scheduler accepts."""
+    """Replaces the unschedulable pod by one that kube-scheduler accepts."""
     spec = gangs.pods("held")[2].spec
     names = [term.match_fields[0].values[0] for term in
              spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution.node_selector_terms]
@@ -220,8 +220,8 @@ SECRET = "training-operator-webhook-cert"
 
 
 class Operator:
-    """The training operator as a process on loopback, as administrator. It insists on certificates for its
-    webhook, which nobody calls here: it writes them to a Secret, and we play the kubelet that mounts it."""
+    """The training operator as a process on loopback, as administrator. It requires certificates for its webhook,
+    which gets no calls here: it writes them to a Secret, and we act as the kubelet that mounts it."""
 
     def __init__(self, cluster, namespace):
         self.api, self.namespace = cluster.api(), namespace

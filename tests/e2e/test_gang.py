@@ -33,7 +33,7 @@ def first_and_second(jobs, free_gpu_nodes):
 
 
 def wait_message(jobs, name, pattern):
-    """Until the job says so in its condition Scheduled=False; returns the message."""
+    """Waits until the job's condition Scheduled=False reports it; returns the message."""
     def look():
         found = jobs.condition(name, "Scheduled") or {}
         return found.get("status") == "False" and bool(re.search(pattern, found.get("message", ""))), found
@@ -125,7 +125,7 @@ def test_a_request_that_does_not_fit_waits_beside_the_running_job(jobs, core, na
 
 
 def test_nodes_are_never_given_more_than_they_have(jobs, core, free_gpu_nodes, observer):
-    """More gangs than capacity, all at once: those that run run whole, and no node is overfull at any time."""
+    """More gangs than capacity, all at once: the running ones are whole, and no node is ever overcommitted."""
     gangs = [f"gang-{i}" for i in range(6)]
     for name in gangs:
         jobs.create(job(name, learner={"replicas": 1, "template": template(gpus=8)}))
@@ -145,7 +145,7 @@ def test_nodes_are_never_given_more_than_they_have(jobs, core, free_gpu_nodes, o
 
 
 def test_a_gang_that_cannot_be_made_whole_frees_its_capacity(jobs, core, namespace):
-    """Its coordinator names a ServiceAccount that does not exist, which shows when the workers are there."""
+    """Its coordinator names a missing ServiceAccount, which shows only after the workers are created."""
     body = job("half", learner={"replicas": 2, "template": template(gpus=8)},
                coordinator={"template": template(serviceAccountName="nobody-yet")})
     jobs.create(body)

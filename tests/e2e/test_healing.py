@@ -1,5 +1,5 @@
-"""A committed gang that loses pods, or whose pods cannot be bound, is made whole again; or, when that takes too
-long, it is queued again as a whole (docs/adr/2026-11-22-healing.md). Each test has nodes of its own."""
+"""A committed gang that loses pods, or whose pods cannot be bound, is healed; or, if that takes too long, the whole
+gang is requeued (docs/adr/2026-11-22-healing.md). Each test has separate nodes."""
 
 import pytest
 from tools.cluster import kubelet, pod_groups
@@ -23,7 +23,7 @@ def healing(quick, programs):
 
 @pytest.fixture
 def pair(target):
-    """Two nodes of the test's own, with 1 and 2 GPUs: a pod with 1 GPU goes to the first, which it fills."""
+    """Two nodes for this test, with 1 and 2 GPUs: a pod with 1 GPU goes to the first, which it fills."""
     api = target.cluster.api()
     with nodes.own_node(api, 1) as small, nodes.own_node(api, 2) as large:
         nodes.wait_usable(api, [small, large])
@@ -31,7 +31,7 @@ def pair(target):
 
 
 def on(names, gpus=1, stages=None, **pod_spec):
-    """A template whose pods may go to these nodes alone."""
+    """A template whose pods may only go to these nodes."""
     terms = [{"matchExpressions": [{"key": nodes.OWN, "operator": "In", "values": list(names)}]}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     one = template(gpus=gpus, affinity=affinity, **pod_spec)
@@ -45,7 +45,7 @@ def node_of(jobs, role="collector"):
 
 
 def wait_node(jobs, node, role="collector"):
-    """Until the role's only pod runs there."""
+    """Waits until the role's only pod runs there."""
     def look():
         seen = [(pod.spec.node_name, pod.status.phase, pod.metadata.deletion_timestamp) for pod in jobs.pods(NAME, role)]
         return seen == [(node, "Running", None)], seen
@@ -83,7 +83,7 @@ def status(jobs):
 
 @pytest.fixture
 def unbound(jobs, core, healing, pair):
-    """A committed gang whose collector is replaced while no scheduler binds: its place is on the first node."""
+    """A committed gang whose collector is replaced while no scheduler binds: it is placed on the first node."""
     start(jobs, 3, collector={"replicas": 1, "template": on(pair)})
     assert node_of(jobs) == [pair[0]]
     replace_unbound(jobs, core, healing)
@@ -92,7 +92,7 @@ def unbound(jobs, core, healing, pair):
 
 
 def replace_unbound(jobs, core, healing):
-    """Deletes the collector, and waits for its successor, which nobody binds: the scheduler is stopped."""
+    """Deletes the collector, and waits for its successor, which is not bound: the scheduler is stopped."""
     healing.stop("scheduler")
     (before,) = jobs.pods(NAME, "collector")
     core.delete_namespaced_pod(before.metadata.name, jobs.namespace)
@@ -123,7 +123,7 @@ def test_a_slot_moves_when_its_node_is_cordoned_or_tainted_before_the_bind(jobs,
 
 
 def test_a_pod_that_kube_scheduler_refuses_gets_another_node(jobs, healing, core, namespace, pair):
-    """A port is taken there by somebody else's pod, of which the planner knows nothing."""
+    """Another owner's pod uses a port there, unknown to the planner."""
     small, large = pair
     spec = on(pair)
     spec["spec"]["containers"][0]["ports"][0]["hostPort"] = 7171
@@ -164,8 +164,8 @@ def test_a_pod_on_a_lost_node_is_replaced_at_once(jobs, healing, core, observer,
 
 def test_a_node_is_lost_later_or_never_to_pods_whose_template_tolerates_that(
         jobs, healing, core, observer, pair):
-    """Both roles are on the node that is away: the one whose template says nothing leaves it. The 300 s that
-    admission adds to every pod do not count, nor does a toleration of all taints."""
+    """Both roles are on the node that is away: the role without a toleration leaves it. The 300 s that admission
+    adds to every pod do not count, nor does a toleration of all taints."""
     small, large = pair
     lasts = {"effect": "NoExecute", "operator": "Exists", "tolerationSeconds": 3600}
     named = [{"key": f"node.kubernetes.io/{state}", **lasts} for state in ("not-ready", "unreachable")]
@@ -202,7 +202,7 @@ def test_a_pod_that_is_terminating_for_ever_on_a_dead_node_is_removed(jobs, heal
 
 
 def test_a_pod_that_ends_slowly_is_waited_for(jobs, healing, core, namespace, pair):
-    """A drain, and a grace period that is longer than the healing deadline: what runs is kept."""
+    """A drain with a grace period longer than the healing deadline: running pods are kept."""
     _, large = pair
     slow = on(pair, stages={"terminates": "slowly"}, terminationGracePeriodSeconds=3600)
     start(jobs, 3, collector={"replicas": 1, "template": slow})
@@ -224,7 +224,7 @@ def test_a_pod_that_ends_slowly_is_waited_for(jobs, healing, core, namespace, pa
 
 
 def test_a_lost_coordinator_s_job_begins_again_though_its_pod_never_ends(jobs, healing, own_node):
-    """Its name is needed by the next attempt."""
+    """The next attempt needs its name."""
     slow = on([own_node], gpus=0, stages={"terminates": "slowly"}, terminationGracePeriodSeconds=3600)
     start(jobs, 2, coordinator={"template": slow})
     kubelet.set_node_ready(healing.api(), own_node, False)

@@ -1,5 +1,5 @@
-"""A bind is held until kube-scheduler has accepted every pod of the gang, so a gang starts whole also where
-kube-scheduler knows what the planner does not: here affinity to other pods (docs/adr/2026-11-22-held-binds.md)."""
+"""A bind is held until kube-scheduler has accepted every pod of the gang, so a gang starts whole even under
+constraints that only kube-scheduler knows: here pod affinity (docs/adr/2026-11-22-held-binds.md)."""
 
 import collections
 import os
@@ -23,7 +23,7 @@ REFUSED = "anti-affinity"  # a word of kube-scheduler's own message
 
 @pytest.fixture
 def pair(programs):
-    """Two nodes of the test's own, with 1 and 2 GPUs: a pod with 1 GPU goes to the first, which it fills."""
+    """Two nodes for this test, with 1 and 2 GPUs: a pod with 1 GPU goes to the first, which it fills."""
     with nodes.own_node(programs.api(), 1) as small, nodes.own_node(programs.api(), 2) as large:
         nodes.wait_usable(programs.api(), [small, large])
         yield small, large
@@ -31,14 +31,15 @@ def pair(programs):
 
 @pytest.fixture
 def only(programs):
-    """One node of the test's own with 1 GPU."""
+    """One node for this test with 1 GPU."""
     with nodes.own_node(programs.api(), 1) as name:
         nodes.wait_usable(programs.api(), [name])
         yield name
 
 
 def loner(names):
-    """A template whose pods go to these nodes, and to none with a foreign pod, of which the planner knows nothing."""
+    """A template whose pods go to these nodes, except those with a foreign pod; the planner does not know that
+    constraint."""
     terms = [{"matchExpressions": [{"key": nodes.OWN, "operator": "In", "values": list(names)}]}]
     return template(gpus=1, affinity={
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}},
@@ -79,7 +80,7 @@ def bound(jobs, name=NAME):
 
 
 def wait_whole(jobs, starts, observer, name=NAME, pods=PODS, timeout=120):
-    """Until the job runs whole; then no gang was ever bound in part before it was committed."""
+    """Waits until the whole job runs; no gang was ever bound in part before its commit."""
     jobs.wait_phase(name, "Running", timeout)
     jobs.wait_pods(name, pods, "Running", timeout=timeout)
     starts.catch_up()
@@ -90,7 +91,7 @@ def wait_whole(jobs, starts, observer, name=NAME, pods=PODS, timeout=120):
 
 
 def wait_held(programs, count):
-    """Until so many binds are held."""
+    """Waits until this many binds are held."""
     def look():
         held = programs.metrics("extender")["nervex_extender_held_binds"]
         return held == count, held
@@ -98,7 +99,7 @@ def wait_held(programs, count):
 
 
 def wait_refused(jobs, starts):
-    """Until kube-scheduler has refused a plan; returns (version, gang's status, avoid) of that moment."""
+    """Waits until kube-scheduler has refused a plan; returns (version, gang's status, avoid) of that moment."""
     def look():
         seen = starts.refusals(group_uid(jobs)) if jobs.pod_groups(NAME) else []
         return bool(seen), seen
@@ -164,7 +165,7 @@ def test_a_gang_without_another_node_waits_with_kube_schedulers_words_and_starts
 
 @pytest.fixture
 def held(jobs, core, programs, namespace, only):
-    """A gang whose learner cannot come, and the calls of all others are held; yields the obstacle."""
+    """A gang whose learner cannot be scheduled, while the calls of all others are held; yields the obstacle."""
     foreign = Foreign(core, namespace, only)
     jobs.create(gang([only]))
     wait_held(programs, PODS - 1)
@@ -249,7 +250,7 @@ JOBS, FIT, ON_A_NODE = 40, 20, 15
 
 @pytest.fixture
 def small_pool(programs):
-    """Nodes for 20 gangs; yields the label that chooses them."""
+    """Nodes for 20 gangs; yields the label that selects them."""
     with nodes.own_nodes(programs.api(), *[{}] * FIT) as (name, names):
         nodes.wait_usable(programs.api(), names)
         yield {nodes.OWN: name}
@@ -295,7 +296,7 @@ def test_of_more_gangs_than_fit_each_is_whole_or_not_there(jobs, programs, start
 
 
 def rivals(name, labels_of_nodes, learners):
-    """A job whose learners, three to a node, share none with those of other jobs."""
+    """A job whose learners, three to a node, share no node with those of other jobs."""
     shy = template(cpu="20", nodeSelector=labels_of_nodes, affinity={
         "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{
             "labelSelector": {"matchLabels": FOREIGN, "matchExpressions": [
@@ -306,8 +307,8 @@ def rivals(name, labels_of_nodes, learners):
 
 
 def test_gangs_that_refuse_each_other_start_whole_one_after_another(jobs, programs, starts, observer):
-    """Each of three gangs wants nodes for itself, of which the planner knows nothing: it lets them share. The first
-    one takes two or three of the four nodes, so that no other may have enough before it ends."""
+    """Each of three gangs needs nodes for itself. The planner does not know that and lets them share. The first one
+    takes two or three of the four nodes, so that the others may lack capacity until it ends."""
     with nodes.own_nodes(programs.api(), *[{}] * 4) as (pool, machines):
         nodes.wait_usable(programs.api(), machines)
         names = [f"{NAME}-{i}" for i in range(3)]

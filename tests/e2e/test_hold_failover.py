@@ -1,6 +1,6 @@
-"""kube-scheduler asks one replica of the extender, another one leads and plans: what both write at the same moment,
-what becomes of it when either dies, and replies that are lost while binds are held. Each talks to the API server
-through a proxy that keeps a request until the test wants it (docs/adr/2026-11-22-held-binds.md)."""
+"""kube-scheduler calls one replica of the extender, another one leads and plans. Tests concurrent writes of both,
+the death of either, and lost replies while binds are held. Each talks to the API server through a proxy that holds a
+request until the test releases it (docs/adr/2026-11-22-held-binds.md)."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ PAUSE = "registry.k8s.io/pause:3.10"
 
 
 class Sides:
-    """.asked is the proxy of the extender that kube-scheduler asks, .leader that of the one that leads."""
+    """.asked is the proxy of the extender that kube-scheduler calls, .leader that of the leader."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -56,7 +56,7 @@ class Sides:
             proxy.calm()
 
     def take_parts(self):
-        """Both run, the second one leads, and the other is asked."""
+        """Both run, the second one leads, and kube-scheduler calls the other."""
         for name in BOTH:
             if not processes.alive(self.cluster.programs[name]):
                 self.start(name)
@@ -108,7 +108,7 @@ def sides_of_module(target):
 
 @pytest.fixture
 def sides(sides_of_module):
-    """That, with each replica in its part when the test begins."""
+    """The two proxies, with each replica in its role at the start of the test."""
     sides_of_module.take_parts()
     yield sides_of_module
     sides_of_module.calm()
@@ -116,7 +116,7 @@ def sides(sides_of_module):
 
 @pytest.fixture
 def cluster(sides):
-    """Not `programs`, which would end the second replica after each test."""
+    """Not `programs`, which would stop the second replica after each test."""
     return sides.cluster
 
 
@@ -160,12 +160,12 @@ def learner_of(group):
 
 
 def plan_of(jobs):
-    """Its placement numbers."""
+    """The placement numbers of its plan."""
     return sorted(one["number"] for one in pod_groups.placements(group_of(jobs)))
 
 
 def plans_of(starts, uid):
-    """Every plan that the gang ever had, as sets of placement numbers, in their order."""
+    """Every plan of the gang so far, as sets of placement numbers, in order."""
     found = []
     for group in starts.groups[uid]:
         numbers = {one["number"] for one in pod_groups.placements(group)}
@@ -175,7 +175,7 @@ def plans_of(starts, uid):
 
 
 def bound_off_plan(starts):
-    """Pods that were bound while their gang was not committed to just that placement."""
+    """Pods bound while their gang was not committed to exactly that placement."""
     found = []
     for pod in [one for one in list(starts.bound.values()) if annotation(one, "slot")]:
         before = [one for one in starts.groups.get(annotation(pod, "pod-group-uid"), [])
@@ -190,7 +190,7 @@ def bound_off_plan(starts):
 
 
 def wait_whole(jobs, starts, observer, cluster):
-    """Until the job runs whole, and nothing is held any more; then nothing of it was ever there in part before."""
+    """Waits until the whole job runs and nothing is held; the job was never there in part before."""
     jobs.wait_phase(NAME, "Running", 120)
     pods = jobs.wait_pods(NAME, PODS, "Running", timeout=120)
     uid = group_of(jobs)["metadata"]["uid"]
@@ -228,7 +228,7 @@ def cordon(api, node):
 @pytest.mark.scheduled
 def test_of_a_commit_and_a_new_plan_at_the_same_moment_one_is_stored(
         jobs, cluster, sides, starts, observer, namespace, pair, first):
-    """The learner's node is cordoned: the leader moves it, while the other replica commits the gang as it was."""
+    """The learner's node is cordoned: the leader moves it, while the other replica commits the old placement."""
     commit = hold_commit(sides, namespace)
     jobs.create(gang(pair))
     assert json.loads(commit.wait(60).body)["status"]["gangs"][0]["committed"]
@@ -258,8 +258,8 @@ def test_of_a_commit_and_a_new_plan_at_the_same_moment_one_is_stored(
 @pytest.mark.scheduled
 def test_of_a_commit_and_the_end_of_the_plan_at_the_same_moment_one_is_stored(
         jobs, core, cluster, sides, starts, observer, namespace, only, first):
-    """Somebody takes the learner's node: the leader drops the plan, since there is no other, while the other replica
-    commits it."""
+    """Another pod takes the learner's node: the leader drops the plan, since no other node fits, while the other
+    replica commits it."""
     commit = hold_commit(sides, namespace)
     jobs.create(gang([only]))
     commit.wait(60)
@@ -292,7 +292,7 @@ def test_of_a_commit_and_the_end_of_the_plan_at_the_same_moment_one_is_stored(
 
 @pytest.fixture
 def impatient(sides, monkeypatch):
-    """A leader that gives up a plan which is not bound at once."""
+    """A leader that drops a plan unless it is bound at once."""
     monkeypatch.setenv("NERVEX_EXTENDER_ARGS",
                        f"{os.environ.get('NERVEX_EXTENDER_ARGS', '')} --hold-deadline=2s --plan-deadline=3s")
     sides.restart("extender-2")
@@ -346,7 +346,7 @@ def test_a_plan_expires_while_there_is_no_kube_scheduler_and_nothing_else_happen
 
 @pytest.mark.scheduled
 def test_a_slot_that_moves_while_it_is_bound_ends_on_one_place(jobs, cluster, sides, starts, observer, namespace, pair):
-    """After the commit: the leader does not know of a binding that is on its way, and moves the learner."""
+    """After the commit: the leader does not know of a binding in progress, and moves the learner."""
     binding = sides.asked.hold(lambda request: request.kind == "POST pods/binding" and "-learner-" in request.name)
     jobs.create(gang(pair))
     binding.wait(60)
@@ -425,7 +425,7 @@ def test_a_commit_that_never_arrived_is_written_again(jobs, cluster, sides, star
 
 
 def test_a_refusal_whose_reply_is_lost_is_learned_once(jobs, core, cluster, sides, starts, observer, namespace, pair):
-    """By the replica that is asked: the plan that kube-scheduler refuses is dropped by it."""
+    """The replica that kube-scheduler calls drops the plan that kube-scheduler refuses."""
     body = gang(pair)
     spec = body["spec"]["learner"]["template"]["spec"]
     spec["affinity"]["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": [
@@ -453,7 +453,7 @@ def test_a_refusal_whose_reply_is_lost_is_learned_once(jobs, core, cluster, side
 @pytest.mark.scheduled
 def test_a_commit_on_its_way_does_not_reach_the_job_that_was_created_again(
         jobs, cluster, sides, starts, observer, namespace, pair, arrives):
-    """The PodGroups have one name."""
+    """Both PodGroups have the same name."""
     commit = sides.asked.hold(writes(STATUS, namespace), only_one=True)
     jobs.create(gang(pair))
     commit.wait(60)

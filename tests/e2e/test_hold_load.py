@@ -1,4 +1,5 @@
-"""Held binds under load, and when the API server does not answer one of them: one gang's trouble is not another's."""
+"""Held binds under load, and when the API server does not answer one of them: one gang's problem does not affect
+others."""
 
 import re
 
@@ -15,7 +16,7 @@ TROUBLE = re.compile(r"connection refused|connection reset|EOF|deadline exceeded
 
 
 def is_commit_of(name):
-    """Of a job's first attempt."""
+    """A commit of a job's first attempt."""
     def match(request):
         return (request.kind == "PATCH podgroups/status" and request.name == f"{name}-1"
                 and b'"committed":true' in request.body)
@@ -51,7 +52,7 @@ def scheduler_stopped(programs):
 
 @pytest.fixture
 def pool(programs):
-    """Nodes for so many pods, 110 to each; yields the label that chooses them."""
+    """Nodes for this many pods, 110 each; yields the label that selects them."""
     with nodes.own_nodes(programs.api(), *[{}] * (PODS // 100)) as (label, names):
         nodes.wait_usable(programs.api(), names)
         yield {nodes.OWN: label}

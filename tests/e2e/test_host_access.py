@@ -26,7 +26,7 @@ def refusing(target):
 
 @pytest.fixture
 def baseline(core, namespace):
-    """The test's namespace, where only pods of level `baseline` get in."""
+    """The test's namespace, which only admits pods of level `baseline`."""
     core.patch_namespace(namespace, {"metadata": {"labels": {
         "pod-security.kubernetes.io/enforce": "baseline", "pod-security.kubernetes.io/enforce-version": "v1.36"}}})
     return namespace

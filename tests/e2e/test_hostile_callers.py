@@ -1,4 +1,4 @@
-"""What hostile or broken callers send to the real nervex-server: a clear 4xx, flat memory, the next request
+"""Hostile or broken requests to the real nervex-server get a clear 4xx, memory stays flat, and the next request is
 served. The whole table is in tests/server/http/hostile_input_test.cpp."""
 
 import json
@@ -73,7 +73,7 @@ def test_hostile_queries_are_refused(replicas_api, query):
 
 
 def send_10_megabytes(address, method, path, fill):
-    """The first bytes of the answer, also where the server stopped reading long before we stopped writing."""
+    """The first bytes of the answer, even if the server stopped reading long before we stopped writing."""
     host, port = address.rsplit(":", 1)
     body = fill * (10 * 1024 * 1024 // len(fill))
     with socket.create_connection((host, int(port)), timeout=30) as connection:
@@ -118,7 +118,8 @@ def test_nothing_that_callers_send_commands_the_reader_of_the_log(target, replic
     path = target.logs()["server"]
 
     def log_with(name, text):
-        """None while the line is not in it: only some lines of a second are written, and others may have had them."""
+        """None while the line is missing: the log is limited to some lines per second, and others may have used
+        them."""
         replicas_api.call("POST", body={"namespace": "rl", "coordinator": text})
         with open(path, "rb") as file:
             log = file.read().decode()

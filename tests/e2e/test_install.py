@@ -60,7 +60,7 @@ def test_the_wrong_example_is_refused(kubectl, namespace):
 
 
 def images(objects):
-    """Those of all containers, without their versions."""
+    """The images of all containers, without their versions."""
     pods = [template["spec"] for template in map(variants.template_of, objects) if template]
     return {one["image"].rpartition(":")[0] for pod in pods
             for one in pod.get("initContainers", []) + pod["containers"]}
@@ -68,7 +68,7 @@ def images(objects):
 
 @pytest.mark.parametrize("variant", variants.VARIANTS)
 def test_our_images_belong_to_no_registry(variant):
-    """A name with a folder would be pulled from whoever owns that folder of a public registry."""
+    """A name with a folder would be pulled from the owner of that folder in a public registry."""
     assert images(manifests.variant(variant)) - {SCHEDULER} <= set(PROGRAMS)
 
 
@@ -122,7 +122,7 @@ def users_of_server(objects):
 
 
 def test_a_component_gives_nervex_server_another_name_in_every_place(tmp_path):
-    """As the component's own file says: the policy, both hooks and the webhook's flag."""
+    """As documented in the component's file: the policy, both hooks and the webhook's flag."""
     with open(os.path.join(ROOT, "manifests", "server-user", "kustomization.yaml"), encoding="utf-8") as file:
         comment = "".join(line[2:] for line in file if line.startswith("#  "))
     own = yaml.safe_load(comment)
@@ -169,7 +169,7 @@ def test_every_flag_of_the_manifests_is_one_that_the_program_knows(target, progr
 
 @pytest.fixture(scope="module")
 def cert_manager_kinds(kubectl):
-    """Issuer and Certificate, as far as the manifests use them, on a cluster without cert-manager."""
+    """Defines Issuer and Certificate, as far as the manifests use them, on a cluster without cert-manager."""
     path = os.path.join(ROOT, "tests", "e2e", "support", "cert_manager.yaml")
     created = kubectl("create", "-f", path)
     if "AlreadyExists" in created.stderr:  # a user's cluster that has the real ones
@@ -218,7 +218,7 @@ def test_a_variant_is_as_its_golden_file_says(variant):
 
 
 def pod_templates():
-    """{(variant, object): template}, each different one once."""
+    """{(variant, object): template}, without duplicates."""
     found = {}
     for variant in variants.VARIANTS:
         for one in manifests.variant(variant):

@@ -1,6 +1,5 @@
-"""An install from its first certificate to its removal, on a cluster of its own: certificates without
-cert-manager, an upgrade under a running job, and the end. The tests go on from one another in this order;
-each can also be run alone."""
+"""An install from its first certificate to its removal, on a separate cluster: certificates without cert-manager, an
+upgrade under a running job, and the removal. The tests build on one another in this order; each can also run alone."""
 
 import os
 import re
@@ -21,11 +20,11 @@ LOCAL = ("--san", "DNS:localhost", "--san", "IP:127.0.0.1")  # the API server's 
 
 @pytest.fixture(scope="module")
 def suite(request):
-    """The self-issued variant, its certificates made by the account that renews them."""
+    """The self-issued variant, with certificates created by the renewal account."""
     if os.environ.get("NERVEX_E2E_KUBECONFIG"):
         pytest.skip("installs and removes the whole suite: not on a user's cluster")
     with own_cluster.installed("self-issued", lambda: request.session.testsfailed > 0) as made:
-        assert made.bundles() == ["", ""]  # nobody is trusted yet
+        assert made.bundles() == ["", ""]  # no CA is trusted yet
         with pytest.raises(kubernetes.client.ApiException):
             made.jobs.create(job("too-early"), dry_run=True)
         said = made.certs(*LOCAL)

@@ -1,5 +1,5 @@
-"""How attempts and jobs end: retries, requeues, suspending, deadlines, time to live. Coordinators are ended
-by the kubelet of the tests (tools/cluster/kubelet.py)."""
+"""How attempts and jobs end: retries, requeues, suspending, deadlines, time to live. The tests' kubelet
+(tools/cluster/kubelet.py) ends coordinators."""
 
 import kubernetes
 import pytest
@@ -44,7 +44,7 @@ def uids(pods):
 
 @pytest.fixture
 def running(jobs):
-    """running(**spec) creates a job with one collector and returns its pods when all run."""
+    """running(**spec) creates a job with one collector and returns its pods once all run."""
     def create(**spec):
         body = job(NAME, **spec)
         body["spec"]["collector"]["replicas"] = 1
@@ -171,7 +171,7 @@ def test_a_job_created_suspended_waits(jobs):
 
 
 def not_yet_suspended(error):
-    """A suspension may be taken back only once the controller has seen to it."""
+    """A job may be resumed only after the controller has suspended it."""
     return isinstance(error, kubernetes.client.ApiException) and "before the controller has suspended" in error.body
 
 

@@ -1,4 +1,4 @@
-"""One job from `kubectl create` to its clean-up, as the contract tells it."""
+"""One job from `kubectl create` to its clean-up, as the contract describes it."""
 
 import re
 
@@ -28,7 +28,7 @@ def slot_of(pod):
 
 @pytest.fixture
 def grown(jobs, node_agent):
-    """The example job after its own coordinator asked for what the example asks: four pods run."""
+    """The example job after its coordinator requested what the example requests: four pods run."""
     jobs.create(load_job("examples/nervex-mock-nervexjob.yaml"))
     jobs.wait_pods(EXAMPLE, 2, "Running")
     coordinator = node_agent.start_coordinator(f"{EXAMPLE}-coordinator", "--seconds=0")

@@ -1,5 +1,5 @@
-"""kill -9 of any program at chosen states of a job's life: the job ends as if nothing had happened, and at
-no moment is a rule broken.
+"""kill -9 of any program at chosen states of a job's life: the job ends as without kills, and no rule is broken at any
+moment.
 
 A proxy before each program holds a request, so that the job stands still in the state that the test
 wants; the program is killed then. Two kinds of moments:
@@ -47,8 +47,8 @@ pytestmark = pytest.mark.long
 
 @dataclasses.dataclass
 class State:
-    """Reached when, from that step of the life on, the nth request of `actor` that matches is there, before
-    or after it was served."""
+    """Reached when, after that step of the life, the nth matching request of `actor` arrives, before or after it was
+    served."""
     step: str
     actor: str
     match: callable
@@ -57,7 +57,7 @@ class State:
 
 
 def status_with(field, value):
-    """Matches the controller's write of that."""
+    """Matches the controller's write of that status."""
     def match(request):
         return (request.kind == "PATCH nervexjobs/status"
                 and json.loads(request.body).get("status", {}).get(field) == value)
@@ -78,8 +78,8 @@ STATES = {
 
 @dataclasses.dataclass
 class Kill:
-    """`program` dies when `hold` has caught a request. What becomes of the request: "drop": it goes with the
-    program; "release": it goes on at once; "late": it goes on when the program's successor is at work."""
+    """`program` dies when `hold` has caught a request. Then the request is lost with the program ("drop"), continues
+    at once ("release"), or continues when the program's successor works ("late")."""
     what: str
     program: str
     hold: object
@@ -87,7 +87,7 @@ class Kill:
 
 
 class Killer(threading.Thread):
-    """Kills programs as their holds are reached, one after another, and starts them again."""
+    """Kills programs as their holds are reached, one after another, and restarts them."""
 
     def __init__(self, rig):
         super().__init__(name="killer", daemon=True)
@@ -118,7 +118,7 @@ class Killer(threading.Thread):
                 kill.hold.release()
 
     def finish(self):
-        """The life has come to its end. Returns the kills that were never reached."""
+        """Ends the life. Returns the kills that were never reached."""
         self.over.set()
         self.join(90)
         assert not self.is_alive(), "a program could not be killed and started again within 90 s"
@@ -128,7 +128,7 @@ class Killer(threading.Thread):
 
 
 class Stage:
-    """Lives, each in a namespace of its own and under an observer."""
+    """Lives, each in a separate namespace and under an observer."""
 
     def __init__(self, target, core, custom, rig, fresh_namespace, node_agents):
         self.target, self.core, self.custom, self.rig = target, core, custom, rig
@@ -165,7 +165,7 @@ def stage(target, core, custom, rig_of_module, fresh_namespace, node_agents):
 
 @pytest.fixture(scope="module")
 def undisturbed(stage):
-    """What all others are compared with."""
+    """The life that all others are compared with."""
     with stage.life() as (life, observer):
         marks = {program: proxy.mark() for program, proxy in stage.rig.proxies.items()}
         begin = time.monotonic()
@@ -181,8 +181,8 @@ def undisturbed(stage):
 
 
 def live_and_let_die(stage, undisturbed, what, kills_of_step):
-    """One life; `kills_of_step(step, namespace)` are armed before that step. Returns the kills that were not
-    reached and the number of writes of each program."""
+    """One life; `kills_of_step(step, namespace)` are armed before that step. Returns the kills that were not reached
+    and the number of writes by program."""
     print(f"NERVEX_E2E_SEED={SEED}: {what}")
     with stage.life() as (life, observer):
         killer = Killer(stage.rig)
@@ -249,15 +249,14 @@ if ALL or CHOSEN == "sample":
 
 
 def kill_at_write(rig, namespace, program, nth, moment):
-    """`late`: it dies just before, and what it had sent reaches the API server after all, when its successor
-    is at work."""
+    """`late`: it dies just before the write, which reaches the API server when its successor works."""
     hold = rig.proxies[program].hold(writes("*", namespace), nth, after=moment == "after", only_one=moment == "late")
     return Kill(f"{program}-{nth}-{moment}", program, hold, "late" if moment == "late" else "drop")
 
 
 def die_at_writes(stage, undisturbed, points):
-    """One life with these crash points. Returns those that lay behind the end of this life, which took fewer
-    writes than the undisturbed one: how many fewer it may be is checked."""
+    """One life with these crash points. Returns those beyond its end, if it took fewer writes than the undisturbed
+    one: the difference is limited."""
     missed, took = live_and_let_die(
         stage, undisturbed, " ".join("-".join(map(str, point)) for point in points),
         lambda step, namespace: [kill_at_write(stage.rig, namespace, *point) for point in points] if step == "start" else [])
@@ -281,7 +280,7 @@ if CHOSEN == "sample":
 elif ALL:
     @pytest.mark.parametrize("program, moment", itertools.product(WRITERS, MOMENTS))
     def test_a_program_may_die_at_any_write(stage, undisturbed, program, moment):
-        """Write after write, until a life comes to its end before the next one: none is left out."""
+        """Every write in turn, until a life ends before the next one."""
         failures = []
         for nth in range(1, 3 * undisturbed.writes[program]):
             try:

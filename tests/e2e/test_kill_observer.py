@@ -1,4 +1,4 @@
-"""The observer of the kill tests would notice: it is shown what must never be. Needs no cluster."""
+"""Does the observer of the kill tests notice violations? Shows it some. Needs no cluster."""
 
 import pytest
 from tools.cluster.api import ApiError
@@ -16,7 +16,7 @@ def pod(uid, slot="learner/0", node="", phase="Pending", cpu="1", incarnation=0,
 
 
 class Nodes:
-    """An API server that has one node, "a"."""
+    """An API server with one node, "a"."""
 
     def get(self, path):
         if path == "/api/v1/nodes/a":
@@ -72,7 +72,7 @@ def test_a_coordinator_without_its_gang_is_reported_for_each_attempt(observer):
 
 
 def test_pods_of_others_are_not_judged(observer):
-    """Whatever another test left: too many for the node, on a node that was deleted, two of one slot."""
+    """Pods left by other tests: too many for the node, on a deleted node, two of one slot."""
     for uid in ("1", "2"):
         observer._see(pod(uid, node="a", cpu="2", namespace="theirs"))
         observer._see(pod(f"{uid}-gone", node="deleted", namespace="theirs"))

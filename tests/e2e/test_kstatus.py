@@ -1,4 +1,4 @@
-"""Tools that follow kstatus wait for a job as long as they should, and no longer."""
+"""Tools that follow kstatus wait for a job exactly as long as necessary."""
 
 import pytest
 from support.jobs import job

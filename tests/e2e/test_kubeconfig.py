@@ -1,4 +1,5 @@
-"""Who nervexctl is to the API server: client certificates, tokens and credential plugins of a kubeconfig."""
+"""How does nervexctl authenticate to the API server? Client certificates, tokens and credential plugins of a
+kubeconfig."""
 
 import base64
 import json
@@ -33,7 +34,7 @@ def pem(entry, key):
 
 @pytest.fixture
 def explain_as(tmp_path, admin, nervexctl, namespace):
-    """Asks for a job that is not there, as `user` of a kubeconfig; `cluster` adds to the cluster's entry."""
+    """Explains a job that does not exist, as `user` of a kubeconfig; `cluster` adds to the cluster's entry."""
     def run(user, **cluster):
         config = {"apiVersion": "v1", "kind": "Config", "current-context": "here",
                   "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
@@ -47,7 +48,7 @@ def explain_as(tmp_path, admin, nervexctl, namespace):
 
 @pytest.fixture
 def plugin(tmp_path):
-    """A credential plugin that prints this status; returns the user's entry. It keeps what it was told."""
+    """A credential plugin that prints this status; returns the user's entry. Records its input."""
     def make(status, script="", **more):
         answer = {"kind": "ExecCredential", "apiVersion": V1, "status": status}
         (tmp_path / "answer").write_text(json.dumps(answer), encoding="utf-8")
@@ -64,13 +65,13 @@ def told(tmp_path):
 
 
 def was_let_in(said):
-    """The API server knows the caller, who may read jobs: there is none of that name."""
+    """The API server knows the caller, who may read jobs: no job has that name."""
     return said.returncode == 1 and '"nobody" not found' in said.stderr
 
 
 @pytest.fixture
 def account_token(kubectl, namespace):
-    """Of a service account that may do nothing: the refusal names it."""
+    """A token of a service account without rights: the refusal names it."""
     assert kubectl("create", "serviceaccount", "visitor", "-n", namespace).returncode == 0
     said = kubectl("create", "token", "visitor", "-n", namespace)
     assert said.returncode == 0, said.stderr

@@ -1,5 +1,5 @@
-"""What kubelets do that simulated nodes do not by themselves: rejected pods, slow ends, a main container that
-ends before its sidecar, a node that is NotReady (tools/controlplane/stages)."""
+"""Behaviour of kubelets that simulated nodes lack by default: rejected pods, slow ends, a main container that ends
+before its sidecar, a node that is NotReady (tools/controlplane/stages)."""
 
 import pytest
 from tools.cluster import kubelet
@@ -12,7 +12,7 @@ COORDINATOR = f"{NAME}-coordinator"
 
 
 def asking(gpus=0, containers=(), seconds=None, **stages):
-    """A template whose pods ask their node for these stages."""
+    """A template whose pods request these stages from their node."""
     one = template(gpus=gpus, **({"terminationGracePeriodSeconds": seconds} if seconds else {}))
     one["metadata"] = {"annotations": kubelet.annotations(**stages)}
     one["spec"]["containers"] += [{"name": name, "image": "nervex/nervex-mock:0.1.0"} for name in containers]
@@ -39,7 +39,7 @@ def test_workers_that_the_kubelet_rejects_are_replaced(jobs, observer):
 
 
 def test_a_slot_waits_for_its_pod_that_ends_slowly(jobs, core, namespace, observer):
-    """Its node is taken as long as it is there, and so is its place in the job."""
+    """Its node is occupied while it exists, and so is its slot in the job."""
     jobs.create(job(NAME, learner={"replicas": 1, "template": asking(gpus=8, seconds=5, terminates="slowly")}))
     jobs.wait_pods(NAME, 3, "Running")
     (learner,) = jobs.pods(NAME, "learner")
@@ -79,7 +79,7 @@ def test_an_attempt_begins_when_the_last_pod_of_the_one_before_has_ended(jobs, n
 
 
 def test_the_job_ends_with_its_main_container(jobs, node_agent):
-    """Though a sidecar goes on and the pod is Running still."""
+    """Even if a sidecar continues and the pod is still Running."""
     jobs.create(job(NAME, cleanPodPolicy="None", coordinator={"template": asking(containers=["sidecar"])}))
     jobs.wait_phase(NAME, "Running")
     node_agent.annotate(COORDINATOR, main_exits=3)
@@ -92,7 +92,7 @@ def test_the_job_ends_with_its_main_container(jobs, node_agent):
 
 
 def test_a_node_may_be_not_ready_from_its_first_moment_on(target):
-    """Whether the stages saw it ready before they are told that it is not is a matter of milliseconds."""
+    """Whether the stages see it ready before they learn that it is not is a matter of milliseconds."""
     if not target.cluster:
         pytest.skip("the nodes of this cluster are its owner's")
     api = target.cluster.api()

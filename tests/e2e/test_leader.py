@@ -1,4 +1,4 @@
-"""Two controllers, or two extenders: one leads, the other takes over when the first is gone."""
+"""Two controllers, or two extenders: one leads, the other takes over after the leader ends."""
 
 import signal
 import time
@@ -21,8 +21,8 @@ def lease(programs, name):
 
 @pytest.fixture(params=PROGRAMS)
 def pair(request, programs):
-    """(leader, standby) of one program. The extender's standby is the one that the scheduler asks: it
-    answers filter and bind all the time."""
+    """(leader, standby) of one program. kube-scheduler calls the extender's standby: it always answers filter and
+    bind."""
     first = request.param
     second = programs.start_second(first)
     leader, standby = first, second

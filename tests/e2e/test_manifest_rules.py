@@ -39,7 +39,7 @@ def selects(selector, labels):
 
 
 def containers_without(test):
-    """The check that lists the containers for which `test(container)` is not true."""
+    """The check that lists the containers without `test(container)`."""
     return lambda all_: [title for title, _, container in all_.containers() if not test(container)]
 
 
@@ -48,7 +48,7 @@ def has_resource(part, name):
 
 
 def security(test):
-    """`test` of what holds for a container: its own security context before the pod's."""
+    """`test` of a container's effective settings: its own security context overrides the pod's."""
     def check(all_):
         return [title for title, spec, container in all_.containers()
                 if not test({**spec.get("securityContext", {}), **container.get("securityContext", {})})]
@@ -162,7 +162,7 @@ def wildcards(all_):
 
 
 def grants(verbs, resources):
-    """The roles that are bound to our accounts and allow one of these."""
+    """The roles bound to our accounts that allow one of these."""
     def check(all_):
         return [title for title, rule in all_.rules()
                 if set(verbs) & set(rule["verbs"]) and set(resources) & set(rule["resources"])]
@@ -229,7 +229,7 @@ CHECKS = {
 
 
 def rows():
-    """{rule: what the page says of it}"""
+    """{rule: the page's text about it}"""
     with open(PAGE, encoding="utf-8") as file:
         lines = [line.strip().strip("|").split("|") for line in file if line.startswith("|")]
     return {cells[0].strip(): cells[-1].strip() for cells in lines[2:]}

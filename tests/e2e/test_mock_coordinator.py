@@ -1,4 +1,4 @@
-"""examples/mock/coordinator.py: what it does when things go wrong. (That it works is in test_job_life.py.)"""
+"""examples/mock/coordinator.py when errors occur. (test_job_life.py shows that it works.)"""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def run(*flags, **environment):
 
 @pytest.fixture
 def identity(env, namespace):
-    """The environment of a coordinator, with the one server variable that older clients know."""
+    """The environment of a coordinator, with only the server variable that older clients know."""
     return {"KUBERNETES_NERVEX_SERVER_URL": env["NERVEX_SERVER_URL"], "KUBERNETES_POD_NAMESPACE": namespace,
             "KUBERNETES_POD_NAME": "mock-coordinator", "COORDINATOR_PORT": "80"}
 

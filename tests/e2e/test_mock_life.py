@@ -1,5 +1,5 @@
-"""examples/mock as a client of 2021 would run: the whole life, with authentication off and on, and with
-two replicas of nervex-server behind one address that sends each call to the other one."""
+"""examples/mock as a client of 2021: the whole life, with authentication off and on, and with two replicas of
+nervex-server behind one address that alternates between them."""
 
 import contextlib
 
@@ -13,7 +13,7 @@ EXAMPLE = "nervexjob-example-1"
 
 @pytest.fixture
 def tokens(programs, monkeypatch):
-    """tokens(): from now on nervex-server asks for tokens, and pods are given one."""
+    """tokens(): from now on nervex-server requires tokens, and pods get one."""
     changed = []
 
     def ask():

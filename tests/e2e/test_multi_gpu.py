@@ -74,7 +74,7 @@ def ports_of(api, namespace, aggregator):
 
 
 def own_aggregators(jobs):
-    """Of learners; the job itself has one, too."""
+    """The aggregators of learners; the job itself has one, too."""
     return [pod for pod in jobs.pods(NAME, "aggregator") if pod.metadata.name != f"{NAME}-aggregator"]
 
 

@@ -1,4 +1,4 @@
-"""nervexctl explain: why a job waits, for people."""
+"""nervexctl explain: why does a job wait?"""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""The API server, etcd or the way to them fails under programs that watch: they recover by themselves,
-running jobs do not notice, and nobody spins meanwhile."""
+"""The API server, etcd or the connection to them fails while programs watch: they recover on their own, running jobs
+are not affected, and no program retries in a busy loop."""
 
 import collections
 import threading
@@ -37,25 +37,25 @@ def components(target, rig):
 
 
 def memory(process):
-    """Resident, in KiB."""
+    """Resident memory in KiB."""
     with open(f"/proc/{process['pid']}/status", encoding="utf-8") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
 
 
 def is_list(request):
-    """In pages, or streamed."""
+    """True for a paged or a streamed list."""
     is_one = not request.is_watch or "sendInitialEvents=true" in request.target
     return request.method == "GET" and bool(request.resource) and not request.name and is_one
 
 
 def most_repeated(requests):
-    """The path that was asked for most often, and how often."""
+    """The path with the most requests, and their number."""
     paths = collections.Counter(f"{one.method} {one.target.partition('?')[0]}" for one in requests)
     return next(iter(paths.most_common(1)), ("", 0))
 
 
 class Watcher:
-    """What our programs were before an outage, and whether they came through it."""
+    """The state of our programs before an outage, and whether they survived it."""
 
     def __init__(self, rig):
         self.rig = rig
@@ -80,7 +80,7 @@ def watcher(rig):
 
 
 class RunningJob:
-    """A job that runs through an outage and shall not notice."""
+    """A job that runs through an outage and must not be affected."""
 
     def __init__(self, jobs):
         self.jobs = jobs
@@ -110,7 +110,7 @@ def running(jobs):
 
 
 def until_a_new_job_runs(jobs, timeout=120):
-    """Creates one as soon as somebody takes it; returns the seconds until it ran."""
+    """Creates one as soon as the API server accepts it; returns the seconds until it ran."""
     begin = time.monotonic()
 
     def take():
@@ -128,7 +128,7 @@ def until_a_new_job_runs(jobs, timeout=120):
 
 @pytest.mark.parametrize("component", ["kube-apiserver", pytest.param("etcd", marks=pytest.mark.extended)])
 def test_a_coordinator_that_asks_meanwhile_is_told_to_retry(jobs, replicas_api, components, component):
-    """Any answer but 2xx would end its communication for good."""
+    """Any answer except 2xx would end its communication permanently."""
     jobs.create(job("asks"))
     jobs.wait_phase("asks", "Running")
     components.kill(component)
@@ -167,8 +167,8 @@ def test_a_killed_component_comes_back(jobs, node_agent, life, observer, running
 
 def test_a_watch_whose_place_was_forgotten_lists_again(jobs, node_agent, life, observer, running, components,
                                                        rig, watcher):
-    """The programs hear nothing while versions pass, then etcd forgets these versions and the API server
-    is new: "410 Gone" is all that a watch gets at its old place."""
+    """The programs get no events while versions pass, then etcd compacts these versions and the API server restarts:
+    a watch at its old version only gets "410 Gone"."""
     expired = {name: rig.proxies[name].expired for name in OURS}
     for proxy in rig.proxies.values():
         proxy.freeze_watches()
@@ -215,7 +215,7 @@ def test_cut_watches_are_opened_again(rig, life, observer, watcher):
 
 @pytest.mark.parametrize("program", ["extender", "controller", "server"])
 def test_watches_may_come_late(rig, life, observer, watcher, program):
-    """What was written meanwhile is not written again: nothing is decided twice on an old cache."""
+    """Earlier writes are not repeated: nothing is decided twice on a stale cache."""
     proxy = rig.proxies[program]
     life.create()
     proxy.freeze_watches()
@@ -237,7 +237,7 @@ def test_watches_may_come_in_small_pieces(rig, life, observer, watcher):
 
 def test_an_outage_that_outlasts_the_leases_ends_the_leaders_and_nothing_else(jobs, node_agent, components, running,
                                                                              monkeypatch):
-    """As every leader elected by Kubernetes' rules. Starting them again is the kubelet's part."""
+    """Like every leader elected by Kubernetes' rules. Restarting them is the kubelet's task."""
     leaders = ("controller", "extender")
     monkeypatch.setattr(components.cluster, "revives", False)
     for program in leaders:
@@ -261,7 +261,7 @@ def test_an_outage_that_outlasts_the_leases_ends_the_leaders_and_nothing_else(jo
 
 
 def test_an_api_server_that_restarts_in_the_middle_of_a_start_takes_no_gang_back(jobs, components, rig):
-    """It answers 401 and 403 until it has read its roles, which is no refusal of the gang."""
+    """It answers 401 and 403 until it has read its roles; that does not refuse the gang."""
     body = job("starts")
     body["spec"]["collector"]["replicas"] = 60
     proxy = rig.proxies["controller"]

@@ -1,4 +1,4 @@
-"""Somebody's hand in what belongs to a job: it is told on the job, and nobody else's object is touched."""
+"""A user edits or deletes objects of a job: the job reports it, and objects of other owners are not touched."""
 
 from support import nodes
 from support.jobs import GROUP, VERSION, job, template
@@ -36,7 +36,7 @@ def test_a_name_that_is_taken_is_reported_and_waited_for(jobs, core, namespace):
 
 
 def test_a_job_that_is_created_again_waits_for_the_pods_of_the_deleted_one(jobs, core, namespace):
-    """Which may take their whole grace period. Nothing is refused, and no time is lost in back-off."""
+    """The old pods may use their whole grace period. Nothing is refused, and no time is lost in back-off."""
     first = jobs.create(job("again"))
     jobs.wait_phase("again", "Running")
     held = {"metadata": {"finalizers": ["nervex-e2e/slow-to-end"]}}
@@ -68,7 +68,7 @@ def test_a_job_that_is_created_again_waits_for_the_pods_of_the_deleted_one(jobs,
 
 
 def test_a_replica_whose_node_was_removed_says_why_it_waits_for_another(jobs, core, namespace, own_node, target):
-    """In the planner's words; when there is a node for it again, it goes there."""
+    """In the planner's words; it is scheduled once a node for it exists again."""
     body = job("stays")
     body["spec"]["collector"] = {"replicas": 1, "template": template(nodeSelector={nodes.OWN: own_node})}
     jobs.create(body)

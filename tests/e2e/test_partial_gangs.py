@@ -1,7 +1,6 @@
-"""What keeps one pod of a gang from running, and no other node would do: the gang is whole or back in the queue within
-its deadline, never left in part, and its job says why. Ports, volumes and quota, which the planner knows before there
-is a pod: test_planner_constraints.py; what only kube-scheduler knows: test_hold.py; with another node: test_healing.py.
-"""
+"""One pod of a gang cannot run, and no other node would help: the gang is whole or requeued within its deadline,
+never left in part, and its job says why. Constraints that the planner knows in advance (ports, volumes, quota):
+test_planner_constraints.py; those that only kube-scheduler knows: test_hold.py; with another node: test_healing.py."""
 
 import re
 import uuid
@@ -19,7 +18,7 @@ PAUSE = "registry.k8s.io/pause:3.10"
 
 
 class Pool:
-    """Nodes with 2 GPUs each, which the collectors of a gang fill; there is one at first."""
+    """Nodes with 2 GPUs each, which a gang's collectors fill; one node at first."""
 
     def __init__(self, api):
         self.api, self.label, self.names = api, f"own-{uuid.uuid4().hex[:6]}", []
@@ -59,7 +58,7 @@ def gang(pool, **stages):
 
 
 class Thief:
-    """A pod of somebody else takes one of the GPUs. A pod that was promised it is refused by kube-scheduler."""
+    """Another owner's pod takes one of the GPUs. kube-scheduler refuses the pod that was placed there."""
 
     says = r"collector: (\d of 2 do(es)? not|does not) fit"
     heals = r"^collector/\d is refused on node .* by kube-scheduler: .*Insufficient nvidia.com/gpu"
@@ -125,7 +124,7 @@ def obstacle(request, pool, core, namespace):
 
 
 def wait_said(jobs, pattern, pods):
-    """Until the job says so, and has pods or none."""
+    """Waits until the job says so, and has pods or none."""
     def look():
         found = jobs.condition(NAME, "Scheduled") or {}
         there = [pod.metadata.name for pod in jobs.pods(NAME)]
@@ -182,7 +181,7 @@ def test_what_happens_after_the_commit_is_healed_or_sends_the_whole_gang_back(
 
 
 def test_what_the_kubelet_rejects_sends_the_whole_gang_back(jobs, starts, observer, pool):
-    """The only node takes no collector, though kube-scheduler binds them to it."""
+    """The only node rejects the collectors that kube-scheduler binds to it."""
     jobs.create(gang(pool, rejected_on=pool.names[0]))
     requeued = jobs.wait_condition(NAME, "Requeued")
     assert requeued["reason"] == "HealingDeadlineExceeded", requeued

@@ -1,4 +1,4 @@
-"""A plan that does not start gives its capacity to others, also if its pods cannot be created: how a gang starts in
+"""A plan that does not start releases its capacity, even if its pods cannot be created: see "how a gang starts" in
 docs/concepts/plan-and-commit.md."""
 
 import contextlib
@@ -15,7 +15,7 @@ LONG = 120
 
 @pytest.fixture
 def refuse_pods(api_client, namespace):
-    """refuse_pods(job): a webhook that does not answer fails the creation of that job's pods while the block runs."""
+    """refuse_pods(job): a webhook without an answer makes the creation of that job's pods fail inside the block."""
     hooks = kubernetes.client.AdmissionregistrationV1Api(api_client)
 
     @contextlib.contextmanager

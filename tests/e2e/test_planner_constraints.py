@@ -1,4 +1,4 @@
-"""What the planner knows beside capacity, node selection and taints. Each gang here is placed so that
+"""Constraints that the planner knows besides capacity, node selection and taints. Each gang is placed so that
 kube-scheduler agrees at once, or waits without a pod and says why: none runs in part."""
 
 import re
@@ -14,7 +14,7 @@ PAUSE = "registry.k8s.io/pause:3.10"
 
 @pytest.fixture
 def pool(target):
-    """Two simulated nodes that nobody else uses, in two zones; templates choose them by pool.selector."""
+    """Two simulated nodes for this test, in two zones; templates choose them by pool.selector."""
     if not target.cluster:
         pytest.skip("the nodes of this cluster are its owner's")
 
@@ -50,14 +50,14 @@ def collectors_on(jobs, name):
 
 
 def wait_collectors(jobs, name, count):
-    """Until that many run, which takes a start that is whole; returns their nodes, sorted."""
+    """Waits until this many run, so the start was whole; returns their nodes, sorted."""
     jobs.wait_phase(name, "Running")
     jobs.wait_pods(name, count, "Running", role="collector")
     return collectors_on(jobs, name)
 
 
 def wait_message(jobs, name, pattern):
-    """Until the job waits with such a message and has no pod."""
+    """Waits until the job waits with such a message and has no pod."""
     def look():
         found = jobs.condition(name, "Scheduled") or {}
         pods = [pod.metadata.name for pod in jobs.pods(name)]
@@ -100,7 +100,7 @@ def test_ports_in_the_nodes_own_network_are_host_ports(jobs, pool):
 
 
 def apart(pool, key):
-    """A template whose pods keep apart from each other, one per value of that label of nodes."""
+    """A template whose pods keep apart from each other, one per value of that node label."""
     body = on_pool(pool, affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
         {"labelSelector": {"matchLabels": {"app": "apart"}}, "topologyKey": key}]}})
     body["metadata"] = {"labels": {"app": "apart"}}
@@ -166,8 +166,8 @@ def claim(pool, core, namespace):
 
 
 def test_a_claim_that_appears_late_starts_the_job_and_costs_no_node(jobs, pool, core, namespace):
-    """No node is at fault for a claim that is missing: none is avoided, and the gang is planned as soon as the
-    claim is there, not after the pause that follows a refused plan."""
+    """No node is at fault for a missing claim: none is avoided, and the gang is planned as soon as the claim exists,
+    not after the pause that follows a refused plan."""
     body = on_pool(pool, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
     jobs.create(with_collectors("late", 1, body))
 
@@ -223,7 +223,7 @@ def test_a_gang_over_quota_waits_and_starts_when_the_quota_is_raised(jobs, pool,
 
 
 def test_a_pod_that_is_being_shrunk_occupies_what_it_has(jobs, pool, core, namespace):
-    """Its spec asks for less by now, but the kubelet has not acted on it."""
+    """Its spec requests less by now, but the kubelet has not applied it."""
     core.create_namespaced_pod(namespace, {
         "metadata": {"name": "shrinks"},
         "spec": {"nodeName": pool.names[0], "containers": [
@@ -242,13 +242,13 @@ def test_a_pod_that_is_being_shrunk_occupies_what_it_has(jobs, pool, core, names
 
 
 def enlarged(jobs):
-    """What the planner has learned of the sizes of that job's pods."""
+    """What the planner has learned about the sizes of that job's pods."""
     (group,) = jobs.pod_groups("enlarged")
     return [(one["name"], one["requests"]) for one in group.get("status", {}).get("enlarged", [])]
 
 
 def test_a_gang_whose_pods_are_enlarged_at_creation_starts(jobs, pool, core, namespace):
-    """A LimitRange fills in what the template leaves out."""
+    """A LimitRange fills in missing requests of the template."""
     core.create_namespaced_limit_range(namespace, {
         "metadata": {"name": "defaults"},
         "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "20"}}]}})
@@ -260,7 +260,7 @@ def test_a_gang_whose_pods_are_enlarged_at_creation_starts(jobs, pool, core, nam
 
 
 def test_a_gang_that_is_enlarged_beyond_one_node_is_planned_again_and_starts(jobs, pool, core, namespace):
-    """By their template both fit one node with 64 CPUs, which is the first plan; as they are created they do not."""
+    """By their template both fit one node with 64 CPUs, which is the first plan; after admission they do not."""
     core.create_namespaced_limit_range(namespace, {
         "metadata": {"name": "defaults"},
         "spec": {"limits": [{"type": "Container", "defaultRequest": {"cpu": "40"}}]}})

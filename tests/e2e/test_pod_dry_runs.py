@@ -1,4 +1,4 @@
-"""What would be refused when a waiting job's turn comes shows at once: its pods are tried in a dry run meanwhile."""
+"""A waiting job shows at once which pods the API server would refuse: they are tried in a dry run."""
 
 import kubernetes
 import pytest
@@ -10,7 +10,7 @@ REFUSED = "PodsRefused"
 
 
 def waits(**learner):
-    """A job that no node is large enough for, so that none of its pods is ever created."""
+    """A job too large for any node, so that none of its pods is ever created."""
     return job("waits", aggregator="OnDemand", learner={"replicas": 1, "template": template(memory="900Ti", **learner)})
 
 
@@ -55,7 +55,8 @@ def test_what_would_be_refused_shows_while_the_job_waits(jobs, core, namespace, 
 
 @pytest.fixture
 def policy(api_client, namespace):
-    """policy(expression, message): an admission policy of other people for pods of the namespace; goes with the test."""
+    """policy(expression, message): another owner's admission policy for pods of the namespace; removed with the
+    test."""
     admission = kubernetes.client.AdmissionregistrationV1Api(api_client)
 
     def make(expression, message):
@@ -135,7 +136,7 @@ def test_a_restarted_controller_asks_again(jobs, programs):
 
 
 def test_a_job_that_was_refused_and_now_waits_says_that_it_waits(jobs, core, namespace, own_node, target):
-    """It was refused when its turn had come, lost the turn, and the cause is gone: only the capacity is missing."""
+    """It was refused and lost its turn, and the cause is fixed: only the capacity is missing."""
     api = target.cluster.api()
     body = job("refused", learner={"replicas": 1, "template": template(
         serviceAccountName="trainer", nodeSelector={nodes.OWN: own_node})})

@@ -23,7 +23,7 @@ def incarnation(i):
 
 
 def large_group(gangs):
-    """No slot can share an entry with its neighbour."""
+    """No two slots can share an entry."""
     members = [{"name": gang if gang == "base" else f"{gang}-ddp-learner", "gang": gang, "role": "ddp-learner",
                 "requests": {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "8", "pods": "1"},
                 "slots": [{"ordinal": 60000 + i, "incarnation": incarnation(i)} for i in which]}
@@ -33,7 +33,7 @@ def large_group(gangs):
 
 
 def large_status(gangs, generation):
-    """Committed, on nodes of their own with long names: the planner leaves it as it is."""
+    """Committed, on separate nodes with long names: the planner does not change it."""
     def place(i):
         return {"node": f"node-{i}-".ljust(100, "x"), "ordinal": 60000 + i, "incarnation": incarnation(i),
                 "number": 9999999 - i}
@@ -84,7 +84,7 @@ def test_a_pod_group_of_5000_pods_is_stored(groups, gangs, record_property):
 
 @pytest.mark.parametrize("times, words", [(2, "request is too large"), (3, "trying to send message larger than max")])
 def test_what_etcd_cannot_store_is_refused_in_words_that_our_programs_know(groups, times, words):
-    """status_error() in kube/model/watch.cpp takes a 500 with one of these texts for a refusal that lasts."""
+    """status_error() in kube/model/watch.cpp treats a 500 with one of these texts as a permanent refusal."""
     created = groups.call("POST", body=large_group(1))
     status = large_status(1, created["metadata"]["generation"])
     status["gangs"][0]["placements"][0]["nodes"] *= times
@@ -95,7 +95,7 @@ def test_what_etcd_cannot_store_is_refused_in_words_that_our_programs_know(group
 
 
 def test_a_plan_stored_slot_by_slot_survives_and_is_rewritten(groups, jobs):
-    """As versions before the grouping wrote it: its fields are not pruned, and the planner goes on from it."""
+    """As versions before the grouping wrote it: its fields are not pruned, and the planner continues from it."""
     body = large_group(1)
     member = body["spec"]["members"][0]
     member["slots"] = [{"ordinal": i, "incarnation": 0} for i in range(3)]

@@ -15,7 +15,7 @@ LONG = 60
 
 @pytest.fixture
 def priority_class(api_client, core, namespace):
-    """priority_class(value) makes one that the API server knows of and returns its name; they go with the test."""
+    """priority_class(value) creates one that the API server has cached and returns its name; deleted with the test."""
     scheduling = kubernetes.client.SchedulingV1Api(api_client)
     made = []
 
@@ -133,7 +133,7 @@ def test_a_running_job_gets_what_it_lost_before_a_waiting_job_of_higher_priority
 
 def test_the_place_of_a_preempted_pod_is_left_to_the_preemptor(
         jobs, target, core, namespace, programs, observer, priority_class, node_agent):
-    """One of two preempted pods ends later than the other: the place of the first is free meanwhile."""
+    """One of two preempted pods ends later than the other: the first one's capacity is free meanwhile."""
     with nodes.own_nodes(target.cluster.api(), {}, gpus=8) as (pool, names):
         nodes.wait_usable(target.cluster.api(), names)
         selector = {nodes.OWN: pool}
@@ -179,7 +179,7 @@ def test_a_job_waits_for_a_priority_class_that_does_not_exist(jobs, priority_cla
 
 
 def test_a_template_that_states_another_priority_than_its_class_is_refused(jobs, core, namespace, priority_class):
-    """As the API server refuses its pods (admission plugin Priority), which it says of no template."""
+    """The API server refuses its pods (admission plugin Priority), but does not check templates for it."""
     name = priority_class(7)
     body = job("states")
     pod = body["spec"]["learner"]["template"]["spec"]

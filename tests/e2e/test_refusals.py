@@ -1,5 +1,5 @@
-"""What the API server refuses, and what nobody saw: no gang stays in part, nothing is taken back for a
-refusal that passes, no end is lost."""
+"""Refusals by the API server, and unobserved ends: no gang stays in part, a transient refusal requeues nothing, no
+end is lost."""
 
 import contextlib
 
@@ -13,7 +13,7 @@ ENDED = {"exitCode": 1, "reason": "Error", "startedAt": "2026-01-01T00:00:00Z", 
 
 @contextlib.contextmanager
 def without_the_right_to_create_pods(api):
-    """As with an API server that starts and has not read its roles: 403 from the authorizer."""
+    """Like an API server that starts and has not read its roles: 403 from the authorizer."""
     role = api.get(ROLE)
     rules = [{**rule, "verbs": [verb for verb in rule["verbs"] if verb != "create" or "pods" not in rule["resources"]]}
              for rule in role["rules"]]
@@ -42,7 +42,7 @@ def test_a_right_that_is_missing_for_a_while_takes_no_gang_back(jobs, programs):
 
 
 def test_a_request_that_is_refused_in_part_has_no_pods_at_all(jobs, core, namespace, replicas_api):
-    """A quota that the planner does not read has capacity for one of three: admission's 403 is final."""
+    """A quota that the planner does not read allows one of three: admission's 403 is final."""
     jobs.create(job("grows"))
     jobs.wait_phase("grows", "Running")
     before = [pod.metadata.name for pod in jobs.wait_pods("grows", 2, "Running")]
@@ -71,7 +71,7 @@ def test_a_request_that_is_refused_in_part_has_no_pods_at_all(jobs, core, namesp
 
 
 def end_unseen(api, core, namespace, pod, exit_code):
-    """What kubelet and a user do while no controller runs."""
+    """Actions of kubelet and user while no controller runs."""
     ended = {**ENDED, "exitCode": exit_code, "reason": "Error" if exit_code else "Completed"}
     api.patch(f"/api/v1/namespaces/{namespace}/pods/{pod}/status", {"status": {
         "phase": "Failed" if exit_code else "Succeeded",
@@ -98,7 +98,8 @@ def test_a_worker_that_failed_and_was_deleted_unseen_is_counted(jobs, core, name
 
 
 def test_a_coordinator_that_came_and_went_unseen_does_not_run_again(jobs, core, namespace, programs):
-    """The scheduler stands until the controller has created the coordinator and is gone: it never sees it run."""
+    """The scheduler is stopped until the controller has created the coordinator and is stopped itself: the
+    controller never sees it run."""
     programs.stop("scheduler")
     jobs.create(job("unseen"))
     jobs.wait_pods("unseen", 2)

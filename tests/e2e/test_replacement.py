@@ -31,7 +31,7 @@ def running(jobs):
 
 @pytest.fixture
 def grown(jobs, running, replicas_api, namespace):
-    """With 2 more that its coordinator asked for; returns their names."""
+    """With 2 more that its coordinator requested; returns their names."""
     reply = replicas_api.add(namespace, f"{NAME}-coordinator", collectors=2)
     assert reply.status == 200, reply
     jobs.wait_pods(NAME, 6, "Running")
@@ -39,7 +39,7 @@ def grown(jobs, running, replicas_api, namespace):
 
 
 def wait_replaced(jobs, before, gone, count):
-    """Until `gone` has a successor of another name and all others are the same pods; returns its name."""
+    """Waits until `gone` has a successor with another name and all others are the same pods; returns its name."""
     def look():
         pods = jobs.pods(NAME)
         run = all(pod.status.phase == "Running" for pod in pods)
@@ -312,7 +312,7 @@ def test_a_pod_group_that_was_edited_is_put_right(jobs, running):
 
 
 def test_a_plan_that_was_emptied_comes_back_beside_the_coordinator(jobs, running):
-    """Whatever becomes of the others: nobody runs beside the plan for ever."""
+    """In any outcome for the others, no pod keeps running outside the plan."""
     (group,) = jobs.pod_groups(NAME)
     gangs = group["status"]["gangs"]
     gangs[0]["placements"] = [place for place in gangs[0]["placements"] if place["role"] != "collector"]

@@ -32,7 +32,7 @@ def wait_listed(api, namespace, collectors, learners):
     return wait_for(look, f"{collectors} collectors and {learners} learners to be listed").data
 
 
-# -- S1 to S11, but for what changes replicas again: test_replicas_changes.py
+# -- S1 to S11, except further changes of replicas: test_replicas_changes.py
 
 
 def test_s1_s2_what_is_added_is_named_and_then_listed(jobs, running, replicas_api):
@@ -258,7 +258,7 @@ def test_one_request_is_one_entry_per_role(running, jobs, replicas_api):
 
 
 def test_many_at_once_are_all_heard(running, jobs, replicas_api):
-    """Five threads ask for the same job: no request is lost, no name given twice."""
+    """Five threads request replicas of the same job: no request is lost, no name used twice."""
     def ask(_):
         def taken():  # as a client does: success:false is asked again
             reply = replicas_api.add(running, COORDINATOR, collectors=1)

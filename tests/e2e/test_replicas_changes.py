@@ -1,5 +1,5 @@
-"""Removing and replacing replicas: the server's acceptance rows S3 to S5 and S12, and what the contract says
-of DELETE and POST failed. What a call did is read from spec.requests first, then from the pods."""
+"""Removing and replacing replicas: the server's acceptance rows S3 to S5 and S12, and the contract on DELETE and
+POST failed. The effect of a call is read from spec.requests first, then from the pods."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +23,7 @@ def running(jobs, namespace):
 
 @pytest.fixture
 def grown(jobs, running, replicas_api):
-    """That, with 2 collectors and 3 learners, which are returned with the namespace."""
+    """A running job with 2 collectors and 3 learners, which are returned with the namespace."""
     added = replicas_api.add(running, COORDINATOR, collectors=2, learners=3).data
     jobs.wait_pods(NAME, 7, "Running")
     return running, added
@@ -42,7 +42,7 @@ def slots(jobs):
 
 
 def wait_listed(api, namespace, urls):
-    """Until exactly these are listed, which is when their pods exist and no others do."""
+    """Waits until exactly these are listed, which means that their pods exist and no others do."""
     def look():
         data = api.get(namespace=namespace, coordinator=COORDINATOR).data
         return all(sorted(data[role]) == sorted(urls[role]) for role in ("collectors", "learners")), data
@@ -216,8 +216,8 @@ def test_a_finished_job_is_409(running, jobs, replicas_api, node_agent, method):
 
 @pytest.mark.extended
 def test_placed_requests_become_one_and_their_pods_run_on(jobs, running, replicas_api):
-    """One POST for each few replicas, as a client that asks for what it needs: the job's objects do not grow with
-    the number of POSTs, and no pod notices."""
+    """One POST for every few replicas, like a client that requests as needed: the job's objects do not grow with the
+    number of POSTs, and no pod is affected."""
     posts = 50  # two entries each: the server merges what is placed when it finds 100
     added = {"collectors": [], "learners": []}
     for _ in range(posts):
@@ -246,13 +246,13 @@ def test_placed_requests_become_one_and_their_pods_run_on(jobs, running, replica
     assert {uid: after.get(uid) for uid in before} == before
 
     removed = replicas_api.remove(running, COORDINATOR, collectors=2).data["collectors"]
-    assert removed == added["collectors"][-2:]  # the newest go first, as ever
+    assert removed == added["collectors"][-2:]  # the newest go first
     again = replicas_api.replace(running, COORDINATOR, collectors=added["collectors"][:1]).data["collectors"]
     wait_listed(replicas_api, running, {**added, "collectors": [*again, *added["collectors"][1:-2]]})
 
 
 def test_a_job_that_others_write_all_the_time_still_grows(jobs, running, replicas_api):
-    """As its status is, for as long as pods start: only who changes spec.requests too may come between."""
+    """Like its status while pods start: only writers of spec.requests may conflict."""
     done = threading.Event()
 
     def annotate(key):

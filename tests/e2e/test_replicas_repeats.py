@@ -1,5 +1,5 @@
-"""A call that changes replicas counts once: with an Idempotency-Key always, without one if the reply to the
-first try may be lost. Two servers, cut connections, a killed server, and an API server that is not heard."""
+"""A call that changes replicas counts once: with an Idempotency-Key always, without one if the reply to the first
+try may be lost. Two servers, cut connections, a killed server, and an unreachable API server."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ def running(jobs, namespace):
 
 @pytest.fixture
 def two_servers(programs):
-    """The second one, beside that of `replicas_api`."""
+    """A second server beside that of `replicas_api`."""
     name = programs.start_second("server")
     return ReplicasApi(programs.programs[name]["url"])
 
@@ -36,7 +36,7 @@ def wanted(jobs):
 
 
 class Asking(threading.Thread):
-    """POSTs for one collector on a thread of its own; .reply when it has ended, or None."""
+    """POSTs for one collector on a separate thread; .reply when it has ended, or None."""
 
     def __init__(self, api, namespace):
         super().__init__(daemon=True)
@@ -56,7 +56,7 @@ class Asking(threading.Thread):
 
 
 class Leaving:
-    """Sends a POST for one collector, and goes away without reading an answer."""
+    """Sends a POST for one collector, and disconnects without reading the answer."""
 
     def __init__(self, api, namespace):
         self.connection = http.client.HTTPConnection(api.address, timeout=30)
@@ -108,7 +108,7 @@ def test_the_same_call_twice_is_meant_twice(jobs, running, replicas_api):
 
 
 def test_another_server_cannot_know_that_a_reply_was_read(jobs, running, replicas_api, two_servers):
-    """Hence the service's client-IP affinity."""
+    """This is why the service has client-IP affinity."""
     first = replicas_api.add(running, COORDINATOR, collectors=1)
     assert two_servers.add(running, COORDINATOR, collectors=1).text == first.text
     assert two_servers.add(running, COORDINATOR, collectors=1).text != first.text  # it wrote that one itself

@@ -1,5 +1,5 @@
-"""Who may write spec.requests, and what nervex-server may write: a policy that the API server decides by itself, so
-that running jobs grow and shrink while nervex-webhook is away."""
+"""Who may write spec.requests, and what may nervex-server write? The API server enforces a policy itself, so that
+running jobs grow and shrink while nervex-webhook is down."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ def server_jobs(target, namespace):
 
 @pytest.fixture(scope="module")
 def no_hooks(target, api_client, fresh_namespace):
-    """A label whose jobs neither hook sees, so that the policy alone has the word."""
+    """A label that excludes jobs from both hooks, so that only the policy applies."""
     if not target.cluster:
         pytest.skip("the webhook configurations of this cluster are its owner's")
     hooks = kubernetes.client.AdmissionregistrationV1Api(api_client)
@@ -74,7 +74,7 @@ STORED = {"next": {"collector": 4098, "learner": 4096}, "nextId": 3, "entries": 
 
 @pytest.fixture
 def stored(jobs, server_jobs):
-    """A suspended job, of which nothing else is written, with requests."""
+    """A suspended job with requests, so that no other program writes it."""
     jobs.create(job("asked", suspend=True))
     server_jobs.patch("asked", {"spec": {"requests": STORED}})
     return jobs.get("asked")
@@ -119,7 +119,7 @@ def test_nervex_server_changes_nothing_else(server_jobs, stored, jobs, what):
 
 
 def test_labels_that_come_with_its_updates_are_no_reason_to_refuse_them(server_jobs, stored):
-    """The policy judges what the mutating webhooks of the cluster have made of an update: one may label all it sees."""
+    """The policy judges an update after the cluster's mutating webhooks, which may label every object."""
     grown = server_jobs.patch("asked", {"metadata": {"labels": {"cost-centre": "rl"}, "annotations": {"seen-by": "x"}},
                                         "spec": {"requests": {"nextId": 9}}})
     assert grown["spec"]["requests"]["nextId"] == 9
@@ -132,7 +132,7 @@ def test_nervex_server_has_no_right_to_create_jobs(server_jobs):
 
 
 def test_an_earlier_attempt_does_not_count_against_the_limit(jobs, server_jobs, custom):
-    """Before the job has begun status.attempt says nothing, so all entries count; then its own and later ones."""
+    """Before the job has begun status.attempt is unset, so all entries count; then those of this and later attempts."""
     jobs.create(job("older"))
     jobs.wait_phase("older", "Running")
     old = [{**entry(7, count=5001), "attempt": 0}]
@@ -140,7 +140,7 @@ def test_an_earlier_attempt_does_not_count_against_the_limit(jobs, server_jobs, 
 
 
 def test_a_job_beyond_the_limit_can_shrink(jobs, server_jobs, no_hooks, kubectl):
-    """Stored before the policy was there."""
+    """It was stored before the policy existed."""
     many = {"entries": [entry(1, count=5002)]}
     with policy_away(kubectl):
         body = labelled(job("large", suspend=True, requests=many), no_hooks)
@@ -153,7 +153,7 @@ def test_a_job_beyond_the_limit_can_shrink(jobs, server_jobs, no_hooks, kubectl)
 
 
 class policy_away:
-    """Without the policy's binding, inside."""
+    """Removes the policy's binding inside the block."""
 
     def __init__(self, kubectl):
         self.kubectl = kubectl
@@ -204,7 +204,7 @@ def test_nobody_creates_a_job_with_requests_also_without_hooks(jobs, no_hooks):
 
 
 def test_a_file_without_requests_leaves_them_alone(jobs, server_jobs, kubectl, namespace):
-    """As GitOps tools apply the same file again and again, each in its own way."""
+    """Like GitOps tools, which apply the same file repeatedly, each in its own way."""
     body = job("asked", suspend=True)
     text = json.dumps(body)
     for way in (["apply"], ["apply", "--server-side"], ["apply", "--server-side", "--force-conflicts"],

@@ -39,7 +39,7 @@ def reserving(name, learners, gpus=8, **spec):
 
 
 def one_waits(jobs):
-    """(the job that runs, the one that waits), once that is so."""
+    """(running job, waiting job), once that is so."""
     def look():
         phases = {name: jobs.phase(name) for name in (FIRST, SECOND)}
         waits = {name: (jobs.condition(name, "Scheduled") or {}).get("reason") for name in (FIRST, SECOND)}
@@ -51,7 +51,7 @@ def one_waits(jobs):
 
 @contextlib.contextmanager
 def asking(node_agent, name, *flags):
-    """The unchanged client works as the job's coordinator. Yields a function that waits for its end and returns its
+    """The unchanged client acts as the job's coordinator. Yields a function that waits for its end and returns its
     exit code and last line."""
     process = node_agent.start_coordinator(f"{name}-coordinator", *flags)
     lines = []
@@ -70,8 +70,8 @@ def asking(node_agent, name, *flags):
 
 
 def reserved(jobs, name, aggregators=False):
-    """{set: pods that capacity is reserved for} as the PodGroup's status has it; without those for aggregators of
-    learners with several GPUs, unless they are asked for."""
+    """{set: pods with reserved capacity} from the PodGroup's status; without those for aggregators of multi-GPU
+    learners, unless requested."""
     (group,) = jobs.pod_groups(name)
     found = {}
     for gang in group.get("status", {}).get("gangs", []):
@@ -150,7 +150,7 @@ def test_capacity_that_nobody_asked_for_is_given_back_after_reservation_seconds(
 
 def test_a_request_for_more_than_is_reserved_waits_with_its_reservation(
         jobs, node_agent, gpu_nodes, more_than_half, replicas_api, namespace):
-    """One node too few is free: the request waits whole, and what was reserved for it goes to nobody else."""
+    """One node is missing: the whole request waits, and no other job gets its reserved capacity."""
     jobs.create(reserving(FIRST, more_than_half))
     jobs.wait_phase(FIRST, "Running")
     rest = gpu_nodes - more_than_half
@@ -205,7 +205,7 @@ def test_reserved_replicas_above_max_replicas_are_refused_with_the_field(jobs):
 
 
 def test_what_is_reserved_counts_in_a_quota(jobs, core, namespace, gpu_nodes):
-    """Else a namespace without GPUs could keep them from all others."""
+    """Otherwise a namespace whose quota has no GPUs could block them for all others."""
     def allow(gpus):
         return {"metadata": {"name": "team"}, "spec": {"hard": {"requests.nvidia.com/gpu": gpus}}}
     core.create_namespaced_resource_quota(namespace, allow("1"))

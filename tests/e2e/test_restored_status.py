@@ -1,5 +1,5 @@
-"""Somebody empties the status of a PodGroup by hand, at each stage of a job's life. It is made again of what the
-pods say: nothing that runs is harmed, and what waits starts."""
+"""A user clears the status of a PodGroup by hand, at each stage of a job's life. It is restored from the pods:
+nothing that runs is affected, and what waits starts."""
 
 import contextlib
 
@@ -15,7 +15,7 @@ QUICK = "--bind-deadline=2s --node-lost-after=30s --healing-deadline=8s"
 
 @pytest.fixture
 def own_nodes(quick, target):
-    """Two nodes of the test's own with 1 GPU each."""
+    """Two nodes for this test with 1 GPU each."""
     api = target.cluster.api()
     with nodes.own_nodes(api, {}, {}, gpus=1) as (pool, names):
         nodes.wait_usable(api, names)
@@ -82,7 +82,7 @@ def test_a_job_that_waits_starts_nevertheless(jobs, own_nodes, target):
 
 
 def test_a_job_whose_pods_are_being_bound_starts_nevertheless(jobs, own_nodes, programs):
-    """Its pods exist and kube-scheduler is away: the plan is made again, and its pods with it."""
+    """Its pods exist and kube-scheduler is down: the plan is made again, and its pods with it."""
     pool, _ = own_nodes
     programs.stop("scheduler")
     jobs.create(job(NAME, collector={"replicas": 2, "template": on(pool)}))

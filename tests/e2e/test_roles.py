@@ -1,5 +1,5 @@
-"""The roles in manifests/rbac are what the programs use: nothing less, and nothing more. Judged by the
-audit log of the whole run, so these tests come last."""
+"""The programs need exactly the roles in manifests/rbac. Judged by the audit log of the whole run, so these tests
+come last."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def may_be_idle(grant):
 
 @pytest.fixture(scope="session")
 def record(request):
-    """What our accounts asked for in this run, or in the one before it whose workers kept it."""
+    """Requests of our accounts in this run, or in the earlier run whose workers kept them."""
     if os.environ.get("NERVEX_E2E_USES"):
         return kept_uses(os.environ["NERVEX_E2E_USES"])
     if os.environ.get("NERVEX_E2E_KUBECONFIG"):

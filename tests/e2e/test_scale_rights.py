@@ -1,5 +1,5 @@
-"""Who may change how many replicas a job has: RBAC on the job decides, as for Deployments. The right to create pods is
-asked for where a request brings what pods are made of, not for more of the same. SECURITY.md says so."""
+"""Who may change a job's number of replicas? RBAC on the job decides, as for Deployments. The right to create pods
+is required only if a request adds pod templates, not for more of the same. SECURITY.md documents it."""
 
 import kubernetes
 import pytest
@@ -29,7 +29,7 @@ def client_of(target):
 
 @pytest.fixture
 def user_with(client_of, namespace, core, api_client):
-    """user_with("name", rule, ...): the jobs of the test's namespace as a user with these rights and no other."""
+    """user_with("name", rule, ...): the jobs of the test's namespace as a user with exactly these rights."""
     rbac = kubernetes.client.RbacAuthorizationV1Api(api_client)
 
     def make(name, *rules):

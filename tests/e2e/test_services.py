@@ -1,5 +1,5 @@
-"""What names pods in DNS: one Service per namespace, or where that cannot be one for each pod. That both do is
-shown beside the contract's rows (test_controller.py, test_job_life.py, test_multi_gpu.py)."""
+"""What names pods in DNS? One Service per namespace, or one per pod where that is impossible. The contract's tests
+show that both work (test_controller.py, test_job_life.py, test_multi_gpu.py)."""
 
 import json
 
@@ -89,7 +89,8 @@ def test_one_that_somebody_takes_over_is_left_and_running_pods_keep_their_names(
 
 
 def test_a_namespace_that_begins_with_a_digit(core, custom):
-    """Its name is a Service's from Kubernetes 1.36 on; before, the API server refuses it and pods have their own."""
+    """Its name is valid for a Service from Kubernetes 1.36 on; earlier API servers refuse it and pods have their
+    own."""
     name = "0-nervex-e2e"
     core.create_namespace({"metadata": {"name": name, "labels": {"nervex-e2e": "true"}}})
     try:
@@ -112,7 +113,7 @@ KUBERNETES = "endpointslice-controller.k8s.io"
 
 @pytest.fixture
 def slices(core, namespace):
-    """Those of the namespace's Service: a function of who manages them, None for everybody."""
+    """The slices of the namespace's Service, of one managing program, or of all (None)."""
     api = kubernetes.client.DiscoveryV1Api(core.api_client)
 
     def look(manager=None):
@@ -147,7 +148,7 @@ def test_they_are_the_controllers_and_go_with_the_job(jobs, slices):
 
 @pytest.mark.parametrize("label", ["group-name", "nervexjob-name", "service.kubernetes.io/headless"])
 def test_one_whose_labels_were_taken_gets_them_back(jobs, slices, label):
-    """Without some of them no watch of ours sees it any more: it is found by its name."""
+    """Without some of them none of our watches sees it any more: it is found by its name."""
     start(jobs, job(NAME), 2)
     jobs.wait_names(NAME, 2)
     (before,) = slices()
@@ -168,7 +169,7 @@ def test_they_follow_pods_that_come_and_go_while_no_controller_runs(jobs, core, 
 
 
 def test_an_upgrade_takes_names_over_from_kubernetes_without_a_gap(jobs, core, namespace, programs, slices):
-    """In 0.1 the Service had a selector, so that the controller manager wrote slices and an Endpoints object."""
+    """In 0.1 the Service had a selector, so the controller manager wrote slices and an Endpoints object."""
     start(jobs, collectors(1), 3)
     programs.stop("controller")
     service = jobs.shared_service()
@@ -206,7 +207,7 @@ def test_a_template_with_names_of_its_own_keeps_them_and_has_a_service(jobs, nam
 
 
 def test_pods_that_run_keep_what_names_them_when_the_flag_changes(jobs, controller_with):
-    """As they do when the suite is upgraded. What the job gets later is named as its attempt is."""
+    """As in an upgrade of the suite. Later pods of the job are named like their attempt."""
     def grow(name, replicas):
         jobs.patch(name, {"spec": {"collector": {"replicas": replicas}}})
         jobs.wait_pods(name, 2 + replicas, "Running")

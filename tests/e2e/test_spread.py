@@ -1,5 +1,5 @@
-"""Topology spread is kube-scheduler's to keep: the pin of a planned pod does not make it void
-(docs/concepts/placement.md, "What the planner knows")."""
+"""kube-scheduler enforces topology spread: the pin of a planned pod does not disable it (docs/concepts/placement.md,
+"What the planner knows")."""
 
 import collections
 import json
@@ -21,7 +21,7 @@ def spread(pool, key, collectors, **constraint):
 
 
 def wait_by_node(jobs, count):
-    """How many collectors are on a node, most first, when all of them run."""
+    """Number of collectors per node, highest first, once all of them run."""
     jobs.wait_phase(NAME, "Running", 240)
     pods = jobs.wait_pods(NAME, count, "Running", role="collector")
     return sorted(collections.Counter(pod.spec.node_name for pod in pods).values(), reverse=True)

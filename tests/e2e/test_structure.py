@@ -35,7 +35,7 @@ def test_no_loop_is_without_an_end(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_no_exception_whatever_is_taken_for_an_answer(name):
-    """`except Exception` hides the real cause. Where a whole test is tried, its failure is shown."""
+    """`except Exception` hides the real cause. Code that runs a whole test shows its failure."""
     bare = [f"{name}:{node.lineno}" for node in ast.walk(tree_of(name))
             if isinstance(node, ast.ExceptHandler) and (node.type is None or (
                 isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException") and node.name is None))]
@@ -43,7 +43,7 @@ def test_no_exception_whatever_is_taken_for_an_answer(name):
 
 
 def test_kwokctl_finds_our_kubectl(tmp_path):
-    """Where it finds none it tries to download one, for minutes."""
+    """Without it kwokctl tries to download one for minutes."""
     settings = types.SimpleNamespace(path=lambda *parts: os.path.join(tmp_path, *parts))
     found = shutil.which("kubectl", path=control_plane.kwokctl_environment(settings)["PATH"])
     assert found == binaries.path("kubectl")

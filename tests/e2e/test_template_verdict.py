@@ -1,5 +1,5 @@
-"""What the API server itself says about pod templates is said when the job is created: our verdict and that on the
-pod agree, whatever the version of the cluster."""
+"""The API server's own verdict about pod templates shows when the job is created: our verdict equals that on the
+pod, for any version of the cluster."""
 
 import copy
 import json

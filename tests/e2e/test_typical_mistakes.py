@@ -1,5 +1,5 @@
-"""What a new user types wrong into examples/nervex-mock-nervexjob.yaml, and what `kubectl create` answers. Each answer,
-read alone, names the field and says what to write instead. The table is tests/webhook/typical_mistakes.json."""
+"""Typical mistakes of new users in examples/nervex-mock-nervexjob.yaml, and the answers of `kubectl create`. Each
+answer alone names the field and says what to write instead. The table is tests/webhook/typical_mistakes.json."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""What manifests/rbac/users.yaml adds to Kubernetes' own roles: who has `edit` or `view` in a namespace can do there
-what docs/tasks/run-a-job.md tells them to do, and no more."""
+"""What manifests/rbac/users.yaml adds to Kubernetes' own roles: a user with `edit` or `view` in a namespace can do
+there exactly what docs/tasks/run-a-job.md describes."""
 
 import json
 
@@ -42,15 +42,15 @@ def people(target, namespace, core, api_client, tmp_path):
 
 @pytest.fixture
 def wait_may(kubectl):
-    """What a role that was just bound allows counts when the API server's authorizer, and for what is added to
-    Kubernetes' own roles the controller manager, has seen it."""
+    """A newly bound role applies after the API server's authorizer has seen it and, for additions to Kubernetes' own
+    roles, the controller manager."""
     def look(kubeconfig, verb, what):
         wait_for(lambda: may(kubectl, kubeconfig, verb, what), f"the account to be allowed to {verb} {what}")
     return look
 
 
 def may(kubectl, kubeconfig, verb, what):
-    """`what`: "nervexjobs", "nervexjobs/scale"; of kinds that another group has, too, with the group."""
+    """`what`: "nervexjobs", "nervexjobs/scale"; with the group if another group has the same kind."""
     resource, _, subresource = what.partition("/")
     more = [f"--subresource={subresource}"] if subresource else []
     return kubectl("--kubeconfig", kubeconfig, "auth", "can-i", verb, resource, *more).stdout.strip() == "yes"

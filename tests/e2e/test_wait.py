@@ -6,7 +6,7 @@ from support.wait import absent, away, conflict, wait_for
 
 
 def raising(*errors):
-    """A predicate that raises these, one after another, and then is true."""
+    """A predicate that raises these in order, and then is true."""
     left = list(errors)
 
     def look():

@@ -1,6 +1,6 @@
-"""docs/tasks/debug-a-waiting-job.md shows what users read while a job waits. Each situation is made here on a real
-control plane, and what job, PodGroup and `nervexctl explain` show is compared with the page. To renew the page, without
-workers:
+"""docs/tasks/debug-a-waiting-job.md shows what users read while a job waits. Each situation is created here on a real
+control plane, and the output of job, PodGroup and `nervexctl explain` is compared with the page. To renew the page,
+without workers:
 
     NERVEX_RENEW_GOLDEN=1 $(scripts/setup --print-venv)/bin/pytest tests/e2e/test_waiting_page.py
 """
@@ -47,7 +47,7 @@ def situation(title, reason, says, **more):
 
 
 class World:
-    """What a situation is made from. What it adds to the cluster goes with `end`."""
+    """The parts of a situation. `end` removes what it adds to the cluster."""
 
     def __init__(self, cluster, programs, jobs, core, namespace, replicas_api, node_agent, end):
         self.cluster, self.programs, self.jobs, self.core, self.namespace = cluster, programs, jobs, core, namespace
@@ -56,7 +56,7 @@ class World:
         self.pool, self.nodes = f"own-{uuid.uuid4().hex[:6]}", []
 
     def node(self, gpus=0, labels=None):
-        """One more node of the situation's own, usable when this returns."""
+        """Adds a node for the situation; usable when this returns."""
         name = f"{self.pool}-{len(self.nodes)}"
         self.nodes.append(name)
         self.end.callback(nodes.remove, self.api, name)
@@ -384,7 +384,7 @@ def world(quick, programs, jobs, core, namespace, replicas_api, node_agent):
 
 
 def seen(world, nervexctl, of):
-    """(has it settled, what is shown), as a block of the page."""
+    """(has it settled, what it shows), as a block of the page."""
     one = world.jobs.get(NAME)
     groups = world.jobs.pod_groups(NAME)
     group = max(groups, key=lambda each: each["spec"]["attempt"]) if groups else None

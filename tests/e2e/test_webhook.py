@@ -1,4 +1,4 @@
-"""What `kubectl create` says about a job: defaults, and refusals that name the field."""
+"""What `kubectl create` reports about a job: defaults, and refusals that name the field."""
 
 import copy
 import itertools
@@ -13,7 +13,7 @@ from support.wait import wait_for
 
 
 def refusal(call, *arguments):
-    """What the API server says; the call must be refused."""
+    """The API server's message; the call must be refused."""
     with pytest.raises(kubernetes.client.ApiException) as caught:
         call(*arguments)
     status = json.loads(caught.value.body)
@@ -67,7 +67,7 @@ def test_w6_an_unknown_policy_is_refused_on_update(jobs):
 
 
 def change(path, value):
-    """Sets, or with None removes, what is at `path` of a job ("spec.coordinator.template")."""
+    """Sets, or with None removes, the value at `path` of a job ("spec.coordinator.template")."""
     def apply(body):
         *folders, last = [int(word) if word.isdigit() else word for word in path.split("/")]
         place = body
@@ -175,7 +175,7 @@ VALIDATE_ONLY = "nervex-e2e/validate-only"
 
 @pytest.fixture
 def validated_only(target, api_client, jobs):
-    """A label whose jobs the mutating hook does not see, so that the validating one has the word."""
+    """A label that excludes jobs from the mutating hook, so that the validating one decides."""
     if not target.cluster:
         pytest.skip("the webhook configuration of this cluster is its owner's")
     hooks = kubernetes.client.AdmissionregistrationV1Api(api_client)
@@ -227,7 +227,7 @@ def test_a_wrong_change_is_refused_too(jobs):
 
 
 def sized(collectors, learners, **spec):
-    """Suspended: nobody is to plan so many."""
+    """Suspended, so that the planner does not plan this many pods."""
     body = job("size", suspend=True, **spec)
     body["spec"]["collector"]["replicas"] = collectors
     body["spec"]["learner"]["replicas"] = learners
@@ -243,7 +243,7 @@ def test_a_job_has_at_most_5000_pods(jobs):
 
 
 def test_a_job_is_not_scaled_beyond_5000_pods(jobs, kubectl, namespace):
-    """The scale subresource is no NerveXJob, so that only the schema can tell."""
+    """The scale subresource is not a NerveXJob, so only the schema can limit it."""
     jobs.create(sized(1, 1000))
     said = kubectl("scale", "nvxjob", "size", "--replicas=3999", "-n", namespace)
     assert said.returncode == 1
@@ -284,7 +284,8 @@ def test_a_job_without_an_aggregator_config_is_warned(kubectl, namespace, progra
 
 @pytest.fixture
 def as_user(target, namespace, core, api_client):
-    """as_user("nobody"): the jobs as that user, who may do all with jobs; as_user("x", pods=True) and create pods."""
+    """as_user("nobody"): the jobs as a user who may do everything with jobs; as_user("x", pods=True) may also create
+    pods."""
     if not target.cluster:
         pytest.skip("the roles of this cluster are its owner's")
     rbac = kubernetes.client.RbacAuthorizationV1Api(api_client)
@@ -314,7 +315,7 @@ def test_a_user_who_may_not_create_pods_creates_no_job(jobs, as_user):
 
 
 def refusal_seen(call, *arguments):
-    """What admission says; None while the authorizer still refuses, as it does until it has seen a role."""
+    """Admission's answer; None while the authorizer still refuses, until it has seen a role."""
     says = refusal(call, *arguments)
     return None if "cannot create resource" in says else says
 
@@ -332,7 +333,7 @@ def test_a_user_who_may_create_pods_creates_jobs(as_user):
 
 
 def test_an_aggregator_config_comes_from_those_who_may_create_pods_everywhere(as_user, namespace):
-    """Its pods come into the namespaces of all jobs, so the right to create them in one is not enough."""
+    """Its pods run in the namespaces of all jobs, so the right to create pods in one is not enough."""
     user = as_user("config-author", pods=True)
     (config,) = load("examples/nervex-mock-agconfig.yaml")
     config["metadata"].pop("namespace")
@@ -378,7 +379,7 @@ FULL = {"suspend": True, "group": "examples", "cleanPodPolicy": "None", "aggrega
 
 @pytest.mark.parametrize("way", [[], ["--server-side"]], ids=["client-side", "server-side"])
 def test_the_same_file_applied_again_changes_nothing(way, jobs, kubectl, namespace):
-    """No field that a hook or the schema fills in is taken away, or shows as a difference."""
+    """Fields that a hook or the schema fills in are neither removed nor shown as a difference."""
     bodies = [load_job("examples/nervex-mock-nervexjob.yaml"), job("full", **FULL), job("plain", suspend=True)]
     bodies[0]["spec"]["suspend"] = True
     bodies[0]["metadata"].pop("namespace", None)
@@ -444,7 +445,7 @@ def test_a_job_that_could_never_run_is_refused_where_the_cluster_says_so(jobs, p
 
 
 def test_a_stored_fault_does_not_freeze_a_job(jobs, validated_only, api_client):
-    """As one that an older version let in: here by a moment without the hook that refuses."""
+    """Like a fault that an older version admitted: here created briefly without the validating hook."""
     hooks = kubernetes.client.AdmissionregistrationV1Api(api_client)
     name, rules = "nervex-validating-webhook-configuration", "/webhooks/0/objectSelector"
     body = job("faulty", suspend=True)

@@ -1,5 +1,5 @@
-"""What happens while nervex-webhook is down, and how to get out: the rows of docs/tasks/operate.md, "While the webhook is
-away"."""
+"""What happens while nervex-webhook is down, and how to recover: the rows of docs/tasks/operate.md, "While the
+webhook is away"."""
 
 import json
 
@@ -13,7 +13,7 @@ HOOK = "nervex-validating-webhook-configuration"
 
 @pytest.fixture
 def down(programs):
-    """down(): no replica of the webhook runs any more, until the test ends."""
+    """down(): no replica of the webhook runs until the test ends."""
     return lambda: programs.stop("webhook")
 
 
@@ -63,7 +63,7 @@ def test_a_running_job_grows_shrinks_is_scaled_and_ends(jobs, down, replicas_api
 
 
 def test_a_waiting_job_starts_is_retried_and_deleted(jobs, down, node_agent, core):
-    """Nothing that the controller and the planner write meets the hook."""
+    """The hook sees no write of the controller and the planner."""
     core.create_namespaced_resource_quota(jobs.namespace, {"metadata": {"name": "none"},
                                                            "spec": {"hard": {"pods": "0"}}})
     wait_for(lambda: core.read_namespaced_resource_quota("none", jobs.namespace).status.used, "the quota to count")

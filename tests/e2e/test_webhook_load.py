@@ -1,4 +1,4 @@
-"""Callers of the webhook that are no API server, while jobs are created through the API server."""
+"""Callers of the webhook other than the API server, while jobs are created through the API server."""
 
 import concurrent.futures
 import contextlib
@@ -25,7 +25,7 @@ BURST = 200
 
 
 def with_variable(body, value):
-    """A job with a template of its own: what the API server says of it is not known yet."""
+    """A job with a unique template: the API server's verdict on it is not cached."""
     body = copy.deepcopy(body)
     container = body["spec"]["coordinator"]["template"]["spec"]["containers"][0]
     container.setdefault("env", []).append({"name": "OF", "value": value})
@@ -33,7 +33,7 @@ def with_variable(body, value):
 
 
 def forged(number):
-    """A review that nothing is known of: its user and its template are new."""
+    """A review without cached facts: its user and its template are new."""
     body = with_variable(job("forged"), f"forged-{number}")
     return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
         "uid": "u", "operation": "CREATE", "namespace": "default", "name": "forged",
@@ -42,7 +42,7 @@ def forged(number):
 
 
 class Flood:
-    """Reviews from another address than the API server's, on many connections, one after the other."""
+    """Reviews from an address other than the API server's, on many connections, one at a time."""
 
     def __init__(self, url):
         self._address = urllib.parse.urlsplit(url)

@@ -1,4 +1,4 @@
-"""What our programs wrote, as the API server's audit log tells."""
+"""The writes of our programs, from the API server's audit log."""
 
 import collections
 import json
@@ -14,7 +14,7 @@ QUIET = 2.0  # seconds without a write: longer than any of our programs puts a w
 
 
 class Audit:
-    """From its construction on. The log is written before the API server answers (mode: blocking)."""
+    """Covers requests since its construction. The log is written before the API server answers (mode: blocking)."""
 
     def __init__(self, settings):
         self._settings, self._path = settings, control_plane.audit_log(settings)
@@ -34,8 +34,8 @@ class Audit:
                 yield event
 
     def writes(self, namespace, about=lambda name: True):
-        """Counter of (program, "create pods") for writes in that namespace that were not refused, on objects
-        whose name is `about` what is asked. A create of ours always names what it makes."""
+        """Counter of (program, "create pods") for writes in that namespace that were not refused, on objects whose
+        names match `about`. Our creates always name their object."""
         found = collections.Counter()
         for event in self._events():
             at = event.get("objectRef", {})
@@ -45,18 +45,19 @@ class Audit:
         return found
 
     def dry_runs(self, namespace):
-        """Counter of the same for requests in that namespace that were to store nothing, refused or not."""
+        """The same counter for dry-run requests in that namespace, refused or not."""
         return collections.Counter(
             (event["user"]["username"].removeprefix(ACCOUNT), kind_of(event)) for event in self._events()
             if event.get("objectRef", {}).get("namespace") == namespace and is_dry_run(event))
 
     def asked_by(self, program):
-        """Counter of all that one program wrote or asked, refused or not, stored or not: "create subjectaccessreviews"."""
+        """Counter of all requests of one program except reads, refused or not, stored or not: "create
+        subjectaccessreviews"."""
         return collections.Counter(kind_of(event) for event in self._events()
                                    if event["user"]["username"] == ACCOUNT + program)
 
     def writes_when_quiet(self, namespace, timeout=120.0):
-        """The same, when nothing has been written for a while: nothing that was due is left out."""
+        """The same, after a quiet period, so that no pending write is missed."""
         deadline = time.monotonic() + timeout
         seen, since = self.writes(namespace), time.monotonic()
         while time.monotonic() - since < QUIET:
@@ -69,8 +70,8 @@ class Audit:
         return seen
 
     def written_by(self, name):
-        """Every write of the instance of that name ("controller-2") that was not refused. Events are left
-        out: they tell of what was done before."""
+        """Every write of the instance with that name ("controller-2") that was not refused. Events are left out:
+        they report earlier actions."""
         token = suite.credential(self._settings, name)
         return [f"{kind_of(event)} {event['objectRef'].get('name', '')}" for event in self._events()
                 if token in event["user"].get("extra", {}).get(CREDENTIAL, [])
@@ -91,5 +92,5 @@ def kind_of(event):
 
 
 def total(writes, program, without=("create events", "patch events", "update events")):
-    """How many of one program's, events left out."""
+    """Number of one program's writes, without events."""
     return sum(count for (who, what), count in writes.items() if who == program and what not in without)

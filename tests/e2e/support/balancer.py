@@ -1,5 +1,5 @@
-"""One address for several replicas of a program, as a Service is: each connection goes to the next one,
-without client affinity, which is the harder case. A replica that does not answer is passed over."""
+"""One address for several replicas of a program, like a Service: each connection goes to the next replica, without
+client affinity, which is the harder case. Replicas that do not answer are skipped."""
 
 import contextlib
 import itertools
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 
 class Balancer:
-    """Serves from construction to close(); .url is what clients are given."""
+    """Serves from construction to close(); clients use .url."""
 
     def __init__(self, urls):
         self.addresses = [(urlsplit(url).hostname, urlsplit(url).port) for url in urls]
@@ -33,7 +33,7 @@ class Balancer:
         self._server.server_close()
 
     def _next(self):
-        """A connection to the replica whose turn it is; None if none answers."""
+        """A connection to the next replica; None if none answers."""
         for _ in self.addresses:
             with self._lock:
                 address = next(self._turns)
@@ -57,7 +57,7 @@ class Balancer:
 
 
 def pump(source, sink):
-    """Bytes as they come, until one side has closed."""
+    """Relays bytes until one side has closed."""
     with contextlib.suppress(OSError):
         while data := source.recv(1 << 16):
             sink.sendall(data)

@@ -1,5 +1,5 @@
-"""Faults by the seed, several at a time: thieves take capacity, nodes stop being ready and come back, and our programs
-are killed and started again. What kubelets reject is asked for by the jobs' templates."""
+"""Faults drawn from a seed, several at a time: thieves take capacity, nodes become not ready and recover, and our
+programs are killed and restarted. The jobs' templates request the rejections by kubelets."""
 
 import collections
 import contextlib
@@ -33,7 +33,7 @@ TAKE_OVER = 60.0
 
 @dataclasses.dataclass(frozen=True)
 class Flaps:
-    """For how long nodes are not ready, in seconds (from, to)."""
+    """How long nodes are not ready, in seconds (from, to)."""
     short: tuple
     long: tuple
     endless: tuple  # longer than a gang is healed
@@ -55,13 +55,13 @@ class Thief:
 
 
 def deck(chance, kinds):
-    """All kinds in random order, again and again: none is left out for long."""
+    """All kinds in random order, repeatedly: no kind is missing for long."""
     while True:
         yield from chance.sample(kinds, len(kinds))
 
 
 class Chaos:
-    """From start() to stop(), which ends every fault. `groups_changed` is to be told of each change of a PodGroup."""
+    """Runs from start() to stop(), which ends every fault. Call `groups_changed` for each change of a PodGroup."""
 
     def __init__(self, cluster, namespace, pool, nodes, seed, flaps):
         self._cluster, self._api, self._namespace, self._nodes = cluster, cluster.api(), namespace, list(nodes)
@@ -95,14 +95,14 @@ class Chaos:
         self._groups.put(change)
 
     def lacking(self):
-        """Kinds of faults that did not happen yet."""
+        """Kinds of faults that have not happened yet."""
         tried = self.done + collections.Counter(f"thief: {thief.kind}" for thief in list(self.thieves))
         least = {**{f"killed: {kind}": 1 for kind in KILLS}, **{f"not ready: {kind}": 1 for kind in FLAPS},
                  **{f"thief: {kind}": 3 for kind in THIEVES}}
         return [what for what, count in least.items() if tried[what] < count]
 
     def downtime(self, program, begin, end):
-        """Of the outages in that time: (how many, seconds)."""
+        """Number and total seconds of the outages in that time."""
         there = [(max(one.begin, begin), min(one.end, end)) for one in list(self.outages) if one.program == program]
         there = [(first, last) for first, last in there if first < last]
         return len(there), sum(last - first for first, last in there)
@@ -130,8 +130,8 @@ class Chaos:
         return any(self._leads(name) for name in names)
 
     def _revive(self):
-        """A program may end without being killed for one reason: a machine so busy that it could not renew its
-        lease. It is started again, as a kubelet does."""
+        """A program may end without being killed for one reason: the machine was so busy that it could not renew its
+        lease. It is restarted, as a kubelet does."""
         known = len(self._cluster.revived)
         self._cluster.revive()
         revived = self._cluster.revived[known:]
@@ -206,7 +206,7 @@ class Chaos:
                 self._delete_pod(name)
 
     def _rob_a_gang(self, kind, gpus, pick):
-        """Takes GPUs of a node of the next gang that is planned, or was committed; None if there is none now."""
+        """Takes GPUs of a node of the next gang that is planned or was committed; None if there is none."""
         for change in self._next_groups(3.0):
             group = change.what
             was, self._committed[group.uid] = self._committed.get(group.uid, False), group.committed
@@ -218,7 +218,7 @@ class Chaos:
         return None
 
     def _next_groups(self, seconds):
-        """The changes of PodGroups from now on; those before only count as known."""
+        """Changes of PodGroups from now on; earlier ones only count as known."""
         with contextlib.suppress(queue.Empty):
             while True:
                 change = self._groups.get_nowait()
@@ -268,6 +268,6 @@ class Chaos:
                 self._set_ready(name, True)
 
     def _set_ready(self, node, ready):
-        """Without waiting for what the controller manager does about it."""
+        """Does not wait for the controller manager's reaction."""
         self._api.patch(f"/api/v1/nodes/{node}", {"metadata": {"annotations": kubelet.annotations(not_ready="chaos")
                                                                if not ready else {"nervex-e2e/not-ready": None}}})

@@ -1,4 +1,4 @@
-"""Programs that people type, run against the test's cluster as they would run them."""
+"""Command-line programs, run against the test's cluster as a user runs them."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ def path_of(target):
 
 
 def command(target, *first):
-    """A function that runs `first` with more words, and text for stdin; returns the CompletedProcess."""
+    """A function that runs `first` with more arguments, and text for stdin; returns the CompletedProcess."""
     environment = {**os.environ, "KUBECONFIG": target.kubeconfig, "PATH": path_of(target)}
 
     def run(*words, body=None):

@@ -1,4 +1,4 @@
-"""What the programs of a cluster have used."""
+"""CPU time of a cluster's programs."""
 
 import os
 

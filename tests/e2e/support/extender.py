@@ -6,7 +6,7 @@ import os
 
 @contextlib.contextmanager
 def extender_with(cluster, flags):
-    """It runs with these flags, added to those it has."""
+    """Runs it with these flags, in addition to its own."""
     before = os.environ.get("NERVEX_EXTENDER_ARGS")
     os.environ["NERVEX_EXTENDER_ARGS"] = f"{before or ''} {flags}"
     try:

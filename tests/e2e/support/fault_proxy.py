@@ -1,5 +1,5 @@
-"""A proxy between one program and the API server, with which a test makes things go wrong at a chosen
-moment: plain HTTP on loopback in, TLS out, watches streamed through.
+"""A proxy between one program and the API server that injects faults at a chosen moment: plain HTTP on loopback in, TLS
+out, watches streamed through.
 
     proxy = FaultProxy(api.server, api.certificate_authority)
     # the program's kubeconfig names proxy.url as its server
@@ -42,7 +42,7 @@ def writes(kind, namespace=None):
 
 
 class Hold:
-    """Keeps the nth request that matches, and each later one, until it is released or dropped."""
+    """Holds the nth matching request and each later one until it is released or dropped."""
 
     def __init__(self, match, nth, after, only_one):
         self.after, self._match, self._left, self._only_one = after, match, nth, only_one
@@ -51,7 +51,7 @@ class Hold:
         self.request = None  # the first one that was held
 
     def catches(self, request):
-        """By the proxy's loop alone."""
+        """Called by the proxy's loop only."""
         if self._verdict.done() or not self._match(request):
             return False
         self._left -= 1
@@ -63,7 +63,7 @@ class Hold:
         return await asyncio.wrap_future(self._verdict)
 
     def wait(self, timeout=30.0):
-        """Until a request is held; returns it."""
+        """Waits until a request is held; returns it."""
         if not self._reached.wait(timeout):
             raise TimeoutError(f"no such request came within {timeout:g} s")
         return self.request
@@ -84,11 +84,11 @@ class Hold:
 
 
 class Dropped(Exception):
-    """The connection has to end here, as part of a fault."""
+    """Ends the connection, as part of a fault."""
 
 
 class FaultProxy:
-    """`token` is sent for a program that sends none: client-go keeps its own to itself on plain HTTP."""
+    """`token` is sent for a program without credentials: client-go does not send its own over plain HTTP."""
 
     def __init__(self, server, certificate_authority, token=None):
         address = urllib.parse.urlsplit(server)
@@ -112,7 +112,7 @@ class FaultProxy:
     # -- faults
 
     def hold(self, match, nth=1, after=False, only_one=False):
-        """Holds the nth matching request from now on and, unless `only_one`, all that match later."""
+        """Holds the nth matching request from now on and, unless `only_one`, all later matches."""
         hold = Hold(match, nth, after, only_one)
         self._holds.append(hold)  # atomic; the loop reads a copy
         return hold
@@ -122,15 +122,15 @@ class FaultProxy:
         return self._call(self._cut(match))
 
     def freeze_watches(self, match=lambda request: True):
-        """Keeps the connections but lets nothing through: a half-open connection, or a slow API server."""
+        """Keeps the connections open but relays nothing: a half-open connection, or a slow API server."""
         self._call(self._set_frozen(match))
 
     def thaw(self):
-        """What was held back comes now."""
+        """Relays what was held back."""
         self._call(self._set_frozen(lambda request: False))
 
     def trickle(self, size, seconds):
-        """Watches come in pieces of `size` bytes, `seconds` apart. trickle(0, 0) ends it."""
+        """Watches arrive in pieces of `size` bytes, `seconds` apart. trickle(0, 0) ends it."""
         self._pace = (size, seconds) if size else None
 
     def calm(self):
@@ -150,20 +150,20 @@ class FaultProxy:
     # -- what was asked
 
     def mark(self):
-        """A place in `requests` to count from."""
+        """A position in `requests` to count from."""
         return len(self.requests)
 
     def since(self, mark, match=lambda request: True):
         return [request for _, request in self.requests[mark:] if match(request)]
 
     def busiest_second(self, mark):
-        """The most requests in one second since then."""
+        """The maximum number of requests in one second since `mark`."""
         seconds = collections.Counter(int(at) for at, _ in self.requests[mark:])
         return max(seconds.values(), default=0)
 
     @property
     def watches(self):
-        """Requests of the watches that are open."""
+        """Requests of the open watches."""
         return list(self._streams.values())
 
     # -- on the loop's thread
@@ -195,7 +195,7 @@ class FaultProxy:
         self._thawed = asyncio.Event()
 
     async def _serve(self, reader, writer):
-        """One connection of the program, with one to the API server that is opened when needed."""
+        """Serves one connection of the program, with one to the API server that is opened on demand."""
         upstream = None
         try:
             while (request := await read_request(reader)) is not None:
@@ -231,7 +231,7 @@ class FaultProxy:
         return not closes
 
     async def _stream(self, request, head, parts, reader, writer):
-        """Until the API server ends the watch, the program goes away, or a test cuts it."""
+        """Relays until the API server ends the watch, the program disconnects, or a test cuts it."""
         async def relay():
             await self._trickle(writer, head)
             async for part in parts:

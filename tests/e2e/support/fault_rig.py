@@ -1,4 +1,4 @@
-"""Our programs behind fault proxies, and their deaths."""
+"""Our programs behind fault proxies, and how to kill them."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ def args_of(program):
 
 
 class FaultRig:
-    """Each program talks to the API server through a proxy of its own: .proxies["controller"]."""
+    """Each program talks to the API server through a separate proxy: .proxies["controller"]."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -55,7 +55,7 @@ class FaultRig:
             proxy.close()
 
     def calm(self):
-        """Ends all faults and starts what is not running."""
+        """Ends all faults and starts programs that are not running."""
         for proxy in self.proxies.values():
             proxy.calm()
         for program in suite.PROGRAMS:
@@ -63,15 +63,15 @@ class FaultRig:
                 self.start(program)
 
     def kill(self, program):
-        """kill -9, and nothing of it is left when this returns."""
+        """kill -9; the process is gone when this returns."""
         one = self.cluster.programs[program]
         if not processes.send(one, signal.SIGKILL):
             raise AssertionError(f"{program} had ended before it was killed: {one['log']}")
         processes.wait_for_end(one)
 
     def start(self, program):
-        """Again, after kill(). A lease that the dead one held is let go first: waiting for it to run out
-        would add its 15 s to every test, and says nothing about the job."""
+        """Starts it again after kill(). Releases a lease of the killed process first: waiting until it expires would
+        add its 15 s to every test, and says nothing about the job."""
         for lease in LEASES.get(program, ()):
             try:
                 self.api.call("DELETE", f"/apis/coordination.k8s.io/v1/namespaces/nervex-system/leases/{lease}")

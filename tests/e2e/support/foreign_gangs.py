@@ -1,4 +1,4 @@
-"""Gangs as other operators make them: pods with the label and the PodGroup of scheduling.x-k8s.io."""
+"""Gangs of other operators: pods with the label and the PodGroup of scheduling.x-k8s.io."""
 
 import glob
 import os
@@ -18,7 +18,7 @@ PAUSE = "registry.k8s.io/pause:3.10"
 
 
 def operator_folder():
-    """Of the training operator and the CRDs of its version."""
+    """The folder of the training operator and the CRDs of its version."""
     return binaries.folder("--operator")
 
 
@@ -32,7 +32,7 @@ def crds(pattern):
 
 
 def install(api, pattern=f"{GROUP}_*.yaml"):
-    """The CRDs of those files, served when it returns."""
+    """Installs the CRDs of those files; returns when they are served."""
     for crd in crds(pattern):
         try:
             api.post(CRDS, crd)
@@ -47,7 +47,7 @@ def install(api, pattern=f"{GROUP}_*.yaml"):
 
 
 def wait_known(cluster):
-    """Until the extender knows the kind: what it says before that is kept by pods that nothing wakes."""
+    """Waits until the extender knows the kind: pods keep its earlier message, and nothing requeues them."""
     def look():
         with open(cluster.programs["extender"]["log"], encoding="utf-8") as log:
             said = re.findall(r"kind is (?:not )?installed", log.read())
@@ -73,7 +73,7 @@ def uninstall(api):
 
 
 def pod(name, gang, gpus=1, nodes=None, **spec):
-    """A pod of that gang. `nodes`: names of own nodes that it may go to."""
+    """A pod of that gang. `nodes`: names of own nodes that it may use."""
     if nodes is not None:
         terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [one]}]} for one in nodes]
         spec.setdefault("affinity", {})["nodeAffinity"] = {
@@ -92,7 +92,7 @@ class Gangs:
         self._path = f"/apis/{GROUP}/v1alpha1/namespaces/{namespace}/podgroups"
 
     def create(self, name, pods, min_member=None, more=None, **kind):
-        """The PodGroup, then that many pods."""
+        """Creates the PodGroup, then this many pods."""
         self.create_group(name, pods if min_member is None else min_member, **(more or {}))
         self.add_pods(name, range(pods), **kind)
 
@@ -105,7 +105,7 @@ class Gangs:
             self.core.create_namespaced_pod(self.namespace, pod(f"{name}-{number}", name, **kind))
 
     def delete(self, name):
-        """Its pods."""
+        """Deletes its pods."""
         self.core.delete_collection_namespaced_pod(
             self.namespace, label_selector=f"{LABEL}={name}", grace_period_seconds=0)
 
@@ -123,7 +123,7 @@ class Gangs:
         return self.group(name).get("status", {}).get("phase")
 
     def message(self, name):
-        """What kube-scheduler says of the gang's first pod."""
+        """kube-scheduler's message about the gang's first pod."""
         conditions = self.pods(name)[0].status.conditions or []
         return next((c.message or "" for c in conditions if c.type == "PodScheduled" and c.status == "False"), "")
 

@@ -1,7 +1,6 @@
-"""Every change of one namespace's pods and PodGroups and of some nodes, as the API server tells, and what of it must
-never have been. All kinds are in one etcd, so resourceVersions tell what came first, also among objects of two kinds:
-what is judged is what was stored, not what was seen in time. Only how long something lasted is told by this machine's
-clock.
+"""Every change of one namespace's pods and PodGroups and of some nodes, as reported by the API server, and which of
+them break a rule. All kinds are in one etcd, so resourceVersions order changes, even of different kinds: rules apply to
+the stored order, not to the time when a change was seen. Only durations use this machine's clock.
 
 It bears no outage of the API server: a test that has one would miss changes."""
 
@@ -36,7 +35,7 @@ class Pod:
 
     @property
     def occupies(self):
-        """A pod on its way out still does."""
+        """Includes a terminating pod."""
         return bool(self.node) and not self.finished
 
     @property
@@ -46,7 +45,7 @@ class Pod:
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """A PodGroup and its base gang, the only one of the tests' jobs."""
+    """A PodGroup and its base gang, which is the only gang of the tests' jobs."""
     uid: str
     name: str
     slots: frozenset          # (role, ordinal)
@@ -94,7 +93,7 @@ def node_of(one):
 
 
 class History:
-    """From start() to stop(). `listen(change)` is called with each change of a PodGroup, by the thread that saw it."""
+    """Runs from start() to stop(). Calls `listen(change)` for each change of a PodGroup, on the thread that saw it."""
 
     def __init__(self, api, namespace, nodes_selector, listen=lambda change: None):
         self._api, self._listen, self._stopping = api, listen, threading.Event()
@@ -117,11 +116,11 @@ class History:
         return self
 
     def stop(self):
-        """At once: a watch that is open still ends with the process."""
+        """Does not wait: an open watch ends with the process."""
         self._stopping.set()
 
     def catch_up(self):
-        """Until all is known as it is now."""
+        """Waits until the current state is known."""
         def look():
             behind = []
             for kind, (path, query, _) in self._sources.items():
@@ -134,7 +133,7 @@ class History:
         wait_for(look, "all changes of pods, PodGroups and nodes to be seen")
 
     def changes(self):
-        """All so far, in the order in which they were stored."""
+        """All changes so far, in the order of storage."""
         return sorted(self._changes, key=lambda one: one.version)
 
     def _follow(self, kind, path, query, decoder, version):
@@ -169,7 +168,7 @@ class History:
 
 
 class Bindings:
-    """Judges each binding of a gang's pod: `broken` has a sentence for each that must not have been.
+    """Judges each binding of a gang's pod: `broken` has a sentence for each wrong one.
 
     A thief on a node counts against a gang's pod if it was seen there `known_after` seconds before the pod's gang was
     committed (or, for a pod that came later, before the pod was bound): a later one was not known yet."""
@@ -261,8 +260,8 @@ class InPart:
 
 
 def in_part(changes, node_lost_after, now):
-    """Every time in which some of a gang's quorum ran and some did not. A node that is not Ready counts as lost after
-    `node_lost_after` seconds; aggregators are not of the quorum."""
+    """Each period when some of a gang's quorum ran and some did not. A node that is not Ready counts as lost after
+    `node_lost_after` seconds; aggregators do not belong to the quorum."""
     names, quorum = {}, {}
     pods = collections.defaultdict(dict)  # group: {uid: Pod}
     lost, groups_on = set(), collections.defaultdict(set)
@@ -302,7 +301,7 @@ def in_part(changes, node_lost_after, now):
 
 
 def times_of(changes, node_lost_after):
-    """(when, pod or group or (node, is it lost?), is it gone?) in the order of time."""
+    """(time, pod or group or (node, is it lost?), was it deleted?) in the order of time."""
     queue, away = [], {}
     for order, change in enumerate(changes):
         if not isinstance(change.what, Node):
@@ -333,7 +332,7 @@ def rejected(changes):
 
 
 def group_at(changes, uid, version):
-    """The PodGroup as it was stored then; None: not at all."""
+    """The PodGroup as stored then; None: it did not exist."""
     mine = [one for one in changes if isinstance(one.what, Group) and one.what.uid == uid]
     at = bisect.bisect_right([one.version for one in mine], version)
     return mine[at - 1].what if at else None

@@ -1,5 +1,5 @@
-"""HTTP/1.1 as it passes between a client and the API server: where does a message end, and what does a
-request ask for? Bytes are relayed as they came. Used by fault_proxy.py."""
+"""HTTP/1.1 between a client and the API server: where does a message end, and what does a request ask for? Bytes are
+relayed unchanged. Used by fault_proxy.py."""
 
 import dataclasses
 import urllib.parse
@@ -10,7 +10,7 @@ WRITES = ("POST", "PUT", "PATCH", "DELETE")
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """One request to the API server. A namespace's or name's absence is ""."""
+    """One request to the API server. A missing namespace or name is ""."""
     method: str
     target: str           # path and query as they were sent
     raw: bytes            # head and body
@@ -27,7 +27,7 @@ class Request:
 
     @property
     def kind(self):
-        """"POST pods/binding": what tells one kind of write from another."""
+        """"POST pods/binding": identifies the kind of write."""
         return f"{self.method} {self.resource or self.target}" + (f"/{self.subresource}" if self.subresource else "")
 
     def with_token(self, token):
@@ -70,7 +70,7 @@ def head_of(raw):
 
 
 async def read_request(reader):
-    """The next one; None if the client has closed its connection."""
+    """The next request; None if the client has closed its connection."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except EOFError:
@@ -91,7 +91,7 @@ def is_chunked(headers):
 
 
 async def chunks(reader):
-    """The body's chunks with their framing, one by one as they come, the last one included."""
+    """The body's chunks with their framing, as they arrive, including the last one."""
     while True:
         size = await reader.readuntil(b"\r\n")
         length = int(size.split(b";")[0], 16)
@@ -105,8 +105,8 @@ async def chunks(reader):
 
 
 async def parts_of_response(reader, method):
-    """(head, status, closes, parts): `parts` gives the body's bytes as they come; `closes` says that the
-    connection ends with it."""
+    """(head, status, closes, parts): `parts` yields the body's bytes as they arrive; `closes`: the connection ends
+    with it."""
     head = await reader.readuntil(b"\r\n\r\n")
     words, headers = head_of(head)
     status = int(words[1])

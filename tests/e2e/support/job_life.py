@@ -1,5 +1,5 @@
-"""One job from its creation to its clean-up, driven as its user, its kubelet and its coordinator would,
-with the faults on the way. Two runs that end alike have equal `end_state`s."""
+"""One job from its creation to its clean-up, driven as its user, its kubelet and its coordinator would, with faults
+on the way. Two runs with the same result have equal `end_state`s."""
 
 import collections
 import http.client
@@ -16,7 +16,7 @@ GROWN = len(BASE) + len(REQUESTED)
 
 
 def body(name):
-    """Six pods, the learners on a node of 8 GPUs each, so that a leaked one shows in the next job."""
+    """Six pods, with learners on nodes of 8 GPUs each, so that a leaked one shows in the next job."""
     one = job(name, backoffLimit=1)
     one["spec"]["collector"]["replicas"] = 2
     one["spec"]["learner"] = {"replicas": 2, "template": template(gpus=8)}
@@ -24,8 +24,8 @@ def body(name):
 
 
 class JobLife:
-    """Created, started, grown by two, one of them failed and replaced, the other one taken away; then the
-    coordinator fails, is tried once more, and completes."""
+    """Created, started, grown by two replicas; one of them fails and is replaced, the other is removed; then the
+    coordinator fails, is retried once, and completes."""
 
     STEPS = ("start", "grow", "replace", "shrink", "retry", "end")
 
@@ -36,8 +36,8 @@ class JobLife:
         self.bound = collections.Counter()  # what must have been bound to each slot so far
 
     def run(self, created=False, before=lambda step: None):
-        """From create() on unless that was called before; returns the end_state. `before` is told of each
-        step as it begins, of "start" before the job is created."""
+        """Runs from create() on, unless that was called before; returns the end_state. Calls `before` with each step
+        at its start, with "start" before the job is created."""
         for step in self.STEPS:
             before(step)
             if step == "start" and not created:
@@ -57,13 +57,13 @@ class JobLife:
         self.bound.update(BASE)
 
     def grow(self):
-        """One collector and one learner more."""
+        """Adds one collector and one learner."""
         self.grown = self.ask("POST", collectors={"replicas": 1}, learners={"replicas": 1})
         self.jobs.wait_pods(self.name, GROWN, "Running", timeout=PATIENCE)
         self.bound.update(REQUESTED)
 
     def replace(self):
-        """The new collector fails, and another one takes its place."""
+        """The new collector fails and is replaced."""
         failed = pod_of(self.grown["collectors"][0])
         self.node_agent.finish(failed, 1)
         self.jobs.wait(lambda: (self.jobs.counts(self.name)["Collector"]["failed"] == 1, self.jobs.counts(self.name)),
@@ -79,13 +79,13 @@ class JobLife:
         self.bound.update(REQUESTED[:1])
 
     def shrink(self):
-        """The new learner goes."""
+        """Removes the new learner."""
         gone = self.ask("DELETE", learners={"replicas": 1})
         assert gone["learners"] == self.grown["learners"]
         self.jobs.wait_pods(self.name, GROWN - 1, "Running", timeout=PATIENCE)
 
     def retry(self):
-        """The coordinator fails: the whole gang starts again, without what was requested."""
+        """The coordinator fails: the whole gang starts again, without the requested replicas."""
         self.node_agent.finish(self.coordinator, 3, "no data left")
         self.start(attempt=2)
 
@@ -96,7 +96,7 @@ class JobLife:
         self.jobs.wait(lambda: (not self.left_overs(), self.left_overs()), "services and PodGroups to go", PATIENCE)
 
     def ask(self, method, path="", **groups):
-        """The reply's data. A call whose reply was lost is sent again with the same key, and applied once."""
+        """Returns the reply's data. A call whose reply was lost is sent again with the same key, and applied once."""
         key = str(uuid.uuid4())
 
         def send():
@@ -129,7 +129,7 @@ class JobLife:
         }
 
     def faults_seen(self, observer):
-        """What the observer says of this job, as sentences; empty is well."""
+        """The observer's findings about this job, one sentence each; empty is good."""
         observer.catch_up()
         found = list(observer.broken)
         if again := observer.bound_again(self.uid):

@@ -15,7 +15,7 @@ GROUP, VERSION = "nervex.sensetime.com", "v1alpha1"
 
 
 def refusal_of(call, *arguments):
-    """The API server's words against the call; "" if it is not refused."""
+    """The API server's message if it refuses the call; "" if it does not."""
     try:
         call(*arguments)
         return ""
@@ -24,7 +24,7 @@ def refusal_of(call, *arguments):
 
 
 def load(path):
-    """The objects of a YAML file, named from the root of the checkout ("examples/wrong-job.yaml")."""
+    """The objects of a YAML file, by its path in the checkout ("examples/wrong-job.yaml")."""
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         return [one for one in manifests.load_all(file) if one]
 
@@ -57,8 +57,8 @@ def job(name, **spec):
 
 
 class Jobs:
-    """The jobs, pods, services and events of one namespace. `not_yet`: kinds of exceptions (support/wait.py)
-    that the waits below bear, for tests that take the API server away."""
+    """The jobs, pods, services and events of one namespace. `not_yet`: kinds of exceptions (support/wait.py) that
+    the waits below tolerate, for tests that stop the API server."""
 
     def __init__(self, core, custom, namespace):
         self.core, self.custom, self.namespace = core, custom, namespace
@@ -74,7 +74,7 @@ class Jobs:
         return self.custom.get_namespaced_custom_object(GROUP, VERSION, self.namespace, "nervexjobs", name)
 
     def patch(self, name, body):
-        """A JSON merge patch. The client's own method would send a kind of patch that custom resources refuse."""
+        """A JSON merge patch. The client's own method sends a kind of patch that custom resources refuse."""
         return self.custom.api_client.call_api(
             f"/apis/{GROUP}/{VERSION}/namespaces/{self.namespace}/nervexjobs/{name}", "PATCH", body=body,
             header_params={"Content-Type": "application/merge-patch+json", "Accept": "application/json"},
@@ -90,7 +90,7 @@ class Jobs:
         return self.get(name).get("status", {}).get("phase")
 
     def counts(self, name):
-        """{"Coordinator": {"active": 1, ...}, ...}; a count that is absent is 0."""
+        """{"Coordinator": {"active": 1, ...}, ...}; a missing count is 0."""
         kinds = ("active", "succeeded", "failed")
         return collections.defaultdict(
             lambda: dict.fromkeys(kinds, 0),
@@ -117,15 +117,15 @@ class Jobs:
             self.namespace, label_selector=f"nervexjob-name={name}").items, key=lambda one: one.metadata.name)
 
     def shared_service(self):
-        """The namespace's; None if there is none. Whose it is, others must tell."""
+        """The Service with the namespace's name, of any owner; None if there is none."""
         found = self.core.list_namespaced_service(
             self.namespace, field_selector=f"metadata.name={self.namespace}").items
         return found[0] if found else None
 
     def addresses(self):
-        """{pod's name: addresses} that the namespace's pods find under <name>.<namespace>, by Kubernetes' rules for
-        DNS: the hostname of an endpoint of the Service that is called as the namespace, which the first search
-        domain leads to, or any other headless Service's own name, by the second."""
+        """{pod's name: addresses} that the namespace's pods resolve for <name>.<namespace>, by Kubernetes' rules for
+        DNS: the hostname of an endpoint of the Service with the namespace's name, by the first search domain, or any
+        other headless Service's own name, by the second."""
         found = collections.defaultdict(set)
         # As text: the client refuses slices without endpoints.
         reply = kubernetes.client.DiscoveryV1Api(self.core.api_client).list_namespaced_endpoint_slice(
@@ -139,7 +139,7 @@ class Jobs:
         return dict(found)
 
     def wait_names(self, name, count):
-        """Until each of the job's pods, all Running, has its address under its name, and no other."""
+        """Waits until each of the job's pods is Running and its name resolves to exactly its address."""
         def look():
             pods = {one.metadata.name: {one.status.pod_ip} for one in self.pods(name)}
             found = {pod: seen for pod, seen in self.addresses().items() if pod in pods}
@@ -147,7 +147,7 @@ class Jobs:
         return self.wait(look, f"the names of the {count} pods of job {name}")
 
     def events(self, name, reason=None):
-        """Of the job itself."""
+        """Events of the job object."""
         items = self.core.list_namespaced_event(
             self.namespace, field_selector=f"involvedObject.kind=NerveXJob,involvedObject.name={name}").items
         return [one for one in items if reason in (None, one.reason)]
@@ -164,7 +164,7 @@ class Jobs:
         return self.wait(look, f"job {name} to be {phase}", timeout)
 
     def wait_pods(self, name, count, phase=None, timeout=TIMEOUT, role=None):
-        """Until the job has exactly `count` pods (in that phase); returns them."""
+        """Waits until the job has exactly `count` pods (in that phase); returns them."""
         def look():
             pods = self.pods(name, role)
             fit = [one for one in pods if phase in (None, one.status.phase)]

@@ -1,4 +1,4 @@
-"""What does kstatus say of an object that it has no rules of its own for? Flux, kpt and others wait by it."""
+"""Which status does kstatus compute for an object by its generic rules? Flux, kpt and others wait for it."""
 
 
 def kstatus(found):

@@ -1,4 +1,4 @@
-"""Simulated nodes that come and go with a test."""
+"""Simulated nodes that exist for one test."""
 
 import contextlib
 import uuid
@@ -19,7 +19,7 @@ def add(api, name, gpus=0, labels=None, annotations=None):
 
 
 def remove(api, name):
-    """With what is left on it: pods whose node is deleted would stay, and the next tests would see them."""
+    """Removes the node and its pods: pods of a deleted node would stay, and the next tests would see them."""
     def call(method, path, body=None):
         try:
             kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
@@ -37,7 +37,7 @@ def remove(api, name):
 
 @contextlib.contextmanager
 def own_nodes(api, *labels, gpus=0):
-    """A node for each dict of labels, all with one value of OWN; yields that and the names, in order."""
+    """A node for each dict of labels, all with the same value of OWN; yields that value and the names, in order."""
     pool = f"own-{uuid.uuid4().hex[:6]}"
     names = [f"{pool}-{i}" for i in range(len(labels))]
     try:
@@ -67,19 +67,19 @@ def wait_usable(api, names):
 
 
 def is_usable(node):
-    """Ready, and without the taint that every node has until the controller manager saw it ready."""
+    """Ready, and without the initial taint that the controller manager removes once it has seen the node ready."""
     ready = [c["status"] for c in node["status"].get("conditions", []) if c["type"] == "Ready"]
     return ready == ["True"] and not node["spec"].get("taints")
 
 
 def gpu_nodes(core):
-    """{name: GPUs} of the nodes that have any."""
+    """{name: GPUs} of the nodes with GPUs."""
     found = {one.metadata.name: int(one.status.allocatable.get("nvidia.com/gpu", 0)) for one in core.list_node().items}
     return {name: gpus for name, gpus in found.items() if gpus}
 
 
 def wait_for_free_gpus(core):
-    """The same, once no pod of an earlier test holds any."""
+    """The same, after all pods of earlier tests have released theirs."""
     def look():
         holding = [pod.metadata.name for pod in core.list_pod_for_all_namespaces().items
                    if pod.status.phase not in ("Succeeded", "Failed")

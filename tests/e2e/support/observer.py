@@ -1,5 +1,5 @@
-"""What must hold at every moment, not only at the end: an observer with a watch of its own on pods notes
-each binding of the test's own pods and says which rule was broken."""
+"""Rules that hold at every moment, not only at the end: an observer watches pods, notes each binding of the test's
+own pods and reports broken rules."""
 
 import collections
 import http.client
@@ -14,7 +14,7 @@ ANNOTATION = "nervex.sensetime.com/"
 
 
 def slot_of(pod):
-    """(job UID, role, ordinal) of a job's pod; None of any other. Of these at most one pod lives."""
+    """(job UID, role, ordinal) of a job's pod; None for any other. At most one pod of each lives."""
     slot = pod["metadata"].get("annotations", {}).get(ANNOTATION + "slot")
     owners = [one["uid"] for one in pod["metadata"].get("ownerReferences", []) if one["kind"] == "NerveXJob"]
     if not slot or not owners:
@@ -24,7 +24,7 @@ def slot_of(pod):
 
 
 def incarnation_of(pod):
-    """(PodGroup UID, incarnation): with its slot this names what is bound once and never again."""
+    """(PodGroup UID, incarnation): together with its slot this is bound at most once."""
     annotations = pod["metadata"]["annotations"]
     return annotations.get(ANNOTATION + "pod-group-uid", ""), int(annotations.get(ANNOTATION + "incarnation", 0))
 
@@ -34,7 +34,7 @@ def is_bound(pod):
 
 
 def occupies(pod):
-    """A pod on its way out still does."""
+    """Includes a terminating pod."""
     return is_bound(pod) and pod["status"].get("phase") not in ("Succeeded", "Failed")
 
 
@@ -47,7 +47,7 @@ def requests_of(pod):
 
 
 class Observer:
-    """From start() to stop(). `broken` holds a sentence per broken rule; empty is well.
+    """Runs from start() to stop(). `broken` holds a sentence per broken rule; empty is good.
 
     It judges the bindings of one namespace, the test's own. What a node has bound to it is counted over
     all namespaces with `whole_nodes` (a cluster of the run's own), else over this namespace alone."""
@@ -74,11 +74,11 @@ class Observer:
         return self
 
     def stop(self):
-        """At once: a watch that is open still ends with the process."""
+        """Does not wait: an open watch ends with the process."""
         self._stopping.set()
 
     def catch_up(self):
-        """Until it has seen the test's pods as they are now: what is judged next is not judged too early."""
+        """Waits until it has seen the current state of the test's pods, so that it is not judged too early."""
         def look():
             listed = self._api.get(f"/api/v1/namespaces/{self._namespace}/pods")["items"]
             now = {pod["metadata"]["uid"]: pod["metadata"]["resourceVersion"] for pod in listed}
@@ -88,17 +88,17 @@ class Observer:
         wait_for(look, "the observer to see the pods as they are", not_yet=[away])
 
     def slots_bound(self, job_uid):
-        """Counter of (role, ordinal): how many pods were bound to it, one after another."""
+        """Counter of (role, ordinal): number of pods bound to it, one after another."""
         return collections.Counter({slot[1:]: len(pods) for slot, pods in list(self.bound.items())
                                     if slot[0] == job_uid})
 
     def bound_again(self, job_uid):
-        """Slots to which two pods of one and the same incarnation were bound."""
+        """Slots with two bound pods of the same incarnation."""
         return sorted({slot[1:] for slot, pods in list(self.bound.items())
                        if slot[0] == job_uid and len(pods) != len(set(pods))})
 
     def lonely_coordinators(self, job_uid, gang):
-        """For each of the job's attempts what was missing of `gang` when its coordinator was bound."""
+        """What was missing of `gang` when the coordinator of each attempt was bound."""
         found = [sorted(set(gang) - created) for (job, _), created in list(self.before_coordinator.items())
                  if job == job_uid]
         return [missing for missing in found if missing]
@@ -177,7 +177,7 @@ class Observer:
                                    f"with {cause}")
 
     def _capacity_of(self, node):
-        """What it may give to pods, by the node object alone; None if there is no such node."""
+        """The capacity for pods according to the node object; None if the node does not exist."""
         if node not in self._capacity:
             try:
                 allocatable = self._api.get(f"/api/v1/nodes/{node}")["status"]["allocatable"]

@@ -1,5 +1,5 @@
-"""Failures of the control plane itself: its components are local processes that can be killed and started
-again with the command lines that kwokctl gave them."""
+"""Failures of the control plane itself: its components are local processes that can be killed and restarted with the
+command lines from kwokctl."""
 
 import base64
 import contextlib
@@ -32,7 +32,7 @@ class Components:
         self._keeper.start()
 
     def close(self):
-        """Returns when every component is there and the API server answers."""
+        """Returns when every component runs and the API server answers."""
         for name in sorted(self._killed):  # etcd first
             self.start(name)
         self.wait_until_ready()
@@ -41,7 +41,7 @@ class Components:
         self._revive()
 
     def kill(self, name):
-        """kill -9; nothing of it is left when this returns. Its ports stay its own until it is ready again."""
+        """kill -9; the process is gone when this returns. Its ports stay reserved until it is ready again."""
         if not self._killed:
             self._ports.enter_context(control_plane.ports_lock())
         with self._lock:
@@ -51,7 +51,7 @@ class Components:
         processes.wait_for_end(one)
 
     def start(self, name):
-        """Again, after kill(), on the same data and the same port."""
+        """Starts it again after kill(), on the same data and the same port."""
         with self._lock:
             old = self._record(name)
             new = processes.start(self._commands[name], old["log"])
@@ -75,7 +75,7 @@ class Components:
                     self.start(name)
 
     def _let_go_of_lease(self, name):
-        """Of a component that has ended: its successor would wait for it to run out."""
+        """Releases the lease of a component that has ended: its successor would wait until it expires."""
         try:
             self.cluster.api().call("DELETE", f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{name}")
         except (OSError, http.client.HTTPException, ApiError):
@@ -92,7 +92,7 @@ class Components:
         self._ports.close()
 
     def compact(self):
-        """Has etcd forget all but the newest revision, at once; returns that revision."""
+        """Makes etcd discard all but the newest revision, at once; returns that revision."""
         revision = int(self._etcd("range", {"key": base64.b64encode(b"/").decode()})["header"]["revision"])
         self._etcd("compaction", {"revision": str(revision), "physical": True})
         return revision
@@ -117,7 +117,7 @@ class Components:
         return next(one for one in self.cluster.control_plane if self._name(one) == name)
 
     def _etcd(self, verb, body):
-        """etcd's API as JSON, by its own gateway on the port for clients."""
+        """etcd's API as JSON, through its gateway on the client port."""
         url = next(word for word in self._commands["etcd"] if word.startswith("--listen-client-urls="))
         connection = http.client.HTTPConnection(url.partition("//")[2], timeout=10)
         try:

@@ -1,4 +1,4 @@
-"""A cluster for one module of tests that take the whole suite apart."""
+"""A cluster for one module of tests that remove or replace the whole suite."""
 
 import base64
 import contextlib
@@ -21,9 +21,9 @@ ACCOUNT = "certs"  # suite's helpers put nervex- in front
 
 
 class Installed:
-    """A variant applied as an administrator does it. Two things differ from a real cluster: our programs
-    are local processes (the Deployments' pods are simulated), and the API server reaches the webhook by
-    address instead of through its Service."""
+    """A variant applied as by an administrator. Two things differ from a real cluster: our programs are local
+    processes (the Deployments' pods are simulated), and the API server reaches the webhook by address instead of
+    through its Service."""
 
     def __init__(self, target, variant):
         self.target, self.cluster, self.api = target, target.cluster, target.cluster.api()
@@ -45,7 +45,7 @@ class Installed:
         assert said.returncode == 0, said.stderr
 
     def overlay(self, variant, **images):
-        """The objects of a kustomization of the user's own on top of a variant, as in docs/tasks/install.md."""
+        """The objects of a user's kustomization on top of a variant, as in docs/tasks/install.md."""
         folder = self.cluster.settings.path("overlay")
         os.makedirs(folder, exist_ok=True)
         base = os.path.relpath(os.path.join(ROOT, "manifests", "variants", variant), folder)
@@ -59,7 +59,7 @@ class Installed:
         return [one for one in manifests.load_all(done.stdout) if one]
 
     def certs(self, *words):
-        """nervexctl certs --install, with the rights of the account that renews."""
+        """nervexctl certs --install, with the rights of the renewal account."""
         return command(self.target, "nervexctl")("certs", "--install", "--kubeconfig", self.account, *words)
 
     def secret(self, name):
@@ -82,7 +82,7 @@ class Installed:
         return found
 
     def mount_certificate(self):
-        """What the kubelet does with a changed Secret."""
+        """Updates the mounted Secret, as the kubelet does."""
         secret = self.secret("nervex-webhook-server-cert")
         for name in ("tls.key", "tls.crt", "ca.crt"):
             path = self.cluster.settings.path("webhook", name)
@@ -93,7 +93,7 @@ class Installed:
 
 @contextlib.contextmanager
 def installed(variant, failed):
-    """`failed()` tells at the end whether to keep the logs."""
+    """`failed()` decides at the end whether to keep the logs."""
     target = OwnCluster(f"nervex-test-{os.getpid()}-install")
     try:
         yield Installed(target, variant)

@@ -1,4 +1,4 @@
-"""nervex-server as a client sees it: plain HTTP, nothing hidden."""
+"""nervex-server as a client sees it: plain HTTP, no abstraction."""
 
 import http.client
 import json
@@ -31,7 +31,7 @@ class ReplicasApi:
         self.address = urllib.parse.urlsplit(url).netloc
 
     def call(self, method, path=PATH, body=None, headers=None, **query):
-        """`body` is sent as JSON, or as it is if it is text. Without a Content-Type unless given."""
+        """`body` is sent as JSON, or unchanged if it is text. Without a Content-Type unless given."""
         if query:
             path += "?" + urllib.parse.urlencode(query)
         text = body if body is None or isinstance(body, str) else json.dumps(body)
@@ -65,5 +65,5 @@ def body_of(namespace, coordinator, groups):
 
 
 def pod_of(url):
-    """"<pod>.<namespace>:<port>" as the client takes it apart."""
+    """"<pod>.<namespace>:<port>" as the client parses it."""
     return url.split(".")[0]

@@ -1,4 +1,4 @@
-"""What manifests/rbac grants and what was used of it, as the API server's audit log tells. Pure but for
+"""What manifests/rbac grants, and what programs used of it according to the API server's audit log. Pure except for
 the readers."""
 
 import dataclasses
@@ -35,7 +35,7 @@ class Grant:
 
 @dataclasses.dataclass(frozen=True)
 class Use:
-    """One kind of request that an account made."""
+    """One kind of request by an account."""
     account: str
     verb: str
     group: str
@@ -58,8 +58,8 @@ def roles_of_others(documents):
 
 
 def grants_of(documents):
-    """`documents`: [(file name, object)] of roles and bindings. Roles that others define are left out, and those that
-    are added to Kubernetes' own roles, which people have (tests/e2e/test_user_roles.py)."""
+    """`documents`: [(file name, object)] of roles and bindings. Leaves out roles that others define, and those that
+    are added to Kubernetes' own roles for users (tests/e2e/test_user_roles.py)."""
     accounts = {}
     for _, one in documents:
         if one["kind"] in ("ClusterRoleBinding", "RoleBinding"):
@@ -82,7 +82,7 @@ def grants_of(documents):
 
 
 def uses_of(lines):
-    """The different uses in an audit log; a line that was cut off is left out."""
+    """The distinct uses in an audit log; an incomplete line is left out."""
     found = set()
     for line in lines:
         try:
@@ -106,7 +106,7 @@ def unused(grants, uses):
 
 
 def refused(grants, uses):
-    """What was forbidden, but for what a role grants or what was allowed at another time: an API server that
+    """Forbidden requests, except those that a role grants or that were allowed at another time: an API server that
     has just started forbids everything until it has read its roles."""
     def what(use):
         return use.account, use.verb, use.group, use.resource, use.namespace
@@ -119,7 +119,7 @@ def refused(grants, uses):
 
 
 def read_documents():
-    """What the programs are granted in any variant."""
+    """The grants of our programs in any variant."""
     folder = os.path.join("manifests", "rbac")
     paths = [os.path.join(folder, name) for name in sorted(os.listdir(os.path.join(ROOT, folder)))
              if name.endswith(".yaml")]
@@ -136,7 +136,7 @@ def read_grants():
 
 
 def read_grants_of_others(api):
-    """What the system's own roles, as this cluster has them, give to our accounts."""
+    """The grants of our accounts in the system's own roles of this cluster."""
     documents = read_documents()
     path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/"
     others = [("the cluster", {**api.get(path + name), "kind": "ClusterRole"}) for name in roles_of_others(documents)]

@@ -1,5 +1,5 @@
-"""In which order gangs were committed and pods bound: all changes of the PodGroups and pods of one namespace, by
-resourceVersion. Both kinds are in one etcd, so these tell what came first, also among objects of two kinds."""
+"""In which order were gangs committed and pods bound? All changes of the PodGroups and pods of one namespace, by
+resourceVersion. Both kinds are in one etcd, so these order changes of both."""
 
 import http.client
 import threading
@@ -17,7 +17,8 @@ def version_of(one):
 
 
 class Starts:
-    """From start() to stop(). It bears no outage of the API server: a test that has one would miss changes."""
+    """Runs from start() to stop(). It does not support outages of the API server, during which it would miss
+    changes."""
 
     def __init__(self, api, namespace):
         self._api, self._stopping = api, threading.Event()
@@ -39,7 +40,7 @@ class Starts:
         self._stopping.set()
 
     def catch_up(self):
-        """Until all is seen as it is now."""
+        """Waits until the current state was seen."""
         def look():
             now = {kind: {one["metadata"]["uid"]: version_of(one) for one in self._api.get(path)["items"]}
                    for kind, path in self._paths.items()}
@@ -58,12 +59,12 @@ class Starts:
         return sorted(found)
 
     def committed_at(self, group_uid, gang="base"):
-        """The version with which the gang was committed first; None: never."""
+        """The version in which the gang was first committed; None: never."""
         return next((version_of(group) for group in self.groups.get(group_uid, [])
                      if (status_of(group, gang) or {}).get("committed")), None)
 
     def refusals(self, group_uid, gang="base"):
-        """The statuses of the gang as they were whenever one more plan of it was refused."""
+        """The gang's status after each refusal of one of its plans."""
         found = {}
         for group in self.groups.get(group_uid, []):
             one = status_of(group, gang) or {}
@@ -72,7 +73,7 @@ class Starts:
         return [found[count] for count in sorted(found) if count]
 
     def broken(self):
-        """A sentence for each gang with a pod that was bound before the whole gang was committed."""
+        """A sentence for each gang with a pod bound before the whole gang was committed."""
         found = []
         for uid in sorted({annotation(pod, "pod-group-uid") for pod in list(self.bound.values())} - {""}):
             committed, bound = self.committed_at(uid), self.bound_of(uid)
@@ -82,7 +83,7 @@ class Starts:
         return found
 
     def is_whole(self, group_uid):
-        """Every slot of the PodGroup had a pod bound."""
+        """Every slot of the PodGroup had a bound pod."""
         wanted = {f"{role}/{ordinal}" for role, ordinal in pod_groups.slots(self.groups[group_uid][-1])}
         return {key for _, key, _ in self.bound_of(group_uid)} == wanted
 

@@ -1,4 +1,4 @@
-"""The cluster that a run of tests uses: one of its own, one that is up already, or a user's."""
+"""The cluster of a test run: a new one, a running one, or a user's."""
 
 import os
 import re
@@ -23,7 +23,7 @@ def read_env(path):
 
 
 class OwnCluster:
-    """Started for this run by the code behind scripts/up, and ended with it."""
+    """Started for this run by the code behind scripts/up, and stopped at its end."""
 
     def __init__(self, name):
         remove_left_overs()
@@ -52,7 +52,7 @@ class OwnCluster:
 
 
 class RunningCluster(OwnCluster):
-    """One that `make up` started (NERVEX_E2E_CLUSTER=<name>): used and left alone."""
+    """One that `make up` started (NERVEX_E2E_CLUSTER=<name>): used and not stopped."""
 
     def __init__(self, name):
         self.cluster = Cluster.load(name)
@@ -65,8 +65,8 @@ class RunningCluster(OwnCluster):
 
 
 class UsersCluster:
-    """A cluster of the user's where the suite is installed (NERVEX_E2E_KUBECONFIG=<file>). Addresses come
-    from variables of the same names as in .local/<name>/env, for example after kubectl port-forward."""
+    """A user's cluster where the suite is installed (NERVEX_E2E_KUBECONFIG=<file>). Addresses come from variables of
+    the same names as in .local/<name>/env, for example after kubectl port-forward."""
 
     cluster = None
 
@@ -86,7 +86,7 @@ class UsersCluster:
 
 
 def remove_left_overs():
-    """Clusters of test runs that were killed: their name holds the pid of a run that is gone."""
+    """Removes clusters of killed test runs: their name holds the pid of a process that no longer exists."""
     folder = os.path.join(ROOT, ".local")
     for name in os.listdir(folder) if os.path.isdir(folder) else []:
         match = re.fullmatch(r"nervex-test-(\d+)(-\w+)?", name)

@@ -1,4 +1,4 @@
-"""The variants of manifests/ as people review them: what each object is and the fields that decide."""
+"""The variants of manifests/ as reviewers see them: each object with the fields that matter."""
 
 import os
 
@@ -91,14 +91,14 @@ def summary(objects):
 
 
 def difference(objects, base):
-    """What is added or other than in `base`, and the titles of what is missing."""
+    """What is added or changed relative to `base`, and the titles of what is missing."""
     changed = {name: fields for name, fields in objects.items() if base.get(name) != fields}
     missing = sorted(set(base) - set(objects))
     return {**changed, **({f"not in this variant, unlike {BASE}": missing} if missing else {})}
 
 
 class Plain(yaml.SafeDumper):
-    """Without anchors: each object is read on its own."""
+    """A YAML dumper without anchors: each object is readable alone."""
 
     def ignore_aliases(self, data):
         return True

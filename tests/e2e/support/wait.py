@@ -1,4 +1,4 @@
-"""Waiting with a deadline that tells, when it passes, what was seen last.
+"""Waiting with a deadline whose failure reports the last state seen.
 
 An exception from the predicate ends the wait at once: it is the real cause, and a time-out would hide it.
 Only the kinds that a caller names in `not_yet` mean "ask again":
@@ -23,7 +23,7 @@ meanwhile = []
 
 
 def status_of(error):
-    """The HTTP status of an API server's refusal; None of any other exception."""
+    """The HTTP status of an API server's refusal; None for any other exception."""
     return error.status if isinstance(error, (kubernetes.client.ApiException, ApiError)) else None
 
 
@@ -38,15 +38,15 @@ def conflict(error):
 
 
 def away(error):
-    """The server cannot be reached, or says that it cannot answer now: while it starts, or its etcd or a
-    webhook that it must ask is not there."""
+    """The server cannot be reached, or reports that it cannot answer now: while it starts, or while its etcd or a
+    required webhook is down."""
     if status_of(error) is not None:
         return status_of(error) in (429, 500, 502, 503, 504)
     return isinstance(error, (OSError, http.client.HTTPException, urllib3.exceptions.HTTPError))
 
 
 def verdict(seen):
-    """(is it so, what was seen) of what a predicate returned: (bool, state), or the state alone."""
+    """(is it true, state seen) of a predicate's result: (bool, state), or the state alone."""
     if isinstance(seen, tuple) and len(seen) == 2 and isinstance(seen[0], bool):
         return seen
     return bool(seen), seen
@@ -91,7 +91,7 @@ def always(predicate, what, seconds=1.0, interval=0.1):
 
 
 def lasting(seconds):
-    """Lets a fault last that long. Not a wait for anything: what comes of the fault is waited for."""
+    """Lets a fault last that long. Not a wait for a result: tests wait for the results of the fault separately."""
     time.sleep(seconds)
 
 

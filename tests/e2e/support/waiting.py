@@ -1,4 +1,4 @@
-"""What a waiting job shows, and docs/tasks/debug-a-waiting-job.md, which shows that to users.
+"""What a waiting job shows, and docs/tasks/debug-a-waiting-job.md, which documents it for users.
 
 The page has a heading for each situation, text that is written by hand, and one block: what a cluster showed, with
 made-up names and times."""
@@ -15,7 +15,7 @@ SAME = "(the same message)"
 
 
 class Names:
-    """Replaces what differs from run to run; the same names give the same text."""
+    """Replaces what differs between runs; the same names give the same text."""
 
     def __init__(self, namespace, nodes=()):
         self._rules = [(re.escape(name), f"node-{i + 1}") for i, name in enumerate(nodes)]
@@ -53,7 +53,7 @@ def gang_text(group, gang):
 
 
 def explained(text):
-    """({title: value} of the lines at the head of an explanation, what it advises)."""
+    """({title: value} of the lines at the head of an explanation, its advice)."""
     head, _, rest = text.partition("\n\n")
     rows = [re.match(r"  (\S+) +(.*)", line) for line in head.splitlines()[1:]]
     _, _, advice = rest.rpartition("What to do: ")
@@ -61,7 +61,7 @@ def explained(text):
 
 
 def facts(job, group, explanation, condition, gang):
-    """[(label, text)] of what job, PodGroup and `explain` show."""
+    """[(label, text)] shown by job, PodGroup and `explain`."""
     status = job.get("status", {})
     shown = condition_text(job, condition)
     message = shown.partition(": ")[2].removeprefix(f"{gang}: ")  # the job names which of its gangs
