@@ -46,7 +46,7 @@ def renew_by_cert_manager(node):
 
 
 def renew_by_ourselves(node):
-    """The daily job, once more and told to renew whatever the age."""
+    """Runs the daily job once more and makes it renew at any age."""
     made = json.loads(node.kubectl("create", "job", "renew-now", "--from=cronjob/nervex-certs", "-n", SYSTEM,
                                    "--dry-run=client", "-o", "json").stdout)
     made["spec"]["template"]["spec"]["containers"][0]["args"].append("--renew-now")

@@ -34,7 +34,7 @@ class Submitter:
                 self.refused_at.append(time.monotonic())
 
     def wait_for(self, more, timeout=60):
-        """Until so many more were answered."""
+        """Waits until this many more were answered."""
         begin = self._answered()
         wait_for(lambda: (self._answered() >= begin + more, f"{self._answered() - begin} answered"),
                  f"{more} more jobs to be submitted", timeout, 0.1)

@@ -15,7 +15,7 @@ IDLES = "import time; time.sleep(3600)"
 
 @pytest.fixture(scope="module")
 def stranger(suite):
-    """A pod of somebody else, in another namespace."""
+    """Another owner's pod in another namespace."""
     suite.kubectl("create", "namespace", "strangers")
     wait_for(lambda: (install.get(suite, "serviceaccount", "default", "-n", "strangers") is not None, "none"),
              "the namespace's account", 30, 0.2)

@@ -128,7 +128,7 @@ def lives(node, old):
 
 @pytest.fixture(scope="module")
 def waits(node, old):
-    """A job that cannot start: nobody has a GPU."""
+    """A job that cannot start: no node has a GPU."""
     greedy = {**container(STAYS), "resources": {"limits": {"nvidia.com/gpu": "1"}}}
     node.kubectl("create", "-f", "-", body=json.dumps(job("waits", coordinator=template(greedy))))
     wait_for(lambda: (jobs.condition(node, "waits", "Scheduled").get("status") == "False", status(node, "waits")),

@@ -42,7 +42,7 @@ def programs(settings):
 
 
 def cgroups(settings):
-    """In every hierarchy, also those that nobody thought of."""
+    """Searches every hierarchy, including unexpected ones."""
     found = glob.glob(f"/sys/fs/cgroup/{settings.cgroup}") + glob.glob(f"/sys/fs/cgroup/*/{settings.cgroup}")
     return sorted(found)
 
