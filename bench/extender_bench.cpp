@@ -5,7 +5,7 @@
 // alone. Nodes and pods are fed as the JSON that a real API server writes. Three questions:
 //   start    all nodes and pods are listed, then a first gang is planned
 //   idle     nothing waits, foreign pods come and go (created, bound, running, deleted)
-//   waiting  gangs wait for GPUs that nobody has, foreign pods come and go
+//   waiting  gangs wait for GPUs that no node has, foreign pods come and go
 // Prints a table of CPU (of one core), scheduling cycles a second and the latency of filter; and
 // one JSON line.
 #include <algorithm>
@@ -208,7 +208,7 @@ class Feeder {
 };
 
 struct Figures {
-  double core_percent = 0;  // of which what this benchmark does itself was subtracted
+  double core_percent = 0;  // without this benchmark's own work
   double cycles_a_second = 0;
   double filter_p50_us = 0;
   double filter_p99_us = 0;

@@ -88,7 +88,7 @@ def compare_hold(options):
 
 
 class Peaks:
-    """The most that a process had, looked at each 20 ms."""
+    """Peak memory of a process, sampled every 20 ms."""
 
     def __init__(self):
         self.threads, self.files, self.mib = 0, 0, 0.0
@@ -113,7 +113,7 @@ class Peaks:
 
 
 def wait_for_lease(cluster, options):
-    """The planner begins when its replica leads, and a while after it is ready."""
+    """The planner begins when its replica leads, some time after it is ready."""
     deadline = time.monotonic() + options.timeout
     while not cluster.is_leader("extender"):
         if time.monotonic() > deadline:
@@ -157,7 +157,7 @@ def one_round(options, number):
 
 
 def changes(core, options, name, version, deadline):
-    """The job's pods at each change. The API server ends the watch of a slow client, which goes on where it was."""
+    """The job's pods at each change. The API server ends the watch of a slow client, which continues from there."""
     while (left := deadline - time.monotonic()) > 0:
         for event in watch.Watch().stream(core.list_namespaced_pod, options.namespace,
                                           label_selector=f"nervexjob-name={name}", resource_version=version,
@@ -167,7 +167,7 @@ def changes(core, options, name, version, deadline):
 
 
 def remove_children(core, options, name):
-    """The garbage collector alone takes minutes for 1,000 pods and their Services, beside the next round."""
+    """The garbage collector alone takes minutes for 1,000 pods and their Services, in parallel with the next round."""
     deadline = time.monotonic() + options.timeout
     label = f"nervexjob-name={name}"
     while left := core.list_namespaced_pod(options.namespace, label_selector=label).items:

@@ -132,7 +132,7 @@ def filter_args(nodes):
 
 
 class ApiServer:
-    """Every list is empty, every watch is silent; what is written is accepted and forgotten."""
+    """Every list is empty, every watch is silent; writes are accepted and discarded."""
 
     def __enter__(self):
         document = OPENAPI.read_bytes()
@@ -186,7 +186,7 @@ class ApiServer:
 
 
 class Files:
-    """What programs are started with, and their logs."""
+    """The programs' input files and logs."""
 
     def __init__(self, folder, api_port):
         self.folder, self.logs = folder, 0
@@ -259,7 +259,7 @@ class Program:
         return time.perf_counter() - started
 
     def cpu_seconds(self):
-        """Of the whole process, also of threads that have ended: clock_getcpuclockid(3)."""
+        """CPU time of the whole process, including ended threads: clock_getcpuclockid(3)."""
         return time.clock_gettime((~self.pid << 3) | 2)
 
     def stop(self):
@@ -357,7 +357,7 @@ def summary(figures, base):
 
 
 def ratio_of_rounds(figures, base):
-    """Of each round by itself, and of those the median: the machine is not as fast in all of them."""
+    """The median of the ratios of single rounds: the machine's speed differs between rounds."""
     return round(statistics.median(one / other for one, other in zip(figures, base)), 3)
 
 

@@ -5,7 +5,7 @@ import statistics
 
 
 def spread(values):
-    """{median, least, most}, of what was measured at all; None if nothing was."""
+    """{median, least, most} of the available measurements; None if there are none."""
     known = [value for value in values if value is not None]
     if not known:
         return None
@@ -24,7 +24,7 @@ def markdown(cells):
 
 
 def write_chapter(path, marks, text, heading=""):
-    """Puts the text between the two marks of a page, whose other chapters stay; at its end if it has none yet."""
+    """Writes the text between the two marks of a page, keeping other chapters; at its end if the marks are missing."""
     begin, end = marks
     page = ""
     if os.path.exists(path):

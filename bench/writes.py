@@ -71,7 +71,7 @@ def audit_log_of(env):
 
 
 def new_writes(log, options):
-    """What was written since the last call in the jobs' namespace about objects of these jobs."""
+    """Writes since the last call in the jobs' namespace about objects of these jobs."""
     for event in log.events():
         at = event.get("objectRef", {})
         is_write = event["verb"] in WRITES and at.get("namespace") == options.namespace \
@@ -84,7 +84,7 @@ def new_writes(log, options):
 
 
 def writer_of(event):
-    """Our programs by their account, everybody else by the program's name."""
+    """Our programs by their account, other writers by the program's name."""
     user = event["user"]["username"]
     agent = event.get("userAgent", "").split("/")[0].split(" ")[0] or "?"
     return user.removeprefix(OURS) if user.startswith(OURS) and "scheduler" not in agent else agent

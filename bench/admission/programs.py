@@ -74,7 +74,7 @@ class Program:
             return False
 
     def is_waiting(self):
-        """Ours answers reviews once it has the cluster's OpenAPI, which it logs."""
+        """Ours answers reviews after it has read the cluster's OpenAPI, which it logs."""
         return "nervex-webhook" in self._command[0] and "loaded the cluster's OpenAPI" not in self._log.read_text()
 
     def exchange(self, request):
@@ -88,11 +88,11 @@ class Program:
             return reply
 
     def cpu_seconds(self):
-        """User and system, of all threads, also those that have ended."""
+        """User and system time of all threads, including ended ones."""
         return time.clock_gettime((~self._process.pid << 3) | 2)
 
     def memory_mib(self):
-        """(resident now, the most ever)"""
+        """(resident now, peak)"""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         return tuple(int(re.search(rf"{key}:\s+(\d+)", status).group(1)) / 1024 for key in ("VmRSS", "VmHWM"))
 
@@ -153,7 +153,7 @@ def expand(schema, schemas):
 
 
 def without(schema, keywords, is_named=False):
-    """`is_named`: its keys are names of fields."""
+    """`is_named`: its keys are field names."""
     if isinstance(schema, list):
         return [without(one, keywords) for one in schema]
     if not isinstance(schema, dict):

@@ -7,7 +7,7 @@ COUNT = 64  # different ones, sent in turn
 
 
 def write(path, size, unique=False):
-    """A file with one body a line. With `unique` no two jobs have a template in common."""
+    """Writes a file with one body per line. With `unique` no two jobs share a template."""
     with open(path, "w", encoding="utf-8") as file:
         for number in range(COUNT if size < 100_000 else 8):
             file.write(review(number, size, f"r{number}" if unique else "v1.4.2") + "\n")
@@ -56,7 +56,7 @@ def job(name, tag, variables):
 
 
 def managed(stored):
-    """The job with who wrote which field, which an API server adds before it asks."""
+    """The job with managedFields, which an API server adds before the review."""
     written = {"f:metadata": {"f:labels": fields_of(stored["metadata"]["labels"])}, "f:spec": fields_of(stored["spec"])}
     stored["metadata"]["managedFields"] = [{"manager": "kubectl-create", "operation": "Update", "apiVersion": stored["apiVersion"],
                                             "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": written}]

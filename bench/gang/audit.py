@@ -30,7 +30,7 @@ class Write:
 
 
 class AuditLog:
-    """From its construction on. The API server renames a file that has become large, and begins another one."""
+    """Covers requests since its construction. The API server renames a large file, and begins another one."""
 
     def __init__(self, path):
         self._path = path
@@ -39,7 +39,7 @@ class AuditLog:
         self._rest = b""
 
     def events(self):
-        """What was recorded since the last call, as it stands there."""
+        """Records since the last call, unchanged."""
         text = self._rest + self._file.read()
         if self._is_renamed():
             text += self._file.read()  # it was not renamed before the last line was written
@@ -107,7 +107,7 @@ class Timeline:
 
     @property
     def began(self):
-        """The first create request of what a user makes; a Service's endpoints may come before."""
+        """The first create request for a user's object; a Service's endpoints may come before."""
         return min((one.began for one in self.writes if one.verb == "create" and one.resource in USERS), default=0.0)
 
     @property
@@ -115,7 +115,7 @@ class Timeline:
         return max((one.ended for one in self.bound.values()), default=0.0)
 
     def placed(self):
-        """The creates of pods that were created on their node."""
+        """Times of creates of pods that were created on their node."""
         return [write for pod, write in self.bound.items() if write is self.created.get(pod)]
 
     @property

@@ -84,7 +84,7 @@ def fill(bench, options):
 
 
 def come_and_go(bench, options, first):
-    """Changes a second. Each pod goes when a thousand others have come after it."""
+    """Changes per second. Each pod is deleted after a thousand others have come."""
     requests = []
     for number in range(options.changes // 2 + CHURN):
         if number < options.changes // 2:
@@ -122,7 +122,7 @@ def measure(bench, side, options):
 
 
 def restart(bench, side, number):
-    """Seconds from the start of the process to a plan for a gang that was there before it."""
+    """Seconds from the start of the process to a plan for a gang that existed before it."""
     extender = bench.cluster.programs["extender"]
     processes.stop([extender])
     scenario = scenarios.named("1x10@0")

@@ -75,7 +75,7 @@ MEANING = {
 
 
 def count_of(rounds, scenario):
-    """How many there are of each side: "5", or "2 to 5" where some have fewer."""
+    """The number of rounds of each side: "5", or "2 to 5" if some have fewer."""
     counts = collections.Counter(row["side"] for row in rounds if row["scenario"] == scenario).values()
     return " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
 
@@ -95,7 +95,7 @@ def machine(about, rounds, measured, command):
 
 
 def folded(command, width=100):
-    """The command in lines of about that width, to be typed as it is."""
+    """The command in lines of about that width, ready to be typed."""
     lines = [[]]
     for word in map(shlex.quote, shlex.split(command)):
         if len(" ".join([*lines[-1], word])) > width:

@@ -13,8 +13,8 @@ class Requests:
         self._api, self._workers, self._local = api, workers, threading.local()
 
     def send_all(self, requests, allowed=()):
-        """Of [(method, path, body)], in this order, some at a time. Statuses of errors that are `allowed` pass.
-        Failure at the first one that is refused or gets no answer."""
+        """Sends [(method, path, body)] in this order, several at a time. Error statuses in `allowed` pass. Failure
+        at the first request that is refused or gets no answer."""
         with ThreadPoolExecutor(self._workers) as pool:
             list(pool.map(lambda one: self._send(*one, allowed), requests))
 
@@ -36,7 +36,7 @@ class Requests:
 
 
 def create(path, one):
-    """The body as text, so that nothing is encoded while time is taken."""
+    """The body as text, so that nothing is encoded during the measurement."""
     return "POST", path, json.dumps(one).encode()
 
 

@@ -24,7 +24,7 @@ COSCHEDULING = {"schedulerName": SCHEDULER,
 
 
 def install_accounts(settings, names):
-    """A ServiceAccount for each peer, with the roles that a scheduler has."""
+    """A ServiceAccount for each peer, with the roles of a scheduler."""
     objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
                {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
                 "metadata": {"name": f"{NAMESPACE}-podgroups"},
@@ -42,7 +42,7 @@ def install_accounts(settings, names):
 
 
 class Peer:
-    """A kube-scheduler of its own, or one that was built with more plugins."""
+    """A separate kube-scheduler, or one built with more plugins."""
 
     scheduler = "scheduler"
 
@@ -83,7 +83,7 @@ class Peer:
 
 
 class Ours:
-    """The suite and its kube-scheduler. `flags`: {program: what its command line gets besides}."""
+    """The suite and its kube-scheduler. `flags`: {program: additional flags}."""
 
     def __init__(self, cluster, flags):
         # It logs as little as the peers' do, and as the one that users install.
@@ -124,7 +124,8 @@ def variable(program):
 
 
 def ended_components(cluster):
-    """Of the control plane. The controller manager gives up on a busy machine if the API server is ten seconds late."""
+    """Components of the control plane that have ended. On a busy machine the controller manager ends if the API
+    server is ten seconds late."""
     plane = control_plane.records(cluster.settings)
     return [name for name in (*WATCHED, "kwok-controller") if name not in plane]
 
@@ -146,7 +147,7 @@ class Meter:
         return {name: usage.cpu_seconds(pid) for name, pid in self._pids.items()}
 
     def cpu(self):
-        """{program: seconds since construction}, with those of the load generator."""
+        """{program: seconds since construction}, including the load generator's."""
         used = {name: round(seconds - self._before[name], 2) for name, seconds in self._cpu().items()}
         return {**used, "load generator": round(time.process_time() - self._own, 2)}
 
@@ -154,7 +155,7 @@ class Meter:
         return {name: usage.peak_mib(pid) for name, pid in self._pids.items()}
 
     def wait_until_calm(self, most=0.15, timeout=15.0):
-        """Until the API server uses less than that share of a core: what a start causes afterwards counts too."""
+        """Waits until the API server uses less than that share of a core: what a start causes afterwards counts too."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             before = usage.cpu_seconds(self._pids["apiserver"])

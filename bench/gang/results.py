@@ -9,7 +9,7 @@ import statistics
 
 class Results:
     def __init__(self, path, about):
-        """`about`: what must be the same for rounds to be compared. ValueError if the file tells of other rounds."""
+        """`about`: must be equal for rounds to be comparable. ValueError if the file has other rounds."""
         self._path, self.about, self.rounds = path, about, []
         if os.path.exists(path):
             before, self.rounds = load(path)
@@ -39,7 +39,7 @@ def load(path):
 
 
 def machine():
-    """Where it was measured, for the page."""
+    """The machine of the measurement, for the page."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         model = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), "unknown")
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -52,12 +52,12 @@ def of(rounds, scenario, side):
 
 
 def scheduler_cpu(one, deciding, key="cpu"):
-    """Of its scheduler, with the extender that this one asks."""
+    """CPU time of its scheduler, including the extender that the scheduler calls."""
     return round(sum(seconds for name, seconds in one[key].items() if name in deciding), 2)
 
 
 def controllers_cpu(one, deciding):
-    """Of our other programs; a peer's pods are made by the load generator."""
+    """CPU time of our other programs; the load generator creates a peer's pods."""
     others = ("webhook", "controller", "server")
     return round(sum(seconds for name, seconds in one["cpu"].items() if name in others and name not in deciding), 2)
 

@@ -39,7 +39,7 @@ class Bench:
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": side.namespace}} for side in chosen])
 
     def set_nodes(self, count):
-        """So many nodes, all usable."""
+        """Sets the number of nodes, all usable."""
         path = "/api/v1/nodes"
         there = {one["metadata"]["name"] for one in self.api.get(path)["items"]}
         wanted = {f"node-{number:05}" for number in range(count)}
@@ -49,7 +49,7 @@ class Bench:
         Meter(self.cluster, Nobody()).wait_until_calm(timeout=60)
 
     def measure_alone(self):
-        """What the control plane uses by itself is no cost of gangs that wait."""
+        """What the control plane uses on its own is not a cost of waiting gangs."""
         meter = Meter(self.cluster, Nobody())
         time.sleep(self._window)
         self._alone = meter.cpu()
@@ -57,7 +57,7 @@ class Bench:
     # -- the round
 
     def run(self, side, scenario, number):
-        """What was measured, as a dict."""
+        """Returns the measurements as a dict."""
         gangs = scenario.gang_names(f"{side.name}-{number}")
         if side.service:
             manifests.apply(self.cluster.settings, [sides.shared_service(side)])
@@ -78,7 +78,7 @@ class Bench:
         self.requests.send_all([create(at, one)])
 
     def measure(self, side, scenario, gangs, programs):
-        """Of a side whose programs run."""
+        """Measures a side whose programs run."""
         before, rest = side.requests(side, scenario, gangs)
         log, seen = AuditLog(control_plane.audit_log(self.cluster.settings)), Timeline(side.namespace, gangs)
         meter = Meter(self.cluster, programs)
@@ -101,7 +101,7 @@ class Bench:
                 "peak_mib": meter.peaks(), "writes": {" ".join(key): count for key, count in seen.counts().items()}}
 
     def _wait_until_bound(self, log, seen, scenario):
-        """All that can be; or nothing was bound for a while."""
+        """Waits until all that can be bound is, or nothing was bound for a while."""
         deadline = time.monotonic() + max(self._timeout, scenario.expected / SLOWEST)
         count, since = 0, time.monotonic()
         while time.monotonic() < deadline:
@@ -115,7 +115,7 @@ class Bench:
             time.sleep(POLL)
 
     def _wait_in_vain(self, log, seen, meter):
-        """What it costs that gangs wait which find no capacity."""
+        """The cost of waiting gangs that find no capacity."""
         meter.wait_until_calm()
         before = meter.cpu()
         time.sleep(self._window)
@@ -127,7 +127,8 @@ class Bench:
     # -- after
 
     def clear(self, side):
-        """Its objects go, pods first: an owner's end would be followed by the garbage collector, pod by pod."""
+        """Deletes its objects, pods first: otherwise the garbage collector deletes them pod by pod after their
+        owner."""
         kinds = [(sides.NERVEX, "nervexjobs"), (sides.NERVEX, "podgroups"), (sides.COSCHEDULING, "podgroups"),
                  (sides.NATIVE, "podgroups"), ("v1", "pods"), ("v1", "services")]
         for attempt in range(ATTEMPTS):
@@ -147,7 +148,7 @@ class Bench:
                                  for version, plural in kinds], allowed=(404,))
 
     def _release(self, pods):
-        """Those whose finalizer our controller would take away, which was ended."""
+        """Releases pods with the finalizer of our controller, which was stopped."""
         body = json.dumps({"metadata": {"finalizers": None}}).encode()
         self.requests.send_all([("PATCH", f"{pods}/{one['metadata']['name']}", body)
                                  for one in self.api.get(pods)["items"]], allowed=(404,))

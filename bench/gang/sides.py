@@ -32,7 +32,7 @@ class Side:
 
     @property
     def deciding(self):
-        """Its scheduler's processes: those whose CPU and memory are its scheduler's."""
+        """The processes whose CPU and memory count as its scheduler's."""
         return ("scheduler", "extender") if self.of_ours else ("scheduler",)
 
 
@@ -75,7 +75,7 @@ def pods(side, scenario, gangs, mark=lambda pod, gang: None):
 
 
 def pod(side, scenario, gang, name, mark):
-    """With the labels that a job's controller would set."""
+    """With the labels that a job's controller sets."""
     one = {"apiVersion": "v1", "kind": "Pod",
            "metadata": {"name": name, "labels": {"app": side.namespace, "gang": gang}},
            "spec": {"containers": [container(scenario)], "restartPolicy": "Never"}}
@@ -138,7 +138,7 @@ ACCOUNTS = ("default", "coscheduling", "native")
 
 
 def ours(name="ours", flags=None):
-    """The suite as it is installed, or a variant: {program: further flags}."""
+    """The suite as installed, or a variant: {program: additional flags}."""
     title = "nervex" + "".join(f", {program} {more}" for program, more in (flags or {}).items())
     return Side(name, title, functools.partial(our_programs, flags or {}), jobs, True, of_ours=True)
 

@@ -40,7 +40,7 @@ def by_gang(writes):
 
 
 def of_gang(writes):
-    """{stage: when}; stages that were not reached are left out."""
+    """{stage: time}; stages that were not reached are left out."""
     def ended(verb, resource, writer=None):
         return [one.ended for one in writes
                 if (one.verb, one.resource) == (verb, resource) and writer in (None, one.writer)]
@@ -58,7 +58,7 @@ def of_gang(writes):
 
 
 class Holds:
-    """Looks at the extender's count of held bind calls each 50 ms: they are not writes, so no log has them."""
+    """Reads the extender's count of held bind calls every 50 ms: they are not writes, so no log has them."""
 
     METRIC = "nervex_extender_held_binds"
 
@@ -84,7 +84,7 @@ class Holds:
             self._seen.append((time.time(), count))
 
     def moments(self):
-        """When the first was held, and when there were most; nothing if none were seen."""
+        """When the first was held, and when the number was highest; empty if none were seen."""
         most = max((count for _, count in self._seen), default=0)
         if not most:
             return []
@@ -143,7 +143,7 @@ def cost_rows(rounds, measured, side):
 
 
 def a_pod(measured, names):
-    """CPU time of these programs, in ms for each pod that was bound."""
+    """CPU time of these programs, in ms per bound pod."""
     return report.cell([1000 * scheduler_cpu(one, names) / one["bound"] for one in measured if one["bound"]], 2)
 
 

@@ -37,7 +37,7 @@ def make_like_a_jobs(pod, gang, nodes):
 
 
 class Watched(programs.Peer):
-    """The default scheduler, and watches that read and throw away."""
+    """The default scheduler, and watches whose data is discarded."""
 
     def __init__(self, cluster):
         super().__init__(cluster, "default")
