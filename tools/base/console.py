@@ -1,4 +1,4 @@
-"""What a person reads of the tools: one line per step, with the time that it took; failures with their logs."""
+"""Output for users: one line per step with its duration; failures with their logs."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ import time
 
 
 class Failure(Exception):
-    """Something a user should read, without a Python traceback. `logs` are files that tell more."""
+    """An error for the user, without a Python traceback. `logs` are files with details."""
 
     def __init__(self, message, logs=()):
         super().__init__(message)
@@ -15,7 +15,7 @@ class Failure(Exception):
 
 
 def say(text=""):
-    """A reader that went away ('| head') must not keep us from cleaning up."""
+    """A closed pipe ('| head') must not prevent clean-up."""
     with contextlib.suppress(BrokenPipeError):
         print(text, flush=True)
 
@@ -32,7 +32,7 @@ def step(text):
 
 
 def record_time(name, seconds):
-    """A line for the table that scripts/test prints at its end."""
+    """Adds a line to the table that scripts/test prints at its end."""
     path = os.environ.get("NERVEX_TIMINGS")
     if path:
         with open(path, "a", encoding="utf-8") as table:
@@ -55,13 +55,13 @@ def show_logs(logs, lines=12):
 
 
 def timeout_factor():
-    """How much longer to wait than usual: on an emulated machine, say."""
+    """Factor for time-outs, for example on an emulated machine."""
     return float(os.environ.get("NERVEX_TIMEOUT_FACTOR") or 1)
 
 
 def wait_for(predicate, what, timeout, interval=0.05):
-    """Asks `predicate` until it answers with (True, anything) and returns that anything; the second
-    part of the last answer goes into the message when time runs out. NERVEX_TIMEOUT_FACTOR multiplies `timeout`."""
+    """Calls `predicate` until it returns (True, value) and returns the value; on time-out the message contains the
+    second part of the last answer. NERVEX_TIMEOUT_FACTOR multiplies `timeout`."""
     timeout *= timeout_factor()
     deadline = time.monotonic() + timeout
     while True:

@@ -11,8 +11,8 @@ import time
 
 
 def start_time(pid):
-    """Field 22 of /proc/<pid>/stat, in clock ticks since boot; None if there is no such process.
-    A zombie counts as gone, but not before its last thread: until then its sockets are open."""
+    """Field 22 of /proc/<pid>/stat, in clock ticks since boot; None if the process does not exist. A zombie counts
+    as ended only after its last thread: until then its sockets are open."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:
             # the name in brackets may hold blanks and brackets itself
@@ -30,13 +30,13 @@ def threads(pid):
 
 
 def inherited():
-    """This process's environment without NERVEX_*: a sourced .local/<name>/env is meant for people, and
-    our programs read flags from variables of the same names."""
+    """This process's environment without NERVEX_*: a sourced .local/<name>/env is for users, and our programs read
+    flags from variables of the same names."""
     return {name: value for name, value in os.environ.items() if not name.startswith("NERVEX_")}
 
 
 def start(arguments, log, environment=None):
-    """Starts a program in a session of its own, output appended to `log`; returns its record."""
+    """Starts a program in a new session, with output appended to `log`; returns its record."""
     os.makedirs(os.path.dirname(log), exist_ok=True)
     with open(log, "ab") as output:
         begin = output.seek(0, os.SEEK_END)
@@ -47,7 +47,7 @@ def start(arguments, log, environment=None):
 
 
 def logged(process):
-    """What a process that start() has started has logged so far."""
+    """The log so far of a process from start()."""
     with open(process["log"], "rb") as log:
         log.seek(process["log_begin"])
         return log.read().decode(errors="replace")
@@ -77,8 +77,7 @@ def send(process, number):
 
 
 def stop(processes, patience=10.0):
-    """SIGTERM to all at once, SIGKILL to those that are still there after `patience` seconds.
-    Returns the records of those that had to be killed."""
+    """SIGTERM to all at once, SIGKILL to the rest after `patience` seconds. Returns the records of killed processes."""
     waiting = [one for one in processes if send(one, signal.SIGTERM)]
     deadline = time.monotonic() + patience
     while waiting and time.monotonic() < deadline:
@@ -92,7 +91,7 @@ def stop(processes, patience=10.0):
 
 
 def wait_for_end(process, timeout=60.0):
-    """After a SIGKILL, which only a hung kernel call can hold up."""
+    """Waits after a SIGKILL, which only a hung kernel call can delay."""
     deadline = time.monotonic() + timeout
     while alive(process):
         if time.monotonic() > deadline:
@@ -101,8 +100,8 @@ def wait_for_end(process, timeout=60.0):
 
 
 def free_port(taken=()):
-    """A port on 127.0.0.1 on which no process listens. Below the range from which the kernel takes ports
-    for outgoing connections, so that it stays free until its program binds it."""
+    """A port on 127.0.0.1 without a listener. Below the kernel's range for outgoing connections, so that it stays
+    free until its program binds it."""
     for _ in range(200):
         port = random.randrange(20000, 30000)
         if port in taken:

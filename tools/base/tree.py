@@ -16,7 +16,7 @@ def _ask_git(*arguments):
 
 
 def revision():
-    """The commit, with "-dirty" if a file that belongs to it differs; "unknown" outside of a checkout."""
+    """The commit, with "-dirty" if a tracked file differs; "unknown" outside of a checkout."""
     commit = _ask_git("rev-parse", "HEAD")
     if not commit:
         return "unknown"

@@ -7,7 +7,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(pid):
-    """Of all its threads since it started."""
+    """CPU time of all its threads since its start."""
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
         user, system = file.read().rpartition(")")[2].split()[11:13]  # the name in brackets may hold blanks
     return (int(user) + int(system)) / TICK
@@ -18,12 +18,12 @@ def resident_mib(pid):
 
 
 def peak_mib(pid):
-    """The most that was resident since it started, or since reset_peak."""
+    """Peak resident memory since its start, or since reset_peak."""
     return _status_mib(pid, "VmHWM:")
 
 
 def reset_peak(pid):
-    """Without the right to do so the peak stays that of the process's life."""
+    """Without the right to reset, the peak remains that of the process's life."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/clear_refs", "w", encoding="ascii") as file:
         file.write("5")
 

@@ -41,6 +41,6 @@ def numbers(version):
 
 
 def read():
-    """Those of this tree."""
+    """The versions of this tree."""
     with open(os.path.join(ROOT, FILE), encoding="utf-8") as file:
         return parse(file.read())

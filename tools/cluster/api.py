@@ -36,7 +36,7 @@ class Api:
             self._address.hostname, self._address.port, context=self._tls, timeout=timeout)
 
     def call(self, method, path, body=None, content_type="application/json"):
-        """The decoded answer; ApiError for any status but 2xx; text that is no JSON comes as a str."""
+        """The decoded answer; ApiError for any status except 2xx; text that is not JSON is returned as a str."""
         connection = self.connect()
         try:
             connection.request(method, path, None if body is None else json.dumps(body),

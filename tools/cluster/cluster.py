@@ -1,4 +1,4 @@
-"""A cluster that runs: its programs, and the files that tell others about it."""
+"""A running cluster: its programs, and the files that describe it."""
 
 import json
 import os
@@ -55,7 +55,7 @@ class Cluster:
         return Api(self.settings.path("kubeconfig"))
 
     def write_env(self):
-        """The shell lines that people and tests read; their names are an interface."""
+        """Writes the shell lines that users and tests read; their names are an interface."""
         values = {"KUBECONFIG": self.settings.path("kubeconfig")}
         if self.programs:
             values["NERVEX_SERVER_URL"] = self.programs["server"]["url"]
@@ -83,7 +83,7 @@ class Cluster:
     # -- programs
 
     def start_programs(self, api):
-        """All at once, but for the scheduler, which comes when its extender is ready."""
+        """Starts all at once, except the scheduler, which follows when its extender is ready."""
         for program in suite.PROGRAMS:
             suite.write_kubeconfig(api, self.settings, program)
         suite.issue_certificate(self.settings)
@@ -106,7 +106,7 @@ class Cluster:
         self.save()
 
     def wait_until_ready(self, program):
-        """Starts it again if it lost its port or its lease meanwhile; see suite.lost_its_lease()."""
+        """Restarts it if it lost its port or its lease meanwhile; see suite.lost_its_lease()."""
         for attempt in range(5):
             try:
                 return suite.wait_until_ready(self.settings, self.programs[program])
@@ -120,7 +120,7 @@ class Cluster:
                 self.launch(one["program"], *ports, name=program)
 
     def revive(self):
-        """Starts the programs again that ended because they lost their lease, as a kubelet does; see
+        """Restarts the programs that ended because they lost their lease, as a kubelet does; see
         suite.lost_its_lease(). From any thread."""
         if not self._reviving.acquire(blocking=False):
             return
@@ -139,12 +139,12 @@ class Cluster:
             self._reviving.release()
 
     def stop(self, program, patience=10.0):
-        """True if it ended by itself after SIGTERM."""
+        """True if it ended after SIGTERM."""
         self.programs[program]["stopped"] = True
         return not processes.stop([self.programs[program]], patience)
 
     def start(self, program):
-        """Starts it again where it was, so that addresses which others hold stay good."""
+        """Restarts it at the same address, so that clients can still reach it."""
         before = self.programs[program]
         self.launch(program, before["port"], before["metrics_port"])
         self.wait_until_ready(program)
@@ -157,9 +157,9 @@ class Cluster:
         self.start(program)
 
     def start_second(self, program, change_kubeconfig=None):
-        """Another instance of the controller or the extender, under its own name, which is returned: stop(),
-        programs[...] and is_leader() take it. kube-scheduler does not call a second extender's filter. `change_kubeconfig` is
-        given the path of its kubeconfig before it starts."""
+        """Starts another instance of the controller or the extender, under a separate name, which is returned:
+        stop(), programs[...] and is_leader() accept it. kube-scheduler does not call a second extender's filter.
+        `change_kubeconfig` gets the path of its kubeconfig before the start."""
         name = f"{program}-2"
         suite.write_kubeconfig(self.api(), self.settings, program, name)
         if change_kubeconfig:
@@ -169,14 +169,14 @@ class Cluster:
         return name
 
     def drop_second(self, name):
-        """Ends it for good, also if it is stopped (SIGSTOP)."""
+        """Stops it permanently, even if it is stopped by SIGSTOP."""
         processes.send(self.programs[name], signal.SIGCONT)
         self.stop(name)
         del self.programs[name]
         self.save()
 
     def metrics(self, name):
-        """{'name{labels}': value} of a program, as it shows them."""
+        """{'name{labels}': value} of a program's metrics."""
         with urllib.request.urlopen(self.programs[name]["metrics_url"] + "/metrics", timeout=5) as reply:
             lines = reply.read().decode().splitlines()
         return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line[:1] != "#"}
@@ -188,7 +188,7 @@ class Cluster:
     # -- is it well?
 
     def problems(self):
-        """What is wrong with a running cluster, as sentences; empty if nothing."""
+        """Problems of a running cluster, one sentence each; empty if none."""
         found = [f"{one['log']}: its process is gone"
                  for one in [*self.control_plane, *self.programs.values()] if not processes.alive(one)]
         if not found:

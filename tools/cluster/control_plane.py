@@ -36,8 +36,8 @@ MEASURED = {
 
 
 def kwokctl_environment(settings):
-    """With our kubectl first on the PATH: kwokctl waits for the cluster with the one that it finds there, and
-    where there is none it tries to download it."""
+    """The environment with our kubectl first on the PATH: kwokctl uses the first one to wait for the cluster, and
+    tries to download one if there is none."""
     path = os.pathsep.join([binaries.folder(), os.environ.get("PATH", os.defpath)])
     return {**os.environ, "PATH": path, "KWOK_WORKDIR": settings.path("kwok"), "KWOK_KUBE_VERSION": binaries.kubernetes_version()}
 
@@ -53,8 +53,8 @@ def kwokctl(settings, *arguments):
 
 @contextlib.contextmanager
 def ports_lock():
-    """kwokctl looks for free ports in one fixed order: two of them at once would take the same, and one
-    would take those of a component that is being started again."""
+    """kwokctl looks for free ports in a fixed order: two runs at once would choose the same, or those of a component
+    that is restarting."""
     with open(os.path.join(tempfile.gettempdir(), f"nervex-ports-{os.getuid()}.lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -113,8 +113,8 @@ MEASURED_AUDIT = [
 
 
 def audit_policy(settings):
-    """The file that has the API server record every request of our ServiceAccounts, and with AUDIT=all each
-    write of all clients, without bodies."""
+    """The file that makes the API server record every request of our ServiceAccounts, and with AUDIT=all each write
+    of all clients, without bodies."""
     everybody = {"level": "Metadata", "userGroups": ["system:authenticated"],
                  "verbs": ["create", "update", "patch", "delete", "deletecollection"]}
     rules = MEASURED_AUDIT if settings.measured else [
@@ -128,7 +128,7 @@ def audit_policy(settings):
 
 
 def audit_log(settings):
-    """One JSON object a line; only of a cluster that was started with `audit`."""
+    """One JSON object per line; only for a cluster started with `audit`."""
     return settings.path("kwok", "clusters", settings.name, "logs", "audit.log")
 
 
@@ -137,8 +137,8 @@ def component_logs(settings):
 
 
 def is_ours(pid, settings):
-    """Of a start that was cut off only the pid files may be left, and their numbers may have been given
-    to others since: our programs name their cluster's folder on their command line."""
+    """An interrupted start may leave only pid files, whose numbers other processes may have by now: our programs
+    have their cluster's folder on their command line."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return os.fsencode(settings.path("kwok")) in file.read()
@@ -159,8 +159,8 @@ def records(settings):
 
 
 def remove(settings, known):
-    """Ends what we know by pid and start time, then lets kwokctl clear up. Its pid files go first: it
-    would signal the processes that have these numbers now."""
+    """Ends what we know by pid and start time, then lets kwokctl clean up. Removes its pid files first: it would
+    signal processes that have these numbers now."""
     processes.stop(known, patience=0.5)  # nothing of it is kept, so nothing needs a long goodbye
     for path in glob.glob(settings.path("kwok", "clusters", "*", "pids", "*.pid")):
         os.unlink(path)

@@ -1,5 +1,5 @@
-"""What a kubelet would do for a pod and a simulated node does not: run the coordinator's program, and
-report how a container ended. Used by the demo and the end-to-end tests, as administrator."""
+"""Does for pods what a kubelet does and a simulated node does not: runs the coordinator's program, and reports how a
+container ended. Used by the demo and the end-to-end tests, as administrator."""
 
 import os
 import subprocess
@@ -22,13 +22,13 @@ def pod_path(namespace, name):
 
 
 def main_container(pod):
-    """The one of that name; if there is none the first (the contract's rule)."""
+    """The container with that name, else the first (the contract's rule)."""
     containers = pod["spec"]["containers"]
     return next((c for c in containers if c["name"] == MAIN_CONTAINER), containers[0])
 
 
 def environment(pod):
-    """The main container's variables with the values a kubelet would give them."""
+    """The main container's variables with a kubelet's values."""
     fields = {
         "metadata.name": pod["metadata"]["name"],
         "metadata.namespace": pod["metadata"]["namespace"],
@@ -45,7 +45,7 @@ def environment(pod):
 
 
 def coordinator_command(pod, extra=()):
-    """The pod's own command line, with the image's folder turned into the one of this checkout."""
+    """The pod's command line, with the image's folder replaced by that of this checkout."""
     container = main_container(pod)
     words = [*container.get("command", []), *container.get("args", [])]
     here = os.path.join(ROOT, "examples", "mock") + os.sep
@@ -71,7 +71,7 @@ def pod_token(api, pod):
 
 
 def project_token(api, pod):
-    """Puts it into a file of its own, readable by us only; returns the path."""
+    """Writes it to a separate file that only we can read; returns the path."""
     handle, path = tempfile.mkstemp(prefix="nervex-token-")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(pod_token(api, pod))
@@ -79,9 +79,9 @@ def project_token(api, pod):
 
 
 def start_coordinator(api, namespace, name, server_url, extra=()):
-    """Starts the coordinator pod's program here, with the pod's environment as the API has it and only
-    the server's address replaced. Simulated pods serve no requests, so it exchanges no tasks with them, and works for
-    two seconds unless `extra` says otherwise. Returns the Popen; its output is text on stdout."""
+    """Starts the coordinator pod's program here, with the pod's environment from the API and only the server's
+    address replaced. Simulated pods serve no requests, so it exchanges no tasks with them, and works for two seconds
+    unless `extra` says otherwise. Returns the Popen; its output is text on stdout."""
     pod = api.get(pod_path(namespace, name))
     values = environment(pod)
     for variable in SERVER_URLS:
@@ -94,7 +94,7 @@ def start_coordinator(api, namespace, name, server_url, extra=()):
 
 
 def change_status(api, namespace, name, change):
-    """Applies `change` to a copy of the pod's status until it meets no conflict; returns the pod."""
+    """Applies `change` to a copy of the pod's status until there is no conflict; returns the pod."""
     for tries_left in reversed(range(50)):
         pod = api.get(pod_path(namespace, name))
         status = pod.get("status", {})
@@ -122,9 +122,8 @@ def annotate(api, namespace, name, **values):
 
 
 def set_node_ready(api, name, ready, why="the tests' kubelet says so", timeout=60):
-    """Makes a simulated node NotReady, or ready again, and waits until the controller manager has kept the
-    scheduler away from it, or lets it come again. The other taint, NoExecute, comes and goes later: there is
-    a rate limit on it."""
+    """Makes a simulated node NotReady, or ready again, and waits until the controller manager has added or removed
+    the taint that stops the scheduler. The other taint, NoExecute, follows later: it is rate-limited."""
     path = f"/api/v1/nodes/{name}"
     api.patch(path, {"metadata": {"annotations": {STAGES + "not-ready": None if ready else why}}})
 
@@ -162,8 +161,8 @@ def set_ready(status, ready, reason=None):
 
 
 def finish(api, namespace, name, exit_code=0, message="", sidecars_end=True):
-    """The main container ended with `exit_code`. With `sidecars_end` the others end with it and the pod
-    gets its final phase; without, a pod that has others goes on in phase Running."""
+    """The main container ended with `exit_code`. With `sidecars_end` the others end too and the pod gets its final
+    phase; otherwise a pod with others stays in phase Running."""
     ended = {"exitCode": exit_code, "reason": "Completed" if exit_code == 0 else "Error", "finishedAt": timestamp()}
     if message:
         ended["message"] = message
@@ -189,7 +188,7 @@ def finish(api, namespace, name, exit_code=0, message="", sidecars_end=True):
 
 
 def run(api, namespace, name):
-    """Running, all containers ready: what a simulated node does by itself."""
+    """Running with all containers ready, as a simulated node does on its own."""
     def change(pod, status):
         status["phase"] = "Running"
         status.setdefault("startTime", timestamp())
@@ -200,7 +199,7 @@ def run(api, namespace, name):
 
 
 def set_phase(api, namespace, name, phase):
-    """Running, Succeeded or Failed with the containers' states to match."""
+    """Running, Succeeded or Failed with matching states of the containers."""
     if phase == "Running":
         return run(api, namespace, name)
     if phase in ("Succeeded", "Failed"):

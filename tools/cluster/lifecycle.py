@@ -1,4 +1,4 @@
-"""Starts a cluster, says whether one that is there can be used, and ends it."""
+"""Starts a cluster, checks whether a running one is usable, and stops it."""
 
 import contextlib
 import fcntl
@@ -21,8 +21,8 @@ def lock_path(settings):
 
 @contextlib.contextmanager
 def locked(settings):
-    """One `up` or `down` of a name at a time. `down` removes the file: whoever waited for it meanwhile
-    holds a lock on nothing and tries again."""
+    """One `up` or `down` of a name at a time. `down` removes the file: a process that waited for it holds a lock on
+    a deleted file and tries again."""
     path = lock_path(settings)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     told = False
@@ -48,7 +48,7 @@ def up(settings):
     begin = time.monotonic()
     with locked(settings):
         present = Cluster.load(settings.name)
-        if present and not present.ready:  # we hold the lock: nobody is at work on it
+        if present and not present.ready:  # we hold the lock: no other process works on it
             say(f"an earlier start of cluster {settings.name} was cut off: removing what it left")
             remove(present)
             present = None

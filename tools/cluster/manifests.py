@@ -1,5 +1,5 @@
-"""The files of manifests/ as they are installed into a local cluster. Everything goes in unchanged but
-what depends on where the programs run: the webhooks' address and the scheduler's."""
+"""The files of manifests/ as installed into a local cluster. Only what depends on where the programs run is changed:
+the webhooks' address and the scheduler's."""
 
 import base64
 import copy
@@ -34,7 +34,7 @@ def dump_all(objects):
 
 
 def documents(*patterns):
-    """The objects of these files; what is meant for kustomize is left out."""
+    """The objects of these files, without those for kustomize."""
     found = []
     for pattern in patterns:
         paths = sorted(glob.glob(os.path.join(ROOT, pattern)))
@@ -63,8 +63,8 @@ def _variant(name):
 
 
 def kinds():
-    """What an install may leave behind, as `kubectl get` takes it: every kind of every variant, and what the programs
-    write. But not cert-manager's, which a cluster without it does not know."""
+    """What an install may leave behind, as `kubectl get` arguments: every kind of every variant, and what the
+    programs write. Without cert-manager's kinds, which a cluster without it does not have."""
     found = {"Lease", "Secret", "Pod", "Service", "EndpointSlice"}
     for name in os.listdir(os.path.join(ROOT, "manifests", "variants")):
         found |= {one["kind"] for one in _variant(name) if not one["apiVersion"].startswith("cert-manager.io/")}
@@ -106,14 +106,14 @@ def install_objects(api, settings):
 
 
 def install_aggregator(settings):
-    """The first create of a new kind takes two seconds: the API server holds it back until the kind has
-    been established for that long. Called late, so that our programs start meanwhile."""
+    """The first create of a new kind takes two seconds: the API server delays it until the kind has been established
+    for that long. Called late, so that our programs start meanwhile."""
     kubectl(settings, "create", "-n", "nervex-system", "-f", os.path.join(ROOT, AGGREGATOR_EXAMPLE))
 
 
 def webhook_configurations(url, authority_file):
-    """The hooks of manifests/webhook with `clientConfig.service` turned into an address here; selectors,
-    policies and rules stay."""
+    """The hooks of manifests/webhook with `clientConfig.service` replaced by a local address; selectors, policies
+    and rules stay."""
     with open(authority_file, "rb") as file:
         bundle = base64.b64encode(file.read()).decode()
     found = []
@@ -131,8 +131,8 @@ def webhook_configurations(url, authority_file):
 
 
 def install_policies(api, settings):
-    """What the API server decides by itself. Call it before the hooks are there: they would refuse or change what
-    shows that it does. Returns when it does."""
+    """Installs the policies that the API server enforces itself. Call it before the hooks exist: they would refuse
+    or change the probes. Returns when the policies are enforced."""
     apply(settings, [one for one in documents("manifests/webhook/*.yaml") if one["kind"] in POLICY_KINDS])
     job = documents(JOB_EXAMPLE)[0]
     job["metadata"]["name"] = "nervex-up-asks-whether-policies-count"
@@ -149,8 +149,8 @@ def install_policies(api, settings):
 
 
 def install_webhooks(api, settings, url, authority_file):
-    """Returns when the API server asks both hooks: it notices new configurations a little later, and a
-    job created before that would pass unchecked."""
+    """Installs both hooks and returns when the API server calls them: it notices new configurations a little later,
+    and a job created before that would pass unchecked."""
     configurations = webhook_configurations(url, authority_file)
     names = [hook["name"] for one in configurations for hook in one["webhooks"]]
     apply(settings, configurations)
@@ -168,7 +168,7 @@ def install_webhooks(api, settings, url, authority_file):
 
 
 def scheduler_configuration(kubeconfig, extender_url):
-    """The KubeSchedulerConfiguration out of its ConfigMap, for a process on this machine."""
+    """The KubeSchedulerConfiguration from its ConfigMap, for a process on this machine."""
     for one in documents("manifests/scheduler/config.yaml"):
         if one["kind"] == "ConfigMap" and "config.yaml" in one.get("data", {}):
             config = yaml.safe_load(one["data"]["config.yaml"])
@@ -184,7 +184,7 @@ def scheduler_configuration(kubeconfig, extender_url):
 
 
 def scheduler_environment():
-    """What its Deployment sets for kube-scheduler."""
+    """kube-scheduler's environment in its Deployment."""
     deployment = next(one for one in documents("manifests/deployments/scheduler.yaml") if one["kind"] == "Deployment")
     containers = deployment["spec"]["template"]["spec"]["containers"]
     scheduler = next(one for one in containers if one["name"] == "kube-scheduler")

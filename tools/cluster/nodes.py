@@ -1,4 +1,4 @@
-"""Simulated nodes: objects that kwok plays the kubelet of."""
+"""Simulated nodes: objects for which kwok acts as the kubelet."""
 
 import time
 
@@ -17,7 +17,7 @@ def simulated_node(name, gpus):
 
 
 def ready_node(name):
-    """One to which nobody has to add anything."""
+    """A complete node object that needs no additions."""
     one, now = simulated_node(name, 0), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     one["metadata"]["labels"].update({"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64"})
     one["status"]["conditions"] = [{"type": "Ready", "status": "True", "reason": "KubeletReady",
@@ -33,7 +33,8 @@ def add_nodes(api, settings):
 
 
 def wait_for_nodes(api, count, timeout=60, interval=0.1):
-    """So many at the least: Ready, and without the taint that every node has until the controller manager saw it ready."""
+    """Waits until at least this many are ready, and without the initial taint that the controller manager removes
+    once it has seen the node ready."""
     def usable(one):
         ready = any(c["type"] == "Ready" and c["status"] == "True" for c in one["status"].get("conditions", []))
         return ready and not one["spec"].get("taints")

@@ -2,14 +2,14 @@
 
 
 def slots(group):
-    """{(role, ordinal): incarnation} of what the spec wants."""
+    """{(role, ordinal): incarnation} of the slots in the spec."""
     return {(member["role"], slot["ordinal"] + i): slot.get("incarnation", 0)
             for member in group["spec"]["members"]
             for slot in member["slots"] for i in range(slot.get("count", 1))}
 
 
 def placements(group):
-    """The status' places, one dict a slot: gang, role, ordinal, incarnation, node, number."""
+    """The status' placements, one dict per slot: gang, role, ordinal, incarnation, node, number."""
     return [{"gang": gang["name"], "role": places["role"], "incarnation": run.get("incarnation", 0),
              "ordinal": run["ordinal"] + i, "node": run["node"], "number": run["number"] + i}
             for gang in group.get("status", {}).get("gangs", [])

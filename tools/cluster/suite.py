@@ -1,5 +1,5 @@
-"""Our programs and the second kube-scheduler as local processes. Each has the rights of its own
-ServiceAccount and nothing else, so that a role which lacks something shows here first."""
+"""Our programs and the second kube-scheduler as local processes. Each has only the rights of its ServiceAccount, so
+that a missing right shows here first."""
 
 import base64
 import datetime
@@ -47,14 +47,14 @@ def check_binaries(settings):
 
 
 def write_kubeconfig(api, settings, program, name=None):
-    """Of the program's ServiceAccount; returns the file's path. Every instance has one of its own, by which the
-    audit log tells them apart; `name`: that of a second one."""
+    """Writes a kubeconfig of the program's ServiceAccount; returns the file's path. Each instance has a separate
+    one, so that the audit log can tell them apart; `name`: that of a second one."""
     return account_kubeconfig(api, "nervex-system", f"nervex-{program}",
                               settings.path("programs", f"{name or program}.kubeconfig"))
 
 
 def account_kubeconfig(api, namespace, account, path):
-    """With a token of that ServiceAccount, good for two days."""
+    """A kubeconfig with a token of that ServiceAccount, valid for two days."""
     token = api.post(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token",
                      {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
                       "spec": {"expirationSeconds": 48 * 3600}})["status"]["token"]
@@ -73,7 +73,7 @@ def account_kubeconfig(api, namespace, account, path):
 
 
 def issue_certificate(settings):
-    """ca.crt, tls.crt and tls.key for the webhook as the API server reaches it here; fresh ones stay."""
+    """Creates ca.crt, tls.crt and tls.key for the webhook's local address; keeps them while they are fresh."""
     folder = settings.path("webhook")
     done = subprocess.run(
         [os.path.join(settings.bin, "nervexctl"), "certs", "--out", folder,
@@ -85,14 +85,14 @@ def issue_certificate(settings):
 
 
 def credential(settings, name):
-    """The token's id, as the audit log has it."""
+    """The token's id, as in the audit log."""
     with open(settings.path("programs", f"{name}.kubeconfig"), encoding="utf-8") as file:
         payload = yaml.safe_load(file)["users"][0]["user"]["token"].split(".")[1]
     return "JTI=" + json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["jti"]
 
 
 def arguments(settings, program, port, metrics_port, urls, name=None):
-    """The command line of one program. NERVEX_<PROGRAM>_ARGS in the environment adds to it."""
+    """The command line of one program. NERVEX_<PROGRAM>_ARGS in the environment is appended."""
     kubeconfig = settings.path("programs", f"{name or program}.kubeconfig")
     command = [binary(settings, program)]
     if program == "scheduler":
@@ -120,7 +120,7 @@ def url_of(program, port):
 
 
 def probe(url, path, authority_file=None):
-    """(is it 200, what was seen)"""
+    """(is the status 200, what was seen)"""
     address = urllib.parse.urlsplit(url)
     try:
         if address.scheme == "https":
@@ -159,7 +159,7 @@ def wait_until_ready(settings, process, timeout=60):
 
 
 def launch(settings, program, port, metrics_port, urls, name=None):
-    """`name` tells a second instance of a program from the first, which is called like the program."""
+    """`name` distinguishes a second instance; the first is named after its program."""
     wall_start = time.time()
     if program in ("controller", "scheduler"):  # they serve no API: one port is enough
         metrics_port = port
@@ -176,7 +176,7 @@ PORT_TAKEN = ("address already in use", "eaddrinuse", "cannot listen", "failed t
 
 
 def lost_its_port(process):
-    """Ended early because another process took the port between our look and its bind?"""
+    """True if it ended early because another process took the port before its bind."""
     if processes.alive(process):
         return False
     with open(process["log"], encoding="utf-8", errors="replace") as log:
@@ -188,8 +188,8 @@ LEASE_LOST = re.compile("leader ?election lost", re.IGNORECASE)
 
 
 def lost_its_lease(process):
-    """Ended because it could not renew its lease in time, as it must? A busy machine and an API server that is away
-    have that effect, and a kubelet starts the program again. Any other end is a crash."""
+    """True if it ended because it could not renew its lease in time, as it must. A busy machine or an unavailable
+    API server causes that, and a kubelet restarts the program. Any other end is a crash."""
     return not processes.alive(process) and LEASE_LOST.search(processes.logged(process)) is not None
 
 

@@ -12,7 +12,8 @@ MODULES = os.path.join(ROOT, "tools", "controlplane")
 
 @functools.lru_cache(maxsize=None)
 def folder(option=None):
-    """Of the control plane, or of the set that an option of scripts/control-plane names: "--node", "--operator", ..."""
+    """The folder of the control plane, or of the set that an option of scripts/control-plane names: "--node",
+    "--operator", ..."""
     command = [os.path.join(ROOT, "scripts", "control-plane"), *([option] if option else []), "--print-dir"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -36,6 +37,6 @@ def kubernetes_version():
 
 
 def stages():
-    """The files that say what kwok's simulated kubelets do."""
+    """The files that define the actions of kwok's simulated kubelets."""
     found = os.path.join(MODULES, "stages")
     return [os.path.join(found, name) for name in sorted(os.listdir(found)) if name.endswith(".yaml")]

@@ -7,7 +7,7 @@ from tools.base.tree import ROOT
 
 
 class Account:
-    """Tells what it does, in chapters, and checks each claim while it is told."""
+    """Prints what it does, in chapters, and checks each claim as it is printed."""
 
     def __init__(self, environment, prefix=()):
         self.chapter_number = 0
@@ -26,7 +26,7 @@ class Account:
         say(f"   ok: {claim}")
 
     def run(self, *command, expect_failure=False):
-        """Shows a command as a user would type it, and what it prints."""
+        """Shows a command as a user would type it, and its output."""
         say(f"$ {' '.join(command)}")
         done = subprocess.run([*self._prefix, *command], env=self.environment, cwd=ROOT, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)

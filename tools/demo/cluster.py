@@ -85,7 +85,7 @@ class Demo(Account):
     # -- acting as the kubelet that simulated nodes do not have
 
     def coordinator(self, job, *extra):
-        """Runs the coordinator pod's program here, shows what it says, and reports how it ended."""
+        """Runs the coordinator pod's program here, shows its output, and reports how it ended."""
         pod = f"{job}-coordinator"
         say(f"   (the program of pod {pod} runs here, with the pod's environment)")
         process = kubelet.start_coordinator(self.api, "default", pod, self.server_url, extra)
@@ -207,7 +207,7 @@ def tell(settings):
 
 
 def run(settings, keep):
-    """The cluster is ended with the demo, however that ends, unless `keep`."""
+    """The cluster is stopped with the demo, however that ends, unless `keep`."""
     try:
         tell(settings)
     except BaseException as error:

@@ -79,7 +79,7 @@ class NodeDemo(Account):
 
 
 def run(settings, folder, keep):
-    """`folder`: of our programs. The node goes with the demo, however that ends, unless `keep`."""
+    """`folder`: of our programs. The node is removed with the demo, however that ends, unless `keep`."""
     begin = time.monotonic()
     node = lifecycle.up(settings)
     try:

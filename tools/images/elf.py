@@ -19,15 +19,15 @@ def read(path):
 
 
 def machine(path):
-    """As `readelf --file-header` names it."""
+    """The name that `readelf --file-header` prints."""
     done = subprocess.run(["readelf", "--file-header", path], capture_output=True, text=True, check=True,
                           env={**os.environ, "LC_ALL": "C.UTF-8"})
     return re.search(r"Machine:\s+(.+)", done.stdout)[1].strip()
 
 
 def closure(paths, folders):
-    """{name: path} of every library that these files need, and that those need; and the loader's path. A library is
-    taken from the first folder that has it, as the loader does it."""
+    """{name: path} of every library that these files need, directly or not; and the loader's path. Takes a library
+    from the first folder that has it, as the loader does."""
     found, loader, todo = {}, "", list(paths)
     while todo:
         path = todo.pop()

@@ -38,7 +38,7 @@ class Folder:
 
 
 def copy(source, path, mode=0o644):
-    """A file of this machine; symbolic links are followed."""
+    """A file of this machine; follows symbolic links."""
     with open(source, "rb") as file:
         return File(path.lstrip("/"), file.read(), mode, os.path.realpath(source))
 

@@ -43,7 +43,7 @@ def timestamp(epoch):
 
 
 def full_reference(reference):
-    """With the registry that a runtime puts in front of a name that has none."""
+    """With the registry that a runtime adds to a name without one."""
     first, _, rest = reference.partition("/")
     if rest and ("." in first or ":" in first or first == "localhost"):
         return reference
@@ -86,8 +86,8 @@ def archive(image, compress=True):
 
 
 def archive_of(images, compress=True):
-    """One image for several architectures: (the bytes of the archive, the digest by which it is pulled). That is an
-    index of their manifests, or the manifest if there is one alone."""
+    """One image for several architectures: (the bytes of the archive, the digest to pull). That is an index of their
+    manifests, or the manifest if there is only one."""
     found, manifests = {}, []
     for image in images:
         more, manifest = blobs(image, compress)
@@ -111,12 +111,12 @@ def archive_of(images, compress=True):
 
 
 def write(image, path, compress=True):
-    """Returns the manifest's digest. The file appears whole or not at all."""
+    """Returns the manifest's digest. Writes the whole file or nothing."""
     return write_all((image,), path, compress)
 
 
 def write_all(images, path, compress=True):
-    """The same of one image for several architectures."""
+    """The same for one image for several architectures."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     content, name = archive_of(images, compress)
     partial = path + ".partial"

@@ -27,8 +27,8 @@ def _debian(package):
 
 
 def document(image, digest, release, name, httplib):
-    """`digest`: of the image's manifest. `httplib`: version of cpp-httplib, which no Debian package of the machine
-    holds; None if the image has none."""
+    """`digest`: of the image's manifest. `httplib`: version of cpp-httplib, which is in no Debian package of the
+    machine; None if the image does not contain it."""
     found = sorted((one for one in files.with_parents(image.entries) if isinstance(one, files.File)), key=lambda one: one.path)
     owners = suite.sources(image, release.architecture.sysroot)
     verification = hashlib.sha1("".join(sorted(one.sha1 for one in found)).encode()).hexdigest()

@@ -50,7 +50,7 @@ ARCHITECTURES = {one.name: one for one in (
 
 
 def architecture(name):
-    """With the folders that this machine has its libraries in."""
+    """The architecture, with this machine's library folders."""
     if name == own_architecture():
         return ARCHITECTURES[name]
     done = subprocess.run([os.path.join(ROOT, "scripts", "setup"), "--architecture", name, "--print-sysroot"],
@@ -64,7 +64,7 @@ def architecture(name):
 
 
 def names_for(found):
-    """What there are images of: the mock is made of this machine's Python."""
+    """The names of images: the mock is made of this machine's Python."""
     return [name for name in NAMES if name != MOCK or not found.sysroot]
 
 
@@ -79,7 +79,7 @@ def programs_folder(name):
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """What all images of one run share."""
+    """Common data of all images of one run."""
     version: str
     bin: str = os.path.join(ROOT, "build", "release", "bin")
     architecture: Architecture = ARCHITECTURES["amd64"]
@@ -100,7 +100,7 @@ def _no_such(machine):
 # What is in an image ------------------------------------------------------------------------------------
 
 def certificates():
-    """The certificate authorities of the package ca-certificates, and none that was added to this machine."""
+    """The certificate authorities of the package ca-certificates, without those added to this machine."""
     paths = sorted(glob.glob("/usr/share/ca-certificates/mozilla/*.crt"))
     if not paths:
         raise Failure("the package ca-certificates is missing: scripts/setup installs it")
@@ -119,7 +119,7 @@ def accounts():
 
 
 def libraries(paths, architecture):
-    """The shared libraries that these programs need, and the loader, where the loader looks for them."""
+    """The shared libraries and the loader that these programs need, at the loader's paths."""
     for path in paths:
         if elf.machine(path) != architecture.machine:
             raise Failure(f"{path} is for {elf.machine(path)}, not for {architecture.name}")
@@ -166,7 +166,7 @@ def _python_files():
 
 
 def mock_layers(release):
-    """Debian's Python with the most of its library, and examples/mock as /mock."""
+    """Debian's Python with most of its library, and examples/mock as /mock."""
     if release.architecture.sysroot:
         raise Failure(f"{MOCK} is made of this machine's Python: only for {own_architecture()}")
     python = f"/usr/bin/python{PYTHON}"
@@ -196,7 +196,7 @@ def description(name):
 
 
 def labels(release, name):
-    """As opencontainers/image-spec, annotations.md has them."""
+    """Labels as defined in opencontainers/image-spec, annotations.md."""
     prefix = "org.opencontainers.image."
     return {prefix + "title": name, prefix + "description": description(name), prefix + "version": release.version,
             prefix + "revision": release.revision, prefix + "licenses": "Apache-2.0",
@@ -204,7 +204,7 @@ def labels(release, name):
 
 
 def sources(image_made, sysroot=""):
-    """{path in the image: Debian package it is from}; what is ours has none."""
+    """{path in the image: its Debian package}; our own files have none."""
     copied = {entry.path: entry.source for entry in image_made.entries if isinstance(entry, files.File) and entry.source}
     found = {}
     if sysroot:

@@ -26,7 +26,7 @@ def text_of(path):
 
 
 def closure(path):
-    """The file and what it includes of ours, directly or not: includes start at the root, or beside it."""
+    """The file and our files that it includes, directly or not: include paths start at the root, or beside it."""
     seen, waiting = set(), [path]
     while waiting:
         one = waiting.pop()
@@ -39,7 +39,7 @@ def closure(path):
 
 
 def key_of(path, version):
-    """Of everything that its findings depend on, but for the libraries' headers."""
+    """A key of everything that its findings depend on, except the libraries' headers."""
     total = hashlib.sha256(version + b"".join(text_of(one).encode() for one in (".clang-tidy", "tests/.clang-tidy")))
     for one in closure(path):
         total.update(one.encode() + b"\0" + text_of(one).encode() + b"\0")

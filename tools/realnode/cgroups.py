@@ -35,7 +35,7 @@ def write(path, text):
 
 
 def problems():
-    """Why pods could not be counted here; empty if they can."""
+    """Reasons why pods cannot be counted here; empty if they can."""
     if version() == 2:
         have = read(os.path.join(ROOT, "cgroup.controllers")).split()
         lacking = [one for one in NEEDED if one not in have]
@@ -54,7 +54,7 @@ def problems():
 
 
 def _enable(folder):
-    """Children of the folder get the controllers. Those of the root are often enabled already."""
+    """Enables the controllers for children of the folder. Those of the root are often enabled already."""
     have = read(os.path.join(folder, "cgroup.controllers")).split()
     enabled = read(os.path.join(folder, "cgroup.subtree_control")).split()
     wanted = [one for one in WANTED if one in have and one not in enabled]
@@ -85,7 +85,7 @@ def left(name):
 
 
 def remove(name, timeout=20.0):
-    """After the end of every process in them; the kernel may take a moment to notice that."""
+    """Call after every process in them has ended; the kernel may take a moment to notice that."""
     deadline = time.monotonic() + timeout
     while True:
         for folder in left(name):

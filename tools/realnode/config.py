@@ -13,7 +13,7 @@ OPEN_FILES = 20000
 
 
 def command_lines(settings, programs, tools):
-    """{program: its command line}. `programs`: folder of the control plane's, `tools`: of the node's."""
+    """{program: its command line}. `programs`: folder of the control plane's programs, `tools`: of the node's."""
     def flags(program, **values):
         return [program, *(f"--{name.replace('_', '-')}={value}" for name, value in values.items())]
 
@@ -61,13 +61,13 @@ def command_lines(settings, programs, tools):
 
 
 def stages():
-    """What simulated nodes do with their pods: as in the clusters that consist of them alone."""
+    """The stages of simulated nodes' pods, as in clusters without a real node."""
     return binaries.stages()
 
 
 def admission(settings, shows_certificate):
-    """Of the API server: what it shows to webhooks. `shows_certificate`: to ours, as docs/tasks/secure.md says it to those
-    who install a hardened variant."""
+    """What the API server presents to webhooks. `shows_certificate`: to ours, as docs/tasks/secure.md describes for
+    hardened variants."""
     hooks = {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration",
              "kubeConfigFile": settings.path("etc", "webhooks.kubeconfig")}
     plugins = [{"name": name, "configuration": hooks}
@@ -83,7 +83,7 @@ def webhooks_kubeconfig(settings):
 
 
 def containerd(root):
-    """`root`: of the unpacked packages."""
+    """`root`: folder of the unpacked packages."""
     unused = ", ".join(f'"io.containerd.snapshotter.v1.{one}"' for one in ("aufs", "btrfs", "devmapper", "zfs"))
     return f"""\
 version = 2
@@ -116,7 +116,7 @@ disabled_plugins = [{unused}]
 
 
 def network():
-    """One bridge; pods reach each other, the node and Services, and there is nothing else to reach."""
+    """One bridge; pods reach each other, the node and Services, and nothing else."""
     return {"cniVersion": "1.0.0", "name": "pods", "plugins": [{
         "type": "bridge", "bridge": "pods0", "isGateway": True, "isDefaultGateway": True, "ipMasq": False,
         "hairpinMode": True,  # a pod may be behind the Service that it calls

@@ -15,7 +15,7 @@ CERT_MANAGER = "localhost/cert-manager-{part}:1"
 
 
 def kube_scheduler():
-    """As the manifests name it, so that they can be applied as they are."""
+    """Named as in the manifests, so that they can be applied unchanged."""
     with open(os.path.join(ROOT, "manifests", "images", "kustomization.yaml"), encoding="utf-8") as file:
         found = re.search(r"^- name: kube-scheduler\n  newName: (\S+)\n  newTag: (\S+)", file.read(), re.MULTILINE)
     if not found:
@@ -32,7 +32,7 @@ def of_program(reference, path, name=None, user="65532:65532"):
 
 
 def of_the_node():
-    """What every node has."""
+    """The images of every node."""
     tools, programs = binaries.folder("--node"), binaries.folder()
     return (of_program(config.PAUSE, f"{tools}/pause"), of_program(COREDNS, f"{tools}/coredns"),
             of_program(kube_scheduler(), f"{programs}/kube-scheduler"))
@@ -45,7 +45,7 @@ def of_cert_manager():
 
 
 def write(images, folder):
-    """Archives of them; nothing is compressed, since they go no further than this machine. Returns their paths."""
+    """Writes archives of them, uncompressed, since they stay on this machine. Returns their paths."""
     paths = []
     for image in images:
         path = os.path.join(folder, re.sub(r"[^a-z0-9.-]", "_", image.reference) + ".tar")

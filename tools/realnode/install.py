@@ -41,7 +41,7 @@ SHOW_CERTIFICATE = ("hardened", "hardened-self-issued")
 
 
 def load_images(node, folder):
-    """Of the programs in `folder`; the versions are those that the manifests name."""
+    """Loads images of the programs in `folder`; the manifests name the versions."""
     release = suite.Release(versions.read().version, folder, suite.ARCHITECTURES[suite.own_architecture()])
     for name in suite.NAMES:
         path = node.settings.path("images", f"{name}.tar")
@@ -51,7 +51,8 @@ def load_images(node, folder):
 
 
 def install_cert_manager(node):
-    """Version 1.11.5 of its own project, controller and cainjector; what they need from its chart is in a file here."""
+    """Installs version 1.11.5 of the cert-manager project, controller and cainjector; a file here has what they need
+    from its chart."""
     folder = binaries.folder("--cert-manager")
     node.load_images(images.write(images.of_cert_manager(), node.settings.path("images")))
     node.kubectl("apply", "--server-side", "-f", os.path.join(folder, "crds"))
@@ -65,7 +66,7 @@ def remove_cert_manager(node):
 
 
 def get(node, *what):
-    """kubectl get ... -o json; None if it is not there."""
+    """kubectl get ... -o json; None if it does not exist."""
     done = node.kubectl("get", *what, "-o", "json", check=False)
     if done.returncode != 0:
         if "NotFound" in done.stderr or "the server doesn't have a resource type" in done.stderr:
@@ -97,7 +98,7 @@ def wait_for_deployments(node, namespace, timeout=180):
 
 
 def describe(node, namespace):
-    """For those who read why something did not become ready."""
+    """Details for debugging why something did not become ready."""
     words = [node.kubectl("get", "pods", "-n", namespace, "-o", "wide", check=False).stdout,
              node.kubectl("get", "events", "-n", namespace, "--sort-by=.lastTimestamp", check=False).stdout[-4000:]]
     for pod in (get(node, "pods", "-n", namespace) or {"items": []})["items"]:
@@ -108,7 +109,7 @@ def describe(node, namespace):
 
 
 def install(node, variant):
-    """What a user types, from the top of the checkout. Returns the seconds until every Deployment is ready."""
+    """Runs what a user types at the top of the checkout. Returns the seconds until every Deployment is ready."""
     begin = time.monotonic()
     node.kubectl(*_from_here(COMMANDS[variant][0]))
     wait_for_deployments(node, SYSTEM)
@@ -126,7 +127,7 @@ def documented(section, kind):
 
 
 def type_in(node, text, folder="/"):
-    """What a user of the cluster types into a shell, in that folder."""
+    """Runs what a user of the cluster types into a shell, in that folder."""
     programs = f"export PATH={binaries.folder()}:$PATH KUBECONFIG={node.kubeconfig}; cd {folder}\n"
     done = subprocess.run(node.enter("bash", "-euo", "pipefail", "-c", programs + text, namespaces=("--net",)),
                           capture_output=True, text=True, timeout=120 * timeout_factor())
@@ -151,7 +152,7 @@ def issue_client_certificate(node, variant, days=365):
 
 
 def let_api_server_show_certificate(node, shown=True):
-    """Configures it as docs/tasks/secure.md says, or as it was before, and restarts it."""
+    """Configures it as in docs/tasks/secure.md, or restores it, and restarts it."""
     for name, content in (("webhooks.kubeconfig", config.webhooks_kubeconfig(node.settings)),
                           ("admission.yaml", config.admission(node.settings, shows_certificate=shown))):
         with open(node.settings.path("etc", name), "w", encoding="utf-8") as file:
@@ -160,7 +161,7 @@ def let_api_server_show_certificate(node, shown=True):
 
 
 def uninstall(node, variant):
-    """As docs/tasks/upgrade.md has it: the jobs first."""
+    """As in docs/tasks/upgrade.md: the jobs first."""
     if get(node, "crd", "nervexjobs.nervex.sensetime.com"):
         node.kubectl("delete", "nervexjobs,aggregatorconfigs", "--all", "--all-namespaces")
         node.kubectl("wait", "--for=delete", "pods,services", "--all-namespaces", "--selector",
@@ -169,7 +170,7 @@ def uninstall(node, variant):
 
 
 def left_overs(node):
-    """What is there of the suite, in any namespace."""
+    """Remaining objects of the suite, in any namespace."""
     said = node.kubectl("get", manifests.kinds(), "--all-namespaces", "-o", "name").stdout
     return [line for line in said.splitlines() if "nervex" in line and not line.endswith("/" + node.settings.name)]
 
@@ -179,7 +180,7 @@ def _from_here(words):
 
 
 def example_job(seconds, name=None):
-    """The example's file, whose coordinator trains so long; as a job of another name, if one is given."""
+    """The example's file, with a coordinator that trains for this long; renamed, if a name is given."""
     with open(os.path.join(ROOT, JOB), encoding="utf-8") as file:
         text = file.read()
     for old, new in (("--seconds=60", f"--seconds={seconds}"), (EXAMPLE, name or EXAMPLE)):
@@ -199,8 +200,8 @@ def create_examples(node, job=None):
 
 
 def hooks_answer(node):
-    """Does the API server reach the webhook through its Service, and trust it? Of a wrong job the mutating hook names the
-    field that the CRD does not know of; a right one passes the validating hook, which fails closed."""
+    """Does the API server reach the webhook through its Service, and trust it? For a wrong job the mutating hook
+    names the field that the CRD does not know; a valid one passes the validating hook, which fails closed."""
     wrong = node.kubectl("create", "-f", os.path.join(ROOT, "examples", "wrong-job.yaml"), check=False)
     if wrong.returncode == 0 or "Invalid CleanPodPolicy" not in wrong.stderr or "nvidia.com/gpu" not in wrong.stderr:
         return False, wrong.stderr.strip()[-400:] or "accepted"
@@ -215,7 +216,7 @@ def of_right_job(node):
 
 
 def wait_for_refusal(node, why, timeout=60):
-    """No job can be created, for that reason."""
+    """Waits until no job can be created, for that reason."""
     def look():
         said = of_right_job(node)
         return "failed calling webhook" in said and why in said, said or "accepted"

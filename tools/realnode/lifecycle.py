@@ -68,8 +68,8 @@ def _up(settings):
 
 @contextlib.contextmanager
 def locked(settings):
-    """One at a time for each node. The file goes with the node, so who has waited for it may hold one that is deleted, and
-    takes the next."""
+    """One at a time per node. The file is deleted with the node, so a process that waited may hold a deleted one,
+    and then locks the new one."""
     while True:
         with open(lock_file(settings), "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -90,7 +90,7 @@ def _is_file(opened, path):
 
 
 def down(settings, keep=False):
-    """`keep`: its logs, in .local/<name>.failed/."""
+    """`keep`: keeps its logs, in .local/<name>.failed/."""
     os.makedirs(os.path.dirname(settings.folder), exist_ok=True)
     with locked(settings):
         shutil.rmtree(settings.folder + ".failed", ignore_errors=True)
@@ -111,7 +111,7 @@ def keep_logs(settings):
 
 
 def remove(settings):
-    """SIGKILL to the first process of its pid namespace takes every other with it; then what is left outside."""
+    """SIGKILL to the first process of its pid namespace kills every other; then what remains outside is removed."""
     first = namespaces.first_processes(settings)
     inside = {namespaces.pid_namespace(one["pid"]) for one in first} - {namespaces.pid_namespace("self")}
     for process in first:

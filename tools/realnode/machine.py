@@ -36,7 +36,7 @@ def script():
 
 
 def basics():
-    """What it lacks of what is needed before anything can be tried."""
+    """Missing requirements for any further check."""
     if os.geteuid() != 0:
         return ["root rights"]
     needed = ["unshare", "nsenter", "mount", "openssl", *(("apt-get", "dpkg-deb") if packages.missing() else ())]
@@ -44,7 +44,7 @@ def basics():
 
 
 def problems():
-    """What the machine lacks, in words for people; empty if it can. Needs packages.provide()."""
+    """Missing requirements of the machine, in words for users; empty if none. Needs packages.provide()."""
     lacking = basics()
     if lacking:
         return lacking
@@ -60,8 +60,7 @@ def problems():
 
 
 def lacks():
-    """The same, with nothing prepared. A Failure means that it is not known, for example because a package could not be
-    fetched."""
+    """The same without preparations. A Failure means unknown, for example because a package could not be fetched."""
     lacking = basics()
     if lacking:
         return lacking
@@ -74,20 +73,20 @@ def cannot(lacking):
 
 
 def check():
-    """Says whether it can; returns the status."""
+    """Prints whether it can; returns the status."""
     lacking = lacks()
     say(cannot(lacking) if lacking else "this machine can run a real node")
     return CANNOT if lacking else 0
 
 
 def _load_module(name):
-    """As far as the kernel has modules; what is built in needs no loading."""
+    """Loads modules that the kernel has as files; built-in ones need no loading."""
     if shutil.which("modprobe"):
         subprocess.run(["modprobe", "--quiet", name], capture_output=True)
 
 
 def environment(root):
-    """Of everything that runs in the node: nothing of the caller's, above all no proxy."""
+    """The environment of everything in the node: nothing from the caller, above all no proxy."""
     path = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
     return {"PATH": ":".join([f"{root}{one}" for one in path] + ["/usr/local/sbin", "/usr/local/bin", *path]),
             "LD_LIBRARY_PATH": packages.libraries(root), "HOME": "/root", "LC_ALL": "C.UTF-8"}

@@ -7,8 +7,8 @@ from tools.base import processes
 
 
 def first_processes(settings):
-    """What made the node's namespaces and what is the first in them. Looked for, not read from a file: their starter
-    may have been killed before it wrote that down."""
+    """The process that made the node's namespaces, and the first one inside. Searched, not read from a file: the
+    starter may have been killed before it wrote one."""
     mark, found = f"NODE_FOLDER={settings.folder}".encode(), []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as environment:
@@ -29,7 +29,7 @@ def members(inode):
 
 
 def containers(inode, cgroup):
-    """Records of the processes in the node's containers, and of the shims that look after these."""
+    """Records of the processes in the node's containers, and of their shims."""
     found = []
     for pid in members(inode):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8") as comm, \

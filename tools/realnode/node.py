@@ -22,7 +22,7 @@ THEN = ("kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy")
 
 
 class Node:
-    """A node that is up, or on its way."""
+    """A node that is running or starting."""
 
     def __init__(self, settings, init=None, programs=None, ready=False):
         self.settings, self.init, self.programs, self.ready = settings, init, programs or {}, ready
@@ -31,7 +31,7 @@ class Node:
 
     @staticmethod
     def load(settings):
-        """The node that was started under that name, or None."""
+        """The node started under that name, or None."""
         try:
             with open(settings.path("state.json"), encoding="utf-8") as file:
                 return Node(settings, **json.load(file))
@@ -63,7 +63,7 @@ class Node:
         return ["nsenter", f"--target={self.init['pid']}", *namespaces, *folder, "--", "env", "-i", *environment, *command]
 
     def run(self, *command, body=None, check=True, timeout=120):
-        """In all of its namespaces."""
+        """Runs it in all of the node's namespaces."""
         done = subprocess.run(self.enter(*command), input=body, capture_output=True, text=True,
                               timeout=timeout * timeout_factor())
         if check and done.returncode != 0:
@@ -71,7 +71,7 @@ class Node:
         return done
 
     def kubectl(self, *arguments, body=None, check=True, timeout=120):
-        """In its network alone: files are the machine's."""
+        """Runs it in the node's network only: files are the machine's."""
         command = self.enter(binaries.path("kubectl"), "--kubeconfig", self.kubeconfig,
                              *arguments, namespaces=("--net",))
         done = subprocess.run(command, input=body, capture_output=True, text=True, timeout=timeout * timeout_factor())
@@ -98,21 +98,21 @@ class Node:
         self.save()
 
     def stop(self, program, number=signal.SIGTERM, timeout=30):
-        """Ends one program of the node, which is then not missed until it is started again."""
+        """Stops one program of the node, which is not reported as missing until it is started again."""
         process = self.programs.pop(program)
         processes.send(process, number)
         wait_for(lambda: (not processes.alive(process), "still there"), f"{program} to end", timeout)
         self.save()
 
     def restart_api_server(self):
-        """At once: a graceful end may wait a minute for those who watch."""
+        """Restarts at once: a graceful end may wait a minute for watchers."""
         self.stop("kube-apiserver", signal.SIGKILL)
         self.start("kube-apiserver")
         self.wait(self.serving, "the API server to be ready again", 60)
 
     def lose_power(self):
-        """What the machine under a node does to it when its power fails: kubelet, container runtime and every container
-        end at once, without a signal that they could catch. The control plane is on another machine."""
+        """Simulates a power failure of the node's machine: kubelet, container runtime and every container end at
+        once, without a signal that they could catch. The control plane is on another machine."""
         for program in ("kubelet", "containerd"):
             self.stop(program, signal.SIGKILL)
         inode = namespaces.pid_namespace(self.init["pid"])
@@ -126,7 +126,7 @@ class Node:
         self.start("kubelet")
 
     def look_after(self):
-        """A program of the node that ended by itself is said with the end of its log."""
+        """Reports a program of the node that ended on its own, with the end of its log."""
         for program, process in self.programs.items():
             if not processes.alive(process):
                 raise Failure(f"{program} ended by itself", [process["log"]])

@@ -64,6 +64,6 @@ def provide():
 
 
 def libraries(folder):
-    """For LD_LIBRARY_PATH: where the unpacked packages have theirs."""
+    """For LD_LIBRARY_PATH: the library folders of the unpacked packages."""
     triplet = f"{os.uname().machine}-linux-gnu"
     return f"{folder}/usr/lib/{triplet}:{folder}/lib/{triplet}"

@@ -25,7 +25,7 @@ def leaves(node):
 
 
 def users(node):
-    """{who gets a kubeconfig: subject}"""
+    """{holder of a kubeconfig: subject}"""
     return {"admin": "/O=system:masters/CN=admin", "kubelet": f"/O=system:nodes/CN=system:node:{node}",
             "controller-manager": "/CN=system:kube-controller-manager", "scheduler": "/CN=system:kube-scheduler",
             "proxy": "/CN=system:kube-proxy"}

@@ -25,7 +25,7 @@ def programs(commit):
 
 
 def version(commit):
-    """That its manifests name."""
+    """The version that its manifests name."""
     with open(os.path.join(tree(commit), "manifests", "images", "kustomization.yaml"), encoding="utf-8") as file:
         return next(line.split()[1] for line in file if line.strip().startswith("newTag:"))
 
@@ -37,7 +37,7 @@ def _run(command, log, **options):
 
 
 def provide(commit):
-    """Compiles them if they are not there: ten minutes of two CPUs. Returns the commit's tree."""
+    """Compiles them if they are missing: ten minutes of two CPUs. Returns the commit's tree."""
     here = tree(commit)
     if all(os.access(os.path.join(programs(commit), name), os.X_OK) for name in suite.PROGRAMS):
         return here

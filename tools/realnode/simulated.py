@@ -20,7 +20,7 @@ def node(name, gpus):
 
 
 def usable(one):
-    """Ready, and with no taint but its own."""
+    """Ready, and with only its own taint."""
     ready = any(c["type"] == "Ready" and c["status"] == "True" for c in one["status"].get("conditions", []))
     return ready and [taint["key"] for taint in one["spec"].get("taints", [])] == [KEY]
 
@@ -30,8 +30,8 @@ def found(cluster):
 
 
 def add(cluster, gpu_nodes, cpu_nodes):
-    """So many of each kind, as far as they are not there yet, to the cluster of the real node; returns when pods can run
-    on them."""
+    """Adds the missing ones of this many nodes of each kind to the cluster of the real node; returns when pods can
+    run on them."""
     wanted = [node(f"gpu-node-{i}", 8) for i in range(gpu_nodes)] + [node(f"cpu-node-{i}", 0) for i in range(cpu_nodes)]
     if not wanted:
         return
@@ -51,7 +51,7 @@ def add(cluster, gpu_nodes, cpu_nodes):
 
 
 def remove(cluster):
-    """All of them, and kwok. Their pods must be deleted before: nothing else ends them."""
+    """Removes all of them, and kwok. Delete their pods before: otherwise they never end."""
     left = [line for line in cluster.kubectl("get", "pods", "--all-namespaces", "--no-headers", "-o",
                                              "custom-columns=node:.spec.nodeName,name:.metadata.name").stdout.splitlines()
             if line.split()[0] in {one["metadata"]["name"] for one in found(cluster)}]

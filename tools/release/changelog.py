@@ -6,7 +6,7 @@ from tools.base.console import Failure
 
 
 def section(text, version):
-    """What stands below `## <version> - <date>`, without the heading."""
+    """The text below `## <version> - <date>`, without the heading."""
     found = re.search(rf"^## \[?{re.escape(version)}(?![\w.-])\]?(?P<date>.*)\n(?P<body>(?:(?!## ).*\n?)*)", text, re.MULTILINE)
     if not found:
         raise Failure(f"CHANGELOG.md has no section {version}: begin what is released with '## {version} - YYYY-MM-DD'"

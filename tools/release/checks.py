@@ -11,7 +11,7 @@ from tools.release import changelog
 
 @dataclasses.dataclass(frozen=True)
 class Tree:
-    """What the decision depends on."""
+    """The input of the decision."""
     versions: versions.Versions
     changed: tuple  # files that differ from the commit, and those that it does not know
     changelog: str
@@ -19,7 +19,7 @@ class Tree:
 
 
 def refusals(tree, version):
-    """Why not, one sentence each; none: it may be."""
+    """Reasons against the release, one sentence each; empty if allowed."""
     found = []
     try:
         versions.numbers(version)

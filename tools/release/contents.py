@@ -30,8 +30,8 @@ def write(path, content):
 
 
 def images(releases, folder, httplib):
-    """One archive for each image, of all architectures that there are programs for; and its lists of contents.
-    `releases`: one suite.Release for each architecture. Returns lines for people."""
+    """One archive for each image, with all architectures that have programs; and its lists of contents. `releases`:
+    one suite.Release for each architecture. Returns lines for the user."""
     lines = []
     for name in suite.NAMES:
         of = [release for release in releases if name in suite.names_for(release.architecture)]
@@ -48,7 +48,7 @@ def images(releases, folder, httplib):
 
 
 def cli_files(release):
-    """The CLI as files of a folder."""
+    """The CLI as the files of a folder."""
     program = os.path.join(release.bin, CLI)
     loader = os.path.basename(release.architecture.loader)
     found = [files.File(f"lib/{os.path.basename(one.path)}", one.content, one.mode)
@@ -68,7 +68,7 @@ def cli_archive(release):
 
 
 def kube_scheduler(wanted):
-    """The image of the second kube-scheduler. `wanted`: a version of Kubernetes, or an image of one's own."""
+    """The image of the second kube-scheduler. `wanted`: a version of Kubernetes, or the user's own image."""
     if re.fullmatch(r"v?\d+\.\d+\.\d+", wanted):
         return f"{KUBE_SCHEDULER}:v{wanted.removeprefix('v')}"
     if re.fullmatch(r"\S+[:@]\S+", wanted):
@@ -77,8 +77,8 @@ def kube_scheduler(wanted):
 
 
 def manifest(variant, version, registry="", scheduler=None):
-    """A variant as one file, with the images of this version. `scheduler`: kube-scheduler's image, if not the one that
-    manifests/images names."""
+    """A variant as one file, with the images of this version. `scheduler`: kube-scheduler's image, if different from
+    manifests/images."""
     folder = os.path.join(ROOT, "manifests", "variants", variant)
     done = subprocess.run([binaries.kubectl_for_manifests(), "kustomize", folder], capture_output=True, text=True)
     if done.returncode != 0:
@@ -87,8 +87,8 @@ def manifest(variant, version, registry="", scheduler=None):
 
 
 def with_images(text, version, registry, scheduler=None):
-    """Our images from that registry, and kube-scheduler's. One of ours that has another version than the release is a
-    mistake in manifests/images."""
+    """Our images from that registry, and kube-scheduler's. If one of ours has a version other than the release,
+    manifests/images is wrong."""
     found = re.findall(r"image: (nervex\S*)", text)
     wrong = sorted({one for one in found if not one.endswith(":" + version)})
     if wrong or not found:
@@ -102,7 +102,7 @@ def with_images(text, version, registry, scheduler=None):
 
 
 def checksums(folder):
-    """As `sha256sum --check` reads them."""
+    """In the format of `sha256sum --check`."""
     lines = []
     for where, _, names in os.walk(folder):
         for name in names:

@@ -30,7 +30,7 @@ def naming_files():
 
 
 def begin(version, released_commit):
-    """Makes this the tree of `version`, after the one it was. Returns the changed files."""
+    """Changes this tree to `version`, after its current one. Returns the changed files."""
     now = versions.read()
     after = versions.parse(versions.text(versions.Versions(version, now.version, released_commit)))
     with open(os.path.join(ROOT, versions.FILE), "w", encoding="utf-8") as file:

@@ -14,7 +14,7 @@ httplib_options=(
   -DCMAKE_CXX_STANDARD=20 -DCMAKE_CXX_EXTENSIONS=OFF
   # Our programs are position-independent.
   -DCMAKE_POSITION_INDEPENDENT_CODE=ON
-  # The flags that all our programs have. The last one lets the compiler inline what nobody replaces at run
+  # The flags of all our programs. The last one lets the compiler inline functions that are not replaced at run
   # time: a request then takes an eighth fewer of the library's instructions.
   # Folders do not show in programs, so that one commit gives the same bytes everywhere (@work@: where it is built).
   '-DCMAKE_CXX_FLAGS=-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-semantic-interposition -ffile-prefix-map=@work@=cpp-httplib'
