@@ -1,5 +1,5 @@
-# Thin doors: each target calls a script or CMake, nothing is decided here. 'make help' lists them.
-# What depends on what is known by the scripts and by CMake, so everything is phony and repeatable.
+# Thin wrappers: each target calls a script or CMake, without logic here. 'make help' lists them.
+# The scripts and CMake know the dependencies, so every target is phony and repeatable.
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

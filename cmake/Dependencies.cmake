@@ -1,4 +1,4 @@
-# Libraries the project stands on, with the oldest versions it is tested with (why each:
+# The project's libraries, with the oldest tested versions (reasons:
 # docs/adr/2026-11-21-libraries.md). Nothing is downloaded here: scripts/setup provides what the system lacks and
 # scripts/setup --print-prefix tells where.
 if(NOT DEFINED NERVEX_DEPS_PREFIX)

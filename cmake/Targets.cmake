@@ -11,7 +11,7 @@ target_link_libraries(nervex_pch PRIVATE nervex_options fmt::fmt nlohmann_json::
 target_precompile_headers(nervex_pch PRIVATE <algorithm> <chrono> <functional> <map> <memory> <optional> <span> <string>
   <string_view> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
 
-# Eight files are compiled as one: each file alone spends two thirds of its time on the same templates. So names
+# Eight files are compiled as one: a single file spends two thirds of its time on the same templates. So names
 # in anonymous namespaces of one folder must differ. clang-tidy still reads every file by itself.
 option(NERVEX_UNITY "Compile several files of a target as one" ON)
 

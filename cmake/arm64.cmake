@@ -13,7 +13,7 @@ endforeach()
 set(CMAKE_SYSROOT ${nervex_arm64_sysroot})
 set(NERVEX_DEPS_PREFIX ${nervex_arm64_prefix})
 
-# Libraries, headers and packages come from there alone, programs (ccache, pkg-config) from this machine.
+# Libraries, headers and packages come only from there, programs (ccache, pkg-config) from this machine.
 set(CMAKE_FIND_ROOT_PATH ${nervex_arm64_sysroot} ${nervex_arm64_prefix})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
