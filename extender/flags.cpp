@@ -36,7 +36,7 @@ void add_hold_flags(CLI::App& app, HoldOptions& holds) {
 // Of a gang that is not held one call is, too: its coordinator's, until all others are bound.
 constexpr std::size_t kLeastCalls = 500;
 
-// What follows from the flags: four gangs of that size may come to be bound at a time.
+// Derived from the flags: four gangs of that size may be bound at a time.
 void complete(HoldOptions& holds) {
   holds.most_calls = std::max(4 * holds.largest_gang, kLeastCalls);
   holds.arrival_timeout = std::min(holds.arrival_timeout, holds.longest);

@@ -103,7 +103,8 @@ Result<Nothing> Binder::wait(const Bind& bind, const std::function<bool()>& has_
 
 Result<bool> Binder::start(Bind& bind) {
   if (bind.call->until == HoldUntil::kQuorumHere) return false;
-  const SlotSeen seen = plans_.slot_seen(bind.call->slot);  // it may be of another gang by now
+  const SlotSeen seen =
+      plans_.slot_seen(bind.call->slot);  // the spec may have moved it to another gang
   if (auto done = commit(bind.call->slot.pod_group_uid, seen.gang); !done) return done.error();
   bind.call->gang = seen.gang;
   bind.call->until = HoldUntil::kOthersBound;
@@ -158,7 +159,7 @@ void Binder::learn(const Bind& bind, const Holds::Outcome& held) {
                {{"podgroup", group->meta.key()},
                 {"gang", gang},
                 {"message", gang::find_gang(*status, gang)->message}});
-      return;  // the watch brings it: it has to reach the planner, too
+      return;  // the watch reports it to the planner, too
     }
     // It may still be stored; if not, the plan is looked at again at the next deadline.
     if (written.error().code != Code::kConflict) {

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRetryWrite{1'000};
-// Counts alone are not worth a write each.
+// Changes of counts alone do not cause a write.
 constexpr milliseconds kStatusPeriod{1'000};
 
 // A merge patch with the UID does not reach a namesake: kConflict.
@@ -48,7 +48,7 @@ std::optional<milliseconds> ForeignWrites::write(const std::vector<ForeignGangSe
   std::map<std::string, const ForeignGangSeen*> by_key;
   for (const ForeignGangSeen& gang : seen) by_key.emplace(gang.key(), &gang);
   std::optional<milliseconds> again;
-  ForeignMemory next;  // gangs that are not there any more are forgotten
+  ForeignMemory next;  // forgets deleted gangs
   for (ForeignDecision& decision : decisions) {
     const std::string key = decision.group->meta.key();
     tell(decision);

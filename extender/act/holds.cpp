@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How often a call that is held looks whether its caller is still there.
+// How often a held call checks whether its caller is still connected.
 constexpr milliseconds kLook{1000};
 
 Result<Nothing> failed(Code code, std::string why) { return Error{code, std::move(why)}; }
@@ -147,7 +147,7 @@ auto Holds::open(const Call& call) -> Opening {
     opening.outcome = {failed(Code::kNotFound, "the pod's PodGroup was deleted")};
   } else if (is_start &&
              (gang.committed || opening.calls == 0 || opening.calls > options_.largest_gang)) {
-    // Without members the spec has moved them to another gang: the commit says so.
+    // Without members: the spec has moved them to another gang, and the commit reports it.
     opening.outcome = Outcome{ok()};
   }
   return opening;
@@ -295,7 +295,7 @@ void Holds::forget_if_empty(Gates::iterator at) {
   gates_.erase(at);
 }
 
-// ---- what was watched
+// ---- watch changes
 
 auto Holds::gates_of(const std::string& group_uid) const -> std::vector<GateKey> {
   std::vector<GateKey> keys;

@@ -25,7 +25,7 @@ const std::string kCycle = "cycle";
 const std::string kCapacity = "capacity";
 constexpr milliseconds kCoalesce{20};
 constexpr milliseconds kCommitTime{1'000};
-// How long kube-apiserver works at a request, by default (--request-timeout).
+// kube-apiserver's default time limit of a request (--request-timeout).
 constexpr milliseconds kLongestRequest{60'000};
 constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{30'000};
@@ -120,7 +120,8 @@ void Planner::schedule_once() {
 }
 
 void Planner::look_at_changes_since(bool is_any_new) {
-  does_anything_wait_ = waits_otherwise_ || !waiting_.empty();  // from now on we are woken
+  does_anything_wait_ =
+      waits_otherwise_ || !waiting_.empty();  // from now on changes wake the planner
   bool has_gained = false;
   if (is_any_new) {
     std::vector<placement::NodeView> spare;
@@ -208,7 +209,7 @@ void Planner::repeat_unconfirmed() {
 
 void Planner::resolve_commits() {
   const Plans::OpenCommits open = plans_.open_commits();
-  // If it ends unconfirmed, no watch event has to follow.
+  // If it ends unconfirmed, a watch event may never come.
   if (open.any_running) queue_.add_after(kCycle, kCommitTime);
   for (const Plans::UnconfirmedCommit& commit : open.unconfirmed) {
     const std::string& uid = commit.group->meta.uid;
@@ -347,9 +348,9 @@ void Planner::back_off(const std::string& uid) {
 }
 
 void Planner::not_stored(const std::string& uid) {
-  waiting_.gain_all();  // they were refused beside what is not there
+  waiting_.gain_all();  // they were refused beside a plan that is not stored
   std::erase_if(memory_, [&](const auto& entry) { return entry.first.first == uid; });
-  // What kubelets have rejected is to be written once more.
+  // Kubelets' rejections must be written again.
   std::erase_if(healing_.memory.rejections,
                 [&](const auto& entry) { return std::get<0>(entry.first) == uid; });
 }

@@ -11,7 +11,7 @@ namespace {
 
 // A pod may have as much as etcd takes (1.5 MiB), escaped, and beside it come thousands of names.
 constexpr std::size_t kMaxBody = 8U << 20;
-// At a time beside the calls that are held: filter, and binds that wait for the API server.
+// Concurrent calls beside held ones: filter, and binds that wait for the API server.
 constexpr std::size_t kOtherCalls = 1024;
 
 struct Answer {

@@ -73,7 +73,7 @@ class Search {
   }
 
  private:
-  // At least one. The smallest first of those that may hold all; then the others, the one that
+  // At least one: first those that may hold all, smallest first; then the others, the one that
   // comes nearest first.
   std::vector<Domain> domains_of(const std::vector<gang::MemberSet>& members,
                                  const std::string& term, const std::string& key) const {

@@ -56,7 +56,7 @@ milliseconds delay_after(int failures) {
 
 }  // namespace
 
-// ---- what was seen
+// ---- observations
 
 ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang* before,
                          SysTime now)
@@ -263,7 +263,7 @@ bool ForeignWork::holds_unseen() const {
   return false;
 }
 
-// Of what the pods are nominated for, is anything free in the ledger that the nodes show as taken?
+// Is capacity of the pods' nominations free in the ledger that the nodes show as taken?
 void ForeignWork::note_dropped(Ledger& ledger) const {
   for (std::size_t i = 0; i < node_.size(); ++i) {
     const auto& nominated = seen_.pending[i].pod->nominated_node;
@@ -327,7 +327,7 @@ bool ForeignWork::place_needed(Ledger& ledger) {
   return place(first, ledger);
 }
 
-// Each for itself: the gang starts without them.
+// Each pod alone: the gang starts without them.
 bool ForeignWork::place_extras(Ledger& ledger) {
   bool any = false;
   std::vector<bool> is_full(shapes_.size(), false);
@@ -368,7 +368,7 @@ bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {
   return true;
 }
 
-// minResources counts what the gang has already.
+// minResources includes what the gang already has.
 std::optional<std::string> ForeignWork::lacking_in_total(const Ledger& ledger) const {
   const kube::Resources& asked = seen_.group->min_resources;
   if (asked.empty() || needed() <= 1) return std::nullopt;
@@ -388,7 +388,7 @@ std::optional<std::string> ForeignWork::lacking_in_total(const Ledger& ledger) c
                      kube::format_amount(name, total.get(name)));
 }
 
-// ---- what follows
+// ---- decisions
 
 std::string ForeignWork::waiting_text() const {
   if (seen_.pending.empty()) return "";
@@ -411,7 +411,7 @@ std::string ForeignWork::waiting_text() const {
   return memory_.refusal.empty() ? text : text + "; " + memory_.refusal;
 }
 
-// The numbers alone are not worth a new message, but once in a while.
+// Changed numbers alone cause a new message only once in a while.
 void ForeignWork::report(ForeignDecision& out) const {
   ForeignMemory::Gang& memory = out.memory;
   const std::string text = waiting_text();

@@ -18,7 +18,7 @@ struct KnownPlacement {
 };
 using KnownPlacements = std::map<gang::SlotKey, KnownPlacement>;
 
-// Of all gangs. Should a slot have two, the committed one is it.
+// Placements of all gangs. If a slot has two, the committed one counts.
 KnownPlacements known_placements(const GroupSeen& seen) {
   KnownPlacements placements;
   for (const bool committed : {true, false}) {
@@ -38,7 +38,7 @@ gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId>
           set.bind_last, set.heals_alone, {},       set.admitted};
 }
 
-// With those of the capacity that is planned with them.
+// Includes the slots of capacity that is planned with them.
 std::vector<gang::SlotId> all_slots(const gang::MemberSet& set) {
   std::vector<gang::SlotId> slots = set.slots;
   if (set.gang != gang::kBaseGang) return slots;
@@ -110,7 +110,7 @@ std::deque<gang::Placement> reserved_placements(const GroupSeen& seen) {
   return placements;
 }
 
-// Of placements that do not fit all together, takes those that do; the other slots become missing.
+// Takes the placements that fit, if not all do; the other slots become missing.
 void keep_what_fits(GangWork& work, Ledger& ledger) {
   KnownPlacements kept;
   std::vector<PlacedSlot> placed = std::move(work.placed);
@@ -140,7 +140,7 @@ void recheck_committed(GangWork& work, Ledger& ledger) {
   });
 }
 
-// With what only the caller of plan_gang knows of the role's sets.
+// Adds what only the caller of plan_gang knows of the role's sets.
 placement::NoFit complete_no_fit(placement::NoFit no_fit, const std::vector<gang::MemberSet>& sets,
                                  const std::vector<gang::EnlargedSet>& enlarged) {
   gang::UnplacedSet* unplaced = gang::find_set(no_fit);
@@ -187,7 +187,7 @@ std::optional<placement::NoFit> place_missing(GangWork& work, Ledger& ledger) {
   return std::nullopt;
 }
 
-// Of sets that do not fit all together, places as many slots as possible. Returns the others.
+// Places as many slots as possible, if not all sets fit. Returns the others.
 std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::MemberSet>& sets,
                                         Ledger& ledger) {
   std::vector<gang::MemberSet> left;
@@ -207,7 +207,7 @@ std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::
   return left;
 }
 
-// What of it can be placed stays placed if the rest cannot.
+// Slots that can be placed stay placed if the rest cannot.
 std::optional<placement::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
   std::vector<gang::MemberSet> quorum;
   std::vector<gang::MemberSet> rest;
@@ -222,7 +222,7 @@ std::optional<placement::NoFit> complete_committed(GangWork& work, Ledger& ledge
     if (!why) continue;
     const std::size_t before = work.placed.size();
     part = place_some(work, part, ledger);
-    // The reason is about what is left, so that the next cycle finds the same one.
+    // The reason is about the remaining slots, so that the next cycle finds the same one.
     if (work.placed.size() > before && !part.empty()) why = place(work, part, ledger);
     if (!why || part.empty()) continue;
     work.missing.insert(work.missing.end(), part.begin(), part.end());

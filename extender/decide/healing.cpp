@@ -122,7 +122,7 @@ void sooner(std::optional<SysTime>& first, SysTime other) {
   if (!first || other < *first) first = other;
 }
 
-// Of the set on the node, as far as they run.
+// Running pods of the set on the node.
 int running_on(const GangWork& gang, std::string_view set, std::string_view node) {
   std::set<std::int64_t> open;
   for (const OpenSlot* slot : gang.open) {
@@ -145,8 +145,7 @@ int times_in(const std::vector<gang::AvoidedNode>& avoid, std::string_view set,
 
 }  // namespace
 
-// A leader that begins takes what the status has for what it counted itself: the one before it may
-// have written that.
+// A new leader takes the status' number as its own count: the previous leader may have written it.
 std::vector<gang::AvoidedNode> note_rejections(const GroupSeen& seen,
                                                const std::vector<GangWork>& gangs, SysTime now,
                                                const HealingMemory& memory, HealingMemory& to) {

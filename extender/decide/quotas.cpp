@@ -33,8 +33,8 @@ Quotas::Quotas(const Snapshot& snapshot) : ledger_(snapshot.quotas) {
   }
 }
 
-// As much as the spec still asks for. What a set of the base gang has reserved and does not ask for
-// any more goes to the requests that take it over (reserved_places.h).
+// Counts what the spec still reserves. Capacity that a set of the base gang no longer reserves goes
+// to the requests that take it over (reserved_places.h).
 void Quotas::count_reserved(const GroupSeen& seen) {
   const gang::PodGroup& group = *seen.group;
   std::map<std::string_view, std::int64_t> left;
@@ -60,7 +60,7 @@ void Quotas::count_reserved(const GroupSeen& seen) {
 }
 
 std::int64_t Quotas::reserved_change(const GangWork& work, const gang::MemberSet& set) const {
-  if (work.committed) return 0;  // what it has reserved stays as it is
+  if (work.committed) return 0;  // its reserved capacity stays
   const auto at = reserved_.find({work.seen->group->meta.uid, set.name});
   const std::int64_t counted = at == reserved_.end() ? 0 : at->second;
   return set.gang == gang::kBaseGang ? set.reserved_pods - counted : -counted;
@@ -85,7 +85,7 @@ void Quotas::count(const GroupSeen& seen, const GangWork& work, bool add_them) {
   for (const gang::MemberSet* set : work.sets) {
     const bool is_base = set->gang == gang::kBaseGang;
     std::int64_t& reserved = reserved_[{seen.group->meta.uid, set->name}];
-    // What a request would take over stays reserved for it while it waits.
+    // Capacity that a request would take over stays reserved while it waits.
     const std::int64_t change = add_them ? reserved_change(work, *set) : is_base ? -reserved : 0;
     reserved += change;
     add(seen, *set, change);

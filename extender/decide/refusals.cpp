@@ -46,7 +46,7 @@ bool speaks_of_claims(std::string_view message) {
 
 using SetAndNode = std::pair<std::string_view, std::string_view>;
 
-// How many pods of each set the plan has on each node.
+// The plan's number of pods by set and node.
 std::map<SetAndNode, int> placed_on(const gang::PodGroup& group, const gang::GangStatus& gang) {
   std::map<gang::SlotKey, std::string_view> set_of;
   for (const gang::MemberSet& set : group.spec.members) {
@@ -108,8 +108,8 @@ void add_reserved(gang::GangStatus& base, const std::string& set, const std::str
   base.reserved.push_back({set, node, 1});
 }
 
-// Of a plan that is dropped: the base gang's reserves nothing; what a request took over is reserved
-// for it again, but on the nodes that refused it.
+// Releases a dropped plan: the base gang reserves nothing; capacity that a request took over is
+// reserved for it again, except on the nodes that refused it.
 void release_reserved(const gang::PodGroup& group, std::span<const Refusal> refusals,
                       gang::PodGroupStatus& status, gang::GangStatus& gang) {
   if (gang.name == gang::kBaseGang) return gang.reserved.clear();
@@ -181,7 +181,7 @@ void keep_avoiding(std::vector<gang::AvoidedNode>& avoid, const gang::PodGroup& 
   }
 }
 
-// Sorted, each once. None if a node may be at fault, too: the plan may go elsewhere.
+// Sorted and unique. Empty if a node may be at fault, too: the plan may go elsewhere.
 std::vector<std::string> claims_waited_for(std::span<const Refusal> refusals) {
   std::set<std::string> claims;
   for (const Refusal& refusal : refusals) {

@@ -12,7 +12,7 @@
 namespace nervex::extender {
 namespace {
 
-// kube-scheduler has refused pods of the set there: the planner says how many may be.
+// kube-scheduler has refused pods of the set there: the planner limits their number.
 bool is_avoided(const GangWork& gang, const gang::MemberSet& set, const std::string& node) {
   return std::any_of(gang.limits.begin(), gang.limits.end(),
                      [&](const placement::NodeLimit& limit) {
@@ -145,7 +145,7 @@ void ReservedPlaces::restore(Ledger& ledger, const GangWork& gang) {
       ledger.take(*set, node);
       places_.push_back({set, std::move(node)});
     }
-    // What was never there is reserved first; then the others leave nodes that they cannot use.
+    // Missing places are reserved first; then the others leave nodes that they cannot use.
     for (int left = std::max(0, count(*set) - wanted); left > 0; --left) {
       const auto at = std::find_if(places_.begin(), places_.end(), is_unusable);
       if (at == places_.end()) break;

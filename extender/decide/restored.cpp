@@ -79,7 +79,7 @@ std::optional<gang::PodGroupStatus> restored_status(const gang::PodGroup& group,
   for (const auto& [name, pods] : by_gang) {
     const std::size_t slots = slots_of(group, name);
     const gang::GangStatus* known = gang::find_gang(group.status, name);
-    // A status that gives a reason why there is no plan was not lost.
+    // A status with a reason for the missing plan was not lost.
     const bool is_undecided = known == nullptr || known->reason.empty();
     const bool is_proven =
         pods.size() == slots || std::any_of(pods.begin(), pods.end(),

@@ -206,7 +206,7 @@ void take_planned(std::vector<GroupWork>& queue, const std::vector<Work>& works,
   for (const Work& work : works) std::visit(take, work);
 }
 
-// Before any capacity is given away: committed gangs lose what cannot be bound any more.
+// Before any capacity is assigned: committed gangs lose unbindable placements.
 void look_at_committed(std::vector<GroupWork>& queue, const Ledger& ledger) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
@@ -215,7 +215,7 @@ void look_at_committed(std::vector<GroupWork>& queue, const Ledger& ledger) {
   }
 }
 
-// A plan that the API server does not store takes no capacity from those that it does.
+// A plan that the API server rejects takes no capacity from others.
 void drop_rejected(std::vector<GroupWork>& queue) {
   for (GroupWork& work : queue) {
     for (GangWork& gang : work.gangs) {
@@ -226,7 +226,7 @@ void drop_rejected(std::vector<GroupWork>& queue) {
   }
 }
 
-// Looks for nodes, unless it is known that there are none.
+// Looks for nodes, unless none is known to fit.
 class Placing {
  public:
   Placing(const Snapshot& snapshot, const WaitingGangs& waiting, SysTime now, CycleResult& out)
@@ -239,7 +239,7 @@ class Placing {
   std::optional<placement::NoFit> complete(GroupWork& work, GangWork& gang, Ledger& ledger) {
     const GangKey key(work.seen->group->meta.uid, gang.name);
     const bool may_remember = !gang.committed && !gang.claims_reserved();
-    // What was given back in this cycle is not seen in the nodes yet.
+    // The nodes do not show yet what was given back in this cycle.
     if (may_remember && gang.placed.empty() && !ledger.has_given_back()) {
       if (auto known = waiting_.still_refused(key, gang.missing, gang.limits, now_)) {
         placement::NoFit no_fit = known->no_fit;
@@ -416,7 +416,7 @@ bool place_group(GroupWork& work, Ledger& ledger, Quotas& quotas, Placing& placi
 }
 
 // Gives every gang that fits now its placements. The gangs that wait are tried once more after the
-// last one got its placements, so that their explanations count what is left in the end.
+// last one got its placements, so that their explanations count the final free capacity.
 void place_all(const std::vector<Work>& works, Ledger& ledger, Quotas& quotas, Placing& placing) {
   const Overloaded place{
       [&](ForeignWork* foreign) { return foreign->complete(ledger); },
@@ -509,7 +509,7 @@ Decided decide(const GangWork& work, const Rejection* rejection, const LastRepor
   return out;
 }
 
-// What the base gang's status says of reserved capacity: planned with it, or kept since its commit.
+// The base gang's reserved capacity for its status: planned with it, or kept since its commit.
 std::vector<gang::ReservedCapacity> reserved_of(const GroupWork& group, const GangWork& gang) {
   if (gang.name != gang::kBaseGang) return {};
   if (gang.committed) return group.reserved.places();
@@ -526,11 +526,11 @@ void add_reserved(const GroupWork& group, const GangWork& gang, gang::GangStatus
   status.reserved = reserved_of(group, gang);
   if (gang.name != gang::kBaseGang || !status.planned) return;
   const std::string text = describe_reserved(*group.seen->group, status.reserved);
-  // A message that is kept as it was has it already.
+  // An unchanged message has it already.
   if (!text.empty() && !status.message.ends_with(text)) status.message += "; " + text;
 }
 
-// A gang that waits may have nodes again by the mere passing of time.
+// A waiting gang may get nodes by the passing of time alone.
 void look_when_not_avoided(const GroupWork& work, SysTime now, CycleResult& out) {
   const auto waits = [](const GangWork& gang) { return gang.no_fit.has_value(); };
   if (!std::any_of(work.gangs.begin(), work.gangs.end(), waits)) return;

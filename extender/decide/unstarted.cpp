@@ -17,7 +17,7 @@ std::int64_t plan_of(const UnstartedGang& gang) {
   return last;
 }
 
-// What the plan did not do in time, and when that time is over.
+// The step that the plan missed, and its deadline.
 struct Limit {
   MonoTime due;
   milliseconds waited;
@@ -41,14 +41,14 @@ Limit limit_of(const UnstartedGang& gang, bool all_refused, MonoTime since,
 UnstartedResult give_up_unstarted(const std::vector<UnstartedGang>& gangs, const PlanAges& ages,
                                   MonoTime mono, SysTime now, const UnstartedOptions& options) {
   UnstartedResult out;
-  std::set<std::string_view> written;  // by UID; the next one's turn comes with the next status
+  std::set<std::string_view> written;  // by UID; others follow with the next status
   for (const UnstartedGang& gang : gangs) {
     const std::string& uid = gang.group->meta.uid;
     const auto key = std::pair(uid, gang.gang);
     PlanAge age{plan_of(gang), mono};
     const auto known = ages.find(key);
     if (known != ages.end() && known->second.plan == age.plan) age = known->second;
-    out.ages.emplace(key, age);  // also of one that is over: it may not be written now
+    out.ages.emplace(key, age);  // even if expired: its write may be delayed
     const bool all_refused = gang.pods > 0 && gang.refusals.size() == gang.pods;
     if (!all_refused && options.deadline.count() == 0) continue;
     const auto [due, waited] = limit_of(gang, all_refused, age.since, options);

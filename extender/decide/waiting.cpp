@@ -65,7 +65,7 @@ void WaitingGangs::note(const std::vector<NodeChange>& changes) {
                                        [](const NodeChange& change) { return change.is_gain(); });
   for (Shape& shape : shapes_) {
     if (shape.gangs == 0) continue;
-    // Capacity of one node may be what keeps pods off another one of its domain.
+    // Capacity of one node may keep pods off another one of its domain.
     shape.has_gained = is_any_gain && (shape.by_domain || !shape.is_summed);
     if (!shape.is_summed) continue;
     for (const NodeChange& change : changes) {
@@ -78,7 +78,7 @@ void WaitingGangs::note(const std::vector<NodeChange>& changes) {
                          has_more_of_what_is_asked(shape.shape, change)));
     }
   }
-  // What a node is like, and not only what is free on it, is part of the reason.
+  // The reason depends on the node itself, not only on its free capacity.
   const bool has_other_node = std::any_of(changes.begin(), changes.end(), [](const auto& change) {
     return change.before != change.after;
   });

@@ -32,7 +32,7 @@ void count(const kube::Pod& pod, std::int64_t more, ForeignCounts& counts) {
   if (stage_of(pod) == Stage::kBound) counts.bound += more;
 }
 
-// In which order pods of a gang get nodes, where not all fit.
+// The order in which a gang's pods get nodes if not all fit.
 bool comes_first(const ForeignPod& a, const ForeignPod& b) {
   const auto key = [](const kube::Pod& pod) {
     return std::tuple(-std::int64_t{pod.priority}, pod.meta.created,
@@ -140,7 +140,7 @@ void ForeignGangs::forget(const std::string& gang, const std::string& pod_uid) {
   if (at != gangs_.end()) at->second.assumed.erase(pod_uid);
 }
 
-// ---- what is known
+// ---- queries
 
 bool ForeignGangs::is_pending(const std::string& gang, const std::string& pod_uid) const {
   const auto at = gangs_.find(gang);

@@ -19,17 +19,17 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kMarkRetry{1'000};
 constexpr milliseconds kLongestMarkRetry{30'000};
-// In one call: plans are made by the same thread.
+// Limits of one call, as the same thread makes plans.
 constexpr int kMostMarks = 100;
 constexpr milliseconds kLongestCall{1'000};
-// A replica that does not lead marks nothing. What it knows of a deleted node is of use to it
-// while the leader may not have marked the pods there.
+// A replica that does not lead marks nothing. It remembers a deleted node while the leader may not
+// have marked the pods there.
 constexpr milliseconds kRememberDeleted{600'000};
-// Those of kube-controller-manager: --unhealthy-zone-threshold.
+// As in kube-controller-manager: --unhealthy-zone-threshold.
 constexpr std::size_t kFewNodes = 2;
 constexpr std::size_t kMostPercent = 55;
 
-// Finished ones need no successor; but one that is being deleted waits for its kubelet, too.
+// Finished pods need no successor, but a terminating one waits for its kubelet, too.
 bool needs_mark(const kube::Pod& pod) {
   return pod.node_lost.empty() && (!pod.is_finished() || pod.meta.deleting);
 }
@@ -145,7 +145,7 @@ std::optional<milliseconds> LostNodes::mark_pods() {
   const auto look_after = [&again](milliseconds delay) {
     if (!again || delay < *again) again = delay;
   };
-  std::map<std::string, std::vector<PodPtr>, std::less<>> lost;  // what is to be marked, by node
+  std::map<std::string, std::vector<PodPtr>, std::less<>> lost;  // pods to mark, by node
   const bool is_over = was_disruption_ && !is_disruption(outages());
   if (was_disruption_) restart();
   const auto known = outages();
@@ -172,7 +172,7 @@ std::optional<milliseconds> LostNodes::mark_pods() {
     look_after(std::chrono::ceil<milliseconds>(pause));
     return again;
   }
-  // Before the look: a pod that comes meanwhile is looked for once more.
+  // Before the look, so that a pod that comes meanwhile causes another look.
   for (const auto& [node, pods] : lost) set_done(node);
   for (const PodPtr& pod : pods_.all()) {
     const auto at = lost.find(pod->node.str());
@@ -242,7 +242,7 @@ LostNodes::Marked LostNodes::mark_all(const std::string& node, const Outage& out
     --budget.marks;
     const auto marked = mark(*pod, outage.text);
     if (marked) continue;
-    all = Marked::kFailed;  // the others are marked nevertheless
+    all = Marked::kFailed;  // continue with the others
     log_warn("pod on lost node not marked",
              {{"pod", pod->meta.key()}, {"error", marked.error().message}});
   }

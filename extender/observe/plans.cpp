@@ -21,7 +21,7 @@ bool is_rejected(const kube::Pod& pod) {
   return kube::was_taken_away(pod) && kube::disruption_of(pod) == kube::kRejected;
 }
 
-// Of a pod that is of no PodGroup that is known.
+// For a pod of an unknown PodGroup.
 Plans::Look look_after_pod(const PodPtr& before, const PodPtr& after) {
   const bool was = before && before->occupies();
   const bool is = after && after->occupies();
@@ -216,7 +216,7 @@ PodGroupPtr Plans::with_sizes(GroupEntry& entry, const PodGroupPtr& group) const
       if (pods == existing_.end()) break;
       const auto pod = pods->second.find({set.role, slot.ordinal});
       if (pod == pods->second.end()) continue;
-      // What the scheduler's own filters check is left to them.
+      // Other checks are left to the scheduler's own filters.
       seen.raise_to(kube::without_implicit(pod->second.requests));
     }
     SetSize size = size_of(set, find_enlarged(*group, set.name), seen);

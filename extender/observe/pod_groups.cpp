@@ -20,7 +20,7 @@ Result<gang::PodGroup> write_status(kube::Api& api, const gang::PodGroup& base,
   Json patch{
       {"metadata", {{"uid", base.meta.uid}, {"resourceVersion", base.meta.resource_version}}},
       {"status", gang::encode_status(status)}};
-  // What a merge patch does not name stays.
+  // A merge patch keeps fields that it does not name.
   if (status.avoid.empty() && !base.status.avoid.empty()) patch["status"]["avoid"] = nullptr;
   if (status.enlarged.empty() && !base.status.enlarged.empty()) {
     patch["status"]["enlarged"] = nullptr;

@@ -14,13 +14,13 @@ void tell_foreign(Holds& holds, const PodPtr& before, const PodPtr& after) {
     holds.foreign_pod_gone(gang, after->meta.uid, "the pod is being deleted");
   } else if (before && after->node.empty() && !before->nominated_node.empty() &&
              after->nominated_node.empty()) {
-    // Only the planner does so while a bind is held.
+    // While a bind is held only the planner does so.
     holds.foreign_pod_gone(gang, after->meta.uid, "the plan of the gang was dropped");
   }
   holds.foreign_changed(gang);
 }
 
-// The kubelet has begun with it, or it has ended.
+// The kubelet has started it, or it has ended.
 bool has_begun(const PodPtr& pod) { return pod && (pod->has_start_time || pod->is_finished()); }
 
 void tell(Holds& holds, const PodPtr& before, const PodPtr& after) {
@@ -31,7 +31,7 @@ void tell(Holds& holds, const PodPtr& before, const PodPtr& after) {
     holds.pod_deleted(slot->pod_group_uid, before->meta.uid);
   }
   const bool was_bound = before && !was_replaced && !before->node.empty();
-  // Its finalizer may keep it for a while, but it is not bound any more.
+  // Its finalizer may keep it for a while, but it is no longer bound.
   if (after && after->meta.deleting && after->node.empty()) {
     holds.pod_deleted(slot->pod_group_uid, after->meta.uid);
   }
@@ -97,7 +97,7 @@ kube::ReflectorSink claim_sink(kube::Store<kube::Claim>& store, Plans& plans, Pl
   using Ptr = std::shared_ptr<const kube::Claim>;
   return kube::sink_into<kube::Claim>(
       store, kube::decode_claim, [&](const Ptr& before, const Ptr& after) {
-        if (before && after && before->volume == after->volume) return;  // its status alone
+        if (before && after && before->volume == after->volume) return;  // only its status changed
         if (plans.claim_changed((after ? after : before)->meta.key())) planner.wake();
       });
 }
