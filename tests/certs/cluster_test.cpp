@@ -165,7 +165,7 @@ TEST_CASE("a lost authority stays trusted while its certificate is in use", "[cl
   cluster.api.clear_writes();
   REQUIRE(cluster.run());
   CHECK(cluster.api.writes().empty());
-  // Pods go on with the old one for a while.
+  // Pods use the old one for a while.
   REQUIRE(cluster.run(false, true));
   CHECK(is_signed_by(cluster.data(kPlaces.serving_secret, "tls.crt"), both));
   CHECK(cluster.bundles() == std::vector<std::string>(3, both));

@@ -169,7 +169,7 @@ TEST_CASE("over two rotations callers always trust the signer of what is served"
   bool old_one_signed_on = false;
   for (SysTime now = kStart; now < kStart + days(800); now += days(7)) {
     const StoredCerts next = *renew(stored, judge(stored, yearly, now), yearly, now);
-    // A caller that still trusts what was published a week ago accepts what is served now.
+    // A client with the CA bundle of a week ago accepts the current certificate.
     const auto signer_is_in = [&](const std::string& bundle) {
       const auto trusted = split_bundle(bundle);
       return std::any_of(trusted.begin(), trusted.end(), [&](const std::string& one) {

@@ -14,8 +14,8 @@ using view::at;
 
 const SysTime kNow = at("2026-11-21T14:05:00Z");
 
-// rl/dqn in attempt 1 with its PodGroup, a pod of its own, one of a deleted job of the same
-// name, two events.
+// rl/dqn in attempt 1 with its PodGroup, one of its pods, a pod of a deleted job of the same name,
+// two events.
 struct Cluster {
   FakeApi api;
 

@@ -12,7 +12,7 @@ namespace {
 using kube::find;
 using kube::string_at;
 
-// What the simulation writes has no other units.
+// The simulation writes no other units.
 std::int64_t amount_of(const std::string& resource, const Json& quantity) {
   const std::string text = quantity.is_string() ? quantity.get<std::string>() : quantity.dump();
   const bool is_milli = text.back() == 'm';
@@ -98,7 +98,7 @@ NodeSeen decode_node(const Json& object) {
   return node;
 }
 
-// Of the last time what has the same version is taken over.
+// Reuses objects of the last refresh that have the same version.
 template <typename T, typename Version, typename Decode>
 void refresh_kind(const FakeApi& api, const kube::ResourceKind& kind, const char* key,
                   std::map<std::string, T>& known, const Version& version, const Decode& decode) {

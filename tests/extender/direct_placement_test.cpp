@@ -20,7 +20,7 @@ using testing::kNs;
 
 constexpr const char* kStatus = "/podgroups/a/status";
 
-// A coordinator and two learners, each learner on a node of its own.
+// A coordinator and two learners, each learner on a separate node.
 struct Direct : ExtenderCluster {
   explicit Direct(gang::MemberSet learners = a_set("learner", 2, ask(8)))
       : ExtenderCluster({}, false) {

@@ -1,7 +1,7 @@
 // Random clusters, gangs, pods of others, faults, kills and stale caches: gangs start as a whole
-// and are kept whole, or are taken back; no node is filled beyond what it has.
+// and are kept whole, or are requeued; no node is overcommitted.
 //
-// What must hold is in sim/observer.h, judged by the API server's objects alone, not by the
+// The rules are in sim/observer.h, judged only by the API server's objects, not by the
 // extender's own code. kube-scheduler knows what PodGroups do not name: ports, and volumes that are
 // bound late.
 //

@@ -1,4 +1,4 @@
-// A gang that runs in part gets what it lacks before anything starts.
+// A gang that runs in part gets its missing placements before any other gang starts.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 

@@ -1,5 +1,4 @@
-// Held binds: the calls of a gang's pods wait for each other, and no pod is bound unless all can
-// be.
+// Held binds: the calls of a gang's pods wait for each other, and all or none are bound.
 #include "extender/act/holds.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -24,7 +23,7 @@ using testing::kNs;
 
 constexpr const char* kStatusOfA = "/podgroups/a/status";
 
-// A gang of a coordinator and two learners, each learner on a node of its own; its pods made.
+// A gang of a coordinator and two learners, each on a separate node; its pods are created.
 struct Held : ExtenderCluster {
   std::vector<std::string> names;  // coordinator, learner/0, learner/1
 

@@ -400,7 +400,7 @@ TEST_CASE("a placement is not taken from a pod that was bound since the snapshot
   CHECK(c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(attempted)));
 }
 
-// The write is repeated as it is: what was bound in between would have lost its placement.
+// The write is repeated unchanged: a pod bound in between would have lost its placement.
 TEST_CASE("no pod is bound while a write that may move it is not answered", "[extender][plans]") {
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
   testing::ExtenderCluster c;

@@ -1,4 +1,4 @@
-// What kube-scheduler refuses is learned, and the next plan keeps away from there.
+// The planner learns from refusals by kube-scheduler, and the next plan avoids those nodes.
 #include "extender/decide/refusals.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -125,8 +125,8 @@ TEST_CASE("a gang that has no other nodes waits, says why, and tries again later
   CHECK(planned_again(waits, kStart + 61s).status.gangs[0].planned);
 }
 
-// As many plans as it takes to come to the last of six nodes, the only one that kube-scheduler lets
-// the pod to; each refusal takes 30 s.
+// Plans until the last of six nodes is reached, the only one that kube-scheduler allows; each
+// refusal takes 30 s.
 TEST_CASE("a gang finds the one node that takes it, though its plans become rare",
           "[extender][refusals]") {
   std::vector<placement::NodeView> nodes;

@@ -40,7 +40,7 @@ gang::MemberSet request(int id, int count, int from_reserved, std::int64_t gpus 
   return set;
 }
 
-// What the job is after a request has taken `from_reserved` of what it has reserved.
+// The job after a request has taken over `from_reserved` of its reserved capacity.
 Members with_request(int reserved, int asked, int from_reserved) {
   Members members = a_job(reserved);
   members.push_back(request(1, asked, from_reserved));
@@ -494,9 +494,9 @@ struct Random : Jobs {
     see();
   }
 
-  // By the API server's objects alone: pods, committed placements without a pod and committed
-  // reserved capacity are never more than the node has; what a request took over is its own until
-  // it runs; reserved is at most what the spec asks for.
+  // Checks only the API server's objects: pods, committed placements without a pod and committed
+  // reserved capacity never exceed the node; a request keeps what it took over until it runs; the
+  // spec limits reserved capacity.
   void check() {
     std::map<std::string, std::int64_t> gpus;
     for (const Json& object : api.list(kube::kPods)) {
@@ -550,7 +550,7 @@ TEST_CASE("no node is ever given more than it has by reservations and requests",
     INFO("seed " << seed);
     Random world(seed, taken_over);
     for (int i = 0; i < 60; ++i) world.step();
-    // Comes to rest.
+    // Runs until nothing changes.
     int cycles = 0;
     while (!world.is_quiet() && cycles < 5) ++cycles;
     CHECK(cycles < 5);

@@ -1,4 +1,4 @@
-// A PodGroup's status that was emptied by hand is made again of what the pods say.
+// A PodGroup's status that a user cleared is restored from the pods.
 #include "extender/decide/restored.h"
 
 #include <algorithm>

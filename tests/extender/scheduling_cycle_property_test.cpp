@@ -1,5 +1,5 @@
-// Random clusters, gangs and changes: what must be true after every cycle. What a node is given is
-// added up here, in plain numbers.
+// Random clusters, gangs and changes: the rules after every cycle. The test adds up each node's
+// load itself, in plain numbers.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_adapters.hpp>

@@ -1,4 +1,4 @@
-// Of a request's body nervex-server keeps what a whole document would have there, and little.
+// nervex-server keeps little of a request's body, and exactly what the whole document has there.
 #include <cstdint>
 
 #include "server/http/request.h"

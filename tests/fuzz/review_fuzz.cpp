@@ -1,4 +1,4 @@
-// Any body is answered; what is admitted with a patch is right with it, and needs no second one.
+// Any body gets an answer; an admitted job is valid with its patch, and needs no second one.
 #include <cstdint>
 
 #include "kube/model/admission.h"

@@ -1,5 +1,5 @@
-// What reaches into nodes: host_access.json has a row for each control, which an end-to-end test
-// (test_host_access.py) holds against Kubernetes' own Pod Security admission, too.
+// Access of pods to their node: host_access.json has a row for each control, which an end-to-end
+// test (test_host_access.py) holds against Kubernetes' own Pod Security admission, too.
 #include "job/host_access.h"
 
 #include <array>

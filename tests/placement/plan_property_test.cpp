@@ -1,4 +1,4 @@
-// Random clusters and gangs: what must be true of every plan, and that none is missed.
+// Random clusters and gangs: the rules for every plan, and that no possible plan is missed.
 #include <catch2/catch_message.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

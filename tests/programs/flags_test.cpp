@@ -1,4 +1,4 @@
-// What the real programs say of their flags.
+// The real programs' messages about their flags.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>

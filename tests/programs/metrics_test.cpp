@@ -1,4 +1,4 @@
-// What the real programs show to Prometheus. Run with NERVEX_RENEW_GOLDEN=1 to write the golden
+// The metrics of the real programs. Run with NERVEX_RENEW_GOLDEN=1 to write the golden
 // files again, and read the difference: people have alerts on these names.
 #include <cstdlib>
 #include <fstream>

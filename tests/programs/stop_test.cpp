@@ -1,4 +1,4 @@
-// How the real programs end. The bound of each wait is generous; what it took is printed.
+// How the real programs end. The limit of each wait is generous; the duration is printed.
 #include <fmt/format.h>
 
 #include <csignal>

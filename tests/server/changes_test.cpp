@@ -29,7 +29,7 @@ ReplaceRequest failed(std::vector<std::string> collectors) {
   return {"rl", "dqn-coordinator", std::move(collectors), {}};
 }
 
-// As long as a real one, and another for each body.
+// As long as a real hash, and different for each body.
 std::string hash_of(const std::string& body) { return body + std::string(64 - body.size(), '0'); }
 
 CallId id(const std::string& body, const std::string& key = "") {
@@ -42,7 +42,7 @@ std::vector<std::string> urls(const Result<Listing>& named) {
   return named->collectors;
 }
 
-// A second server on the same API server, with caches of its own.
+// A second server on the same API server, with separate caches.
 struct Second {
   explicit Second(World& world) : replicas(world.api, stores, world.clock, {"second", Limits{}}) {
     world.fill(stores);
@@ -219,7 +219,7 @@ TEST_CASE("any call lets exhausted replicas go on, in its one write", "[server][
         std::vector<job::MovedReplica>{{1, Role::kCollector, 4096, 4098}});
 }
 
-// Each call but the first reads what the one before has stored.
+// Each call except the first reads what the previous one has stored.
 TEST_CASE("a base replica that is used up goes on under a fresh ordinal, and the job is read again",
           "[server][changes]") {
   World world;

@@ -77,7 +77,7 @@ class Life {
     return wait_for_next_attempt(job) || cluster.api.resource_version() != before;
   }
 
-  // Pods that take their leave are gone now. False if there were none.
+  // Terminating pods are removed now. False if there were none.
   bool let_pods_go() {
     bool some = false;
     for (const auto& pod : cluster.api.list(kube::kPods)) {
@@ -331,7 +331,7 @@ class RandomCluster : public ControllerCluster {
 
   unsigned below(unsigned n) { return static_cast<unsigned>(rng_() % n); }
 
-  // Pods that end slowly come to their end: all, or a third of them.
+  // Slowly ending pods end: all, or a third of them.
   void let_go(bool all) {
     for (const auto& pod : api.list(kube::kPods)) {
       if (kube::find(pod, {"metadata", "deletionTimestamp"}) == nullptr) continue;
@@ -357,7 +357,7 @@ class RandomCluster : public ControllerCluster {
     }
   }
 
-  // Nothing goes wrong any more, each time after so long a pause that every back-off is over.
+  // No more faults; each pause is long enough to end every back-off.
   void come_to_rest(std::chrono::minutes pause) {
     for (int round = 0; round < 12; ++round) {
       let_go(true);

@@ -1,5 +1,5 @@
-// An API server that starts answers 401 or 403 until it has read its keys and roles. That passes:
-// nothing is taken back for it, and no attempt ends.
+// An API server that starts answers 401 or 403 until it has read its keys and roles. That is
+// transient: no gang is requeued and no attempt ends.
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "tests/sim/seeds.h"

@@ -224,7 +224,7 @@ void Rules::check_creation(const Json& manifest, const controller::Stores& store
   if (!role || !known) return breach("creates a pod of no slot, or of no job");
   const std::string what = fmt::format("creates pod {} ({})", pod->meta.name, text_of(*slot));
   const auto group = job_before_ ? current_group(*job_before_) : std::nullopt;
-  // With the aggregator: whether there is one the PodGroup says, which may be older than the plan.
+  // With the aggregator: the PodGroup says whether there is one, and may be older than the plan.
   const job::WantedSlots slots(*known, true);
   if (slots.find(*role, job::Slot{slot->slot.ordinal, slot->slot.incarnation}) == nullptr) {
     breach(what + ", which the spec that was read does not want");
@@ -298,7 +298,7 @@ void Rules::check_members(const gang::PodGroup& before) {
     for (const auto slot : set.slots) left.emplace(set.role, slot.ordinal);
   }
   const auto slots = wanted(*job_before_, before);
-  // What was taken back waits outside for its next try.
+  // Requeued gangs wait outside of the PodGroup for their next try.
   const auto& requeued = job_before_->status.requeued_gangs;
   for (const auto& set : before.spec.members) {
     const bool waits = std::any_of(requeued.begin(), requeued.end(),
@@ -313,8 +313,8 @@ void Rules::check_members(const gang::PodGroup& before) {
   }
 }
 
-// What a committed gang reserves only shrinks: what requests have taken over is not reserved again,
-// and no slot takes it over twice.
+// A committed gang's reserved capacity only shrinks: capacity that requests took over is not
+// reserved again, and no slot takes it over twice.
 void Rules::check_reserved(const gang::PodGroup& before, const gang::PodGroup& now) {
   const auto* base = gang::find_gang(before.status, gang::kBaseGang);
   const auto sums = [](const gang::PodGroup& group) {
@@ -471,7 +471,7 @@ void Rules::check_fence(const LivePod& coordinator, const gang::PodGroup& group)
   }
 }
 
-// What a lowered base takes away comes back, if it does, as another pod.
+// A pod removed by lowered base replicas can only come back as another pod.
 bool Rules::is_wanted_by_spec(const LivePod& of) const {
   const auto job = live_job();
   if (!job) return false;
@@ -536,7 +536,7 @@ bool Rules::is_in_part(const gang::PodGroup& group, const gang::GangStatus& gang
   return in_place > 0 && !missing.empty();
 }
 
-// Only of the attempt that goes on: what is ended is not kept whole.
+// Only for the current attempt: an ended one is not healed.
 void Rules::check_parts(SysTime now) {
   if (part_limit_.count() == 0) return;
   look();

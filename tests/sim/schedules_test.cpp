@@ -1,5 +1,5 @@
 // Random lives of one job: clients, users, kubelets, faults and caches of any age in any order. No
-// rule is broken on the way (rules.h), and in the end the job has what is wanted.
+// rule is broken (rules.h), and in the end the job has all wanted pods.
 #include <algorithm>
 
 #include "controller/decide/reasons.h"
@@ -143,7 +143,7 @@ void restart_the_extender(Suite& suite) {
 
 // ---- faults that others have to tell from one another
 
-// Begins, or ends what goes on.
+// Starts a fault, or ends the current ones.
 void deny_access(Suite& suite) {
   if (suite.has_faults()) return suite.end_faults();
   using Denied = Suite::Denied;

@@ -1,4 +1,4 @@
-// What the API server refuses for good takes its gang back as a whole, and nothing beside it.
+// A permanent refusal by the API server requeues the whole gang, and no other.
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "controller/decide/reasons.h"

@@ -1,4 +1,4 @@
-// Pods that end and are deleted while no controller looks: their ends are counted all the same, and
+// Pods that end and are deleted while no controller runs: their ends are still counted, and
 // no pod runs twice.
 #include <catch2/generators/catch_generators_all.hpp>
 

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What each folder with its subfolders, or one file of it, may include of ours. A subfolder that is
+// Our folders that each folder with its subfolders, or one file, may include. A subfolder that is
 // named here follows its own rule. Programs never include each other.
 const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"base", {"base"}},

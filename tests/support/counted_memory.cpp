@@ -13,7 +13,7 @@ thread_local std::size_t most_allocated = 0;
 
 }  // namespace
 
-// A sanitizer has an allocator of its own: nothing is counted there.
+// A sanitizer has a separate allocator: nothing is counted there.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // Of the whole test program. What one thread allocates and another frees is counted wrongly: no
 // test that counts does that.

@@ -166,8 +166,8 @@ Result<Json> FakeApi::handle_binding(const FakePath& path, const Json& binding) 
   return Json{{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Success"}, {"code", 201}};
 }
 
-// The merge patch that a strategic one with $deleteFromPrimitiveList/finalizers comes to; more of
-// these patches the fake does not know.
+// The merge patch equivalent to a strategic one with $deleteFromPrimitiveList/finalizers; the fake
+// supports no other strategic patches.
 Json FakeApi::without_finalizers(const FakePath& path, Json patch) const {
   constexpr const char* kDirective = "$deleteFromPrimitiveList/finalizers";
   const Json removed = patch["metadata"].value(kDirective, Json::array());

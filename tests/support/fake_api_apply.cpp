@@ -1,4 +1,4 @@
-// FakeApi's server-side apply: who names which field?
+// FakeApi's server-side apply: which manager owns which field?
 #include <algorithm>
 #include <set>
 

@@ -1,4 +1,4 @@
-// FakeApi as the test handles it: objects by its own hand, faults, and what was asked.
+// FakeApi's controls for the test: objects, faults, and the requests so far.
 #include "base/error.h"
 #include "tests/support/fake_api.h"
 

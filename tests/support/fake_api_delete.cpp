@@ -1,4 +1,4 @@
-// FakeApi's deletions: what goes at once, what takes leave, and what goes with it.
+// FakeApi's deletions: immediate, graceful, and of dependants.
 #include <algorithm>
 #include <set>
 

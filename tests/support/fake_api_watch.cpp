@@ -1,4 +1,4 @@
-// FakeApi's watches: what a watcher hears, and when.
+// FakeApi's watches: which events a watcher gets, and when.
 #include <algorithm>
 #include <utility>
 

@@ -210,7 +210,7 @@ std::string update_to(const Json& job, const Json& stored) {
       .dump();
 }
 
-// What the API server hears of a review within `budget`, or the HTTP status if that is no review.
+// The response to a review within `budget`, or the HTTP status if it is not a review.
 Json response_to(const std::string& body, MemoryBudget& budget, Hook hook = Hook::kValidate) {
   Sources sources = sources_with(job_check());
   sources.review_bytes = budget.bytes();
@@ -279,7 +279,7 @@ namespace {
 const std::string kSmall = "{}";
 const std::string kLarge = "[" + std::string(30'000, ',') + "]";
 
-// A review that goes on until the test ends it.
+// A review that lasts until the test ends it.
 struct Slow {
   std::atomic<int> begun = 0;
   std::atomic<bool> may_end = false;

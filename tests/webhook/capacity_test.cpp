@@ -131,8 +131,8 @@ TEST_CASE("what could never run is warned of, refused or let pass", "[webhook][c
   facts.stored_never_fits = facts.never_fits;  // as it was before
   CHECK(answer(Strictness::kRefuse).allowed);
   CHECK(answer(Strictness::kWarn).warnings.empty());
-  // Fewer of them, maybe on the way to what fits; or another role is named now. The user hears of
-  // it, and is not kept from the next step.
+  // Fewer of them, perhaps on the way to a size that fits; or another role is named now. The user
+  // is warned but not blocked.
   facts.never_fits = GENERATE(NeverFits{"spec.collector.template", "2 of 8 can never fit"},
                               NeverFits{"spec.learner.template", "1 of 2 can never fit"});
   CHECK(answer(Strictness::kRefuse).allowed);

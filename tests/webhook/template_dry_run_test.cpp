@@ -266,7 +266,7 @@ TEST_CASE("what every role has of the job is told once, at the job's own field",
   CHECK(causes("template.spec.priorityClassName", request_for(job)) ==
         Causes{"spec.priorityClassName" + words});
   CHECK(causes("template.spec.priorityClassName", request_for(job, stored)).empty());
-  // The coordinator has a volume of its own before those of the job.
+  // The coordinator has one volume before those of the job.
   CHECK(causes("template.spec.volumes[0].emptyDir", request_for(job)) ==
         Causes{"spec.coordinator.template.spec.volumes[0].emptyDir" + words,
                "spec.volumes[0].emptyDir" + words});

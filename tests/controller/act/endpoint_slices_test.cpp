@@ -175,7 +175,7 @@ TEST_CASE("a slice whose labels somebody edited gets them back", "[controller][e
   cluster.api.change(kEndpointSlices, "rl", kube::decode_meta(before).name,
                      {{"metadata", {{"labels", {{label, value}}}}}});
   cluster.sync();
-  // The watch is told of objects with our label alone.
+  // The watch only reports objects with our label.
   const std::string key = kube::decode_meta(before).key();
   const std::string version = std::to_string(cluster.api.resource_version());
   if (label == "group-name") cluster.controller->stores.endpoint_slices.erase(key, version);

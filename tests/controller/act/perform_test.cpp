@@ -97,7 +97,7 @@ TEST_CASE("a name held by somebody else is reported and left alone", "[controlle
   const auto status = cluster.job().status;
   CHECK(find_condition(status, "PodsCreated")->message.find("does not belong to this job") !=
         std::string::npos);
-  // What was made goes, and nothing more is written until it is time to try again.
+  // The created objects are deleted, and nothing is written until the retry is due.
   CHECK(cluster.settle() >= 0);
   cluster.api.clear_writes();
   for (int i = 0; i < 5; ++i) cluster.process();

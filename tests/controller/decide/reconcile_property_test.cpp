@@ -1,4 +1,4 @@
-// What holds of reconcile() in every state that a job can get into.
+// The rules for reconcile() in every state that a job can reach.
 #include <algorithm>
 #include <random>
 #include <set>

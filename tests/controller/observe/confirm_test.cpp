@@ -64,7 +64,7 @@ TEST_CASE("a cache that lacks the job's growth deletes nothing of it", "[control
 
   CHECK(cluster.controller->worker.process(kJobKey) == Outcome::kError);
   CHECK(cluster.api.writes().empty());
-  // What was read live is in the cache, though its watch still tells nothing.
+  // The cache has what was read live, although its watch has reported nothing yet.
   for (int round = 0; round < 5; ++round) {
     cluster.sync_some(kAllButJobs);
     CHECK(cluster.controller->worker.process(kJobKey) != Outcome::kError);

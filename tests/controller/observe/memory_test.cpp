@@ -31,7 +31,7 @@ constexpr std::size_t kHeader = alignof(std::max_align_t);
 
 }  // namespace
 
-// A sanitizer has an allocator of its own: nothing is counted there.
+// A sanitizer has a separate allocator: nothing is counted there.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void* operator new(std::size_t size) {
   auto* block = static_cast<char*>(std::malloc(size + kHeader));

@@ -1,5 +1,5 @@
-// A job that this version cannot read: stored by a newer one, or past admission. It is there, and
-// nothing that belongs to it is taken for a deleted job's.
+// A job that this version cannot read: stored by a newer one, or without admission. It exists, and
+// its objects do not count as those of a deleted job.
 #include <algorithm>
 
 #include <catch2/catch_test_macros.hpp>

@@ -278,7 +278,7 @@ void SimCluster::add_plain_pod() {
            .scheduler = std::string(gang::kSchedulerName)});
 }
 
-// Another scheduler binds a pod of its own where it fits, reserved or not.
+// Another scheduler binds one of its pods where it fits, ignoring reservations.
 void SimCluster::add_foreign_pod() {
   if (!options_.scheduler_counts) return;
   const std::string name = random_node(below(kNodeCount));

@@ -127,7 +127,7 @@ void Controller::end_job() {
   if (const auto* group = any_group()) delete_group(gang::PodGroup(*group));
 }
 
-// Its PodGroup comes back under its name.
+// Its PodGroup is created again with the same name.
 void Controller::begin_again(const gang::PodGroup& before) {
   const gang::PodGroup group = before;
   delete_group(group);

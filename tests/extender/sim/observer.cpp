@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view kOwnAggregator = "aggregator";  // of the base gang: no part of a quorum
 
-// It runs, as far as anybody can know, or has finished by itself.
+// It runs, as far as can be known, or has finished on its own.
 bool is_in_place(const PodSeen& pod) {
   return pod.is_bound() && !pod.was_taken_away() && (!pod.node_lost || pod.is_finished());
 }

@@ -15,7 +15,7 @@ using testing::a_job;
 using testing::job_check;
 using testing::with_odd_parts;
 
-// Whether the quick verdict may be what it is.
+// Checks that the quick verdict is correct.
 void check_verdicts(const SchemaCheck& check, const Json& object) {
   if (!check.accepts(object)) return;  // it does not know
   const FieldErrors errors = check.explain(object);

@@ -9,7 +9,7 @@
 namespace nervex::server {
 namespace {
 
-// What a test may break; may_grow() holds for it as it is.
+// The parts that a test may break; unchanged, may_grow() is true.
 struct World {
   job::Job job = running_job();
   std::optional<kube::Pod> pod = pod_of(job, job::Role::kCoordinator);

@@ -222,7 +222,7 @@ struct LearnerCluster : GrowingCluster {
   void lose(Role role, int ordinal, int incarnation = 0) {
     api.remove(kube::kPods, kNamespace, name(role, ordinal, incarnation));
   }
-  // The first refusal ends a round, and what it takes back is planned before the next.
+  // The first refusal ends a round, and the requeued gang is planned before the next.
   void try_all() {
     for (int i = 0; i < 3; ++i) start_planned();
   }

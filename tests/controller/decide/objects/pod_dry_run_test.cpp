@@ -150,8 +150,8 @@ TEST_CASE("what would be refused stands on the job, and goes when it is put righ
   CHECK(world.dry_runs == 3);
 }
 
-// What an attempt before was refused is not why this one waits, and stays to be read: the back-off
-// and the deadlines go by it.
+// The refusal of an earlier attempt is not why this one waits. It stays in the status: the back-off
+// and the deadlines depend on it.
 TEST_CASE("a job that waits for capacity says so, whatever it was refused before",
           "[controller][dry-run]") {
   World world = a_waiting_world();
@@ -271,7 +271,7 @@ TEST_CASE("a pod that would be created is nothing to report", "[controller][dry-
 
 // -- a job whose pods were refused
 
-// It has backed off for as long as it was refused: the back-off is 6 min.
+// It was refused for long enough that the back-off is 6 min.
 World a_world_that_backs_off() {
   using namespace std::chrono_literals;
   World world(a_job(1, 0));

@@ -290,7 +290,7 @@ TEST_CASE("two jobs of one namespace make one Service", "[controller][services]"
   }
   cluster.plan();
   cluster.sync();
-  // What the other worker makes at this moment is not in the cache that this one has observed.
+  // The cache lacks what another worker creates at this moment.
   cluster.api.add(kube::kServices, "rl", job::shared_service_manifest("rl"));
   cluster.process(kJobKey);
   cluster.process("rl/two");
@@ -404,7 +404,7 @@ TEST_CASE("the last job takes the namespace's Service with it", "[controller][se
 TEST_CASE("a Service that goes while its next job comes is made again", "[controller][services]") {
   SharedCluster cluster;
   cluster.plan_and_run();
-  // The worker of a job that is gone has found no other one.
+  // The worker of a deleted job has found no other job.
   const auto target =
       unused_shared_service(cluster.controller->stores.services.get("rl/rl"), false);
   REQUIRE(target);

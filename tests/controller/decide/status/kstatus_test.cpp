@@ -1,4 +1,4 @@
-// What tools that follow kstatus read of a job, in every state of its life.
+// The kstatus of a job in every state of its life.
 #include <catch2/catch_test_macros.hpp>
 
 #include "controller/decide/round/condition.h"
