@@ -68,7 +68,7 @@ struct TestCa::Impl {
   Impl(const std::string& name, TestValidity validity)
       : certificate(new_certificate(name, key.get(), 1, validity)) {}
 
-  // By itself, if `issuer` is null.
+  // Self-signed if `issuer` is null.
   void sign(const Impl* issuer) {
     X509* self = certificate.get();
     X509* by = issuer != nullptr ? issuer->certificate.get() : self;

@@ -16,7 +16,7 @@ TEST_CASE("a cache keeps a value until it expires", "[base][cache]") {
   REQUIRE(cache.find("a", kStart + 4s) != nullptr);
   CHECK(*cache.find("a", kStart + 4s) == 1);
   CHECK(cache.find("a", kStart + 5s) == nullptr);
-  CHECK(cache.size() == 1);  // what has expired is gone, and need not be asked for
+  CHECK(cache.size() == 1);  // expired entries are removed without a look-up
   CHECK(cache.find("c", kStart + 9s) == nullptr);
   CHECK(cache.size() == 0);
   CHECK(cache.bytes() == 0);

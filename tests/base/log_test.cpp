@@ -89,7 +89,7 @@ TEST_CASE("Whatever the bytes, a line is one line and JSON is JSON", "[base][log
   CHECK(nlohmann::json::parse(json).at("k").is_string());
 }
 
-// Sends what this process writes to stderr to a file for as long as it lives.
+// Redirects this process's stderr to a file during its lifetime.
 class CapturedStderr {
  public:
   CapturedStderr() : file_(std::tmpfile()), saved_(dup(STDERR_FILENO)) {

@@ -168,7 +168,7 @@ TEST_CASE("apply_object creates, and then changes what it names", "[kube][api]")
   REQUIRE(created);
   CHECK(string_at(*created, {"metadata", "uid"}) == "uid-1");
   api.change(kPods, "a", "p", {{"spec", {{"theirs", true}}}});
-  const auto changed = apply(api, {{"x", 2}}, "me");  // and drops what it does not name any more
+  const auto changed = apply(api, {{"x", 2}}, "me");  // and drops fields that it no longer names
   REQUIRE(changed);
   CHECK((*changed)["spec"] == Json{{"x", 2}, {"theirs", true}});
   CHECK((*apply(api, {{"x", 2}}, "me"))["metadata"] == (*changed)["metadata"]);  // nothing to do

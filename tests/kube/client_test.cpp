@@ -265,7 +265,7 @@ TEST_CASE("a read that failed is asked again when the server said how soon", "[k
   CHECK(client.send(get("/a")));
 }
 
-// What an observer got, without the times.
+// The observer's records, without the times.
 class Observed {
  public:
   RequestObserver observer() {

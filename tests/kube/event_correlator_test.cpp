@@ -93,7 +93,7 @@ TEST_CASE("one object gets 25 writes at once, then one in five minutes", "[kube]
   desk.clock.advance(1s);
   const auto next = desk.say("R", "m");
   REQUIRE(next);
-  CHECK(next->count == 102);  // what was kept back is counted
+  CHECK(next->count == 102);  // suppressed events are counted
   CHECK_FALSE(desk.say("R", "m"));
 }
 

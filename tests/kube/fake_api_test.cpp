@@ -26,7 +26,7 @@ std::string version_of(const Json& object) {
   return string_at(object, {"metadata", "resourceVersion"});
 }
 
-// What a watch on `path` says, from another thread.
+// The events of a watch on `path`, from another thread.
 class Listener {
  public:
   Listener(FakeApi& api, const std::string& path)

@@ -122,7 +122,7 @@ TEST_CASE("a kind that may not be read is waited for, without a busy loop", "[ku
   set_log_level(LogLevel::kError);
   cluster.api.pause_watches();
   cluster.api.add(kPods, "ns", a_pod("c"));
-  // As long as the role is taken away.
+  // While the role is missing.
   std::atomic<bool> is_forbidden = true;
   std::atomic<int> refused = 0;
   cluster.api.fail_next([&](const ApiRequest&) { return is_forbidden && ++refused > 0; },

@@ -133,7 +133,7 @@ TEST_CASE("what would change nothing is looked up before it is said", "[server][
   World world;
   Second second(world);
   const auto added = urls(world.replicas.add(more(2)));
-  // The other server's cache has heard of none of this.
+  // The other server's cache has none of these changes.
   CHECK(urls(second.replicas.remove(less(1))) == std::vector{added[1]});
 
   const auto replaced = urls(world.replicas.replace(failed({added[0]})));
@@ -157,7 +157,7 @@ TEST_CASE("a name that only the API server knows is found there", "[server][chan
   World world;
   // spec.requests was lost, and the cache does not know the pod yet.
   const std::string pod = world.add_pod(Role::kCollector, {4096, 2});
-  CHECK(urls(world.replicas.replace(failed({pod}))).empty());  // it is no replica any more
+  CHECK(urls(world.replicas.replace(failed({pod}))).empty());  // it is no longer a replica
   const auto unknown =
       world.replicas.replace(failed({job::pod_name(world.job(), Role::kCollector, {4097, 0})}));
   REQUIRE_FALSE(unknown);

@@ -305,7 +305,7 @@ TEST_CASE("reviews share a budget of memory", "[webhook][bounded]") {
   CHECK(refused.body == "nervex-webhook refused the request: too many large reviews at once\n");
   CHECK(slow.begun == 1);
 
-  // What is small finds its place beside it.
+  // Small reviews fit beside it.
   std::jthread second([&] { CHECK(review(request_with(kSmall)).status == 200); });
   CHECK(testing::wait_until([&] { return slow.begun == 2; }));
   slow.may_end = true;
@@ -353,7 +353,7 @@ TEST_CASE("reviews of one address leave memory to those of others", "[webhook][b
   slow.may_end = true;
   flood.clear();
   honest.join();
-  CHECK(review(from("10.0.0.1", kSmall)).status == 200);  // what it had is given back
+  CHECK(review(from("10.0.0.1", kSmall)).status == 200);  // its memory was released
 }
 
 TEST_CASE("a review above the part of its address is done alone", "[webhook][bounded]") {

@@ -33,7 +33,7 @@ Lines online(const Json& object) {
   return lines;
 }
 
-// What kubectl prints beside "created".
+// kubectl's output besides "created".
 Lines online_warnings(const Json& object) {
   const auto mutated = answer_of(object, Hook::kMutate);
   if (!mutated.allowed) return {};

@@ -73,7 +73,7 @@ TEST_CASE("a right that was there a moment ago is not asked for again",
   };
   CHECK_FALSE(may("alice"));
   allowed = true;
-  CHECK(may("alice"));  // a right that comes counts at once
+  CHECK(may("alice"));  // a new right counts at once
   CHECK(api.asked == 2);
   allowed = false;
   CHECK(may("alice"));

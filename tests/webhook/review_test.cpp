@@ -35,7 +35,7 @@ kube::AdmissionResponse ask(const kube::AdmissionRequest& request, Hook hook) {
   return review(request, hook, {*job_check(), kServer}).response;
 }
 
-// What the API server makes of a request: the stored object, or why it was refused.
+// The API server's result of a request: the stored object, or why it was refused.
 struct Outcome {
   Json stored;
   std::string refusal;
@@ -383,7 +383,7 @@ TEST_CASE("an AggregatorConfig is checked as a job's templates are", "[webhook][
   if (!response.allowed) {
     CHECK(response.details.kind == "AggregatorConfig");
     CHECK(response.message.starts_with("AggregatorConfig.nervex.sensetime.com"));
-    // What is stored does not keep anybody from changing something else.
+    // A stored fault does not block changes of other fields.
     auto later = update(config, config);
     later.kind = "AggregatorConfig";
     later.object["spec"]["aggregator"]["note"] = 1;

@@ -119,7 +119,7 @@ TEST_CASE("what is asked follows from its key", "[webhook][dry_run][property]") 
     }
   });
   CHECK(texts.size() > 50);
-  CHECK(asked.size() < 3 * texts.size());  // a key says little more than what is asked
+  CHECK(asked.size() < 3 * texts.size());  // a key is little longer than the question
 }
 
 TEST_CASE("any shape of a job can be asked about", "[webhook][dry_run][property]") {
@@ -273,7 +273,7 @@ TEST_CASE("what every role has of the job is told once, at the job's own field",
   job["spec"]["coordinator"]["template"]["spec"].erase("volumes");
   CHECK(causes("template.spec.volumes[0].emptyDir", request_for(job)) ==
         Causes{"spec.volumes[0].emptyDir" + words});
-  // A role's own field is told for each of them.
+  // A role's own field is reported for each role.
   CHECK(causes("template.spec.dnsPolicy", request_for(job)).size() == 2);
   // The class of a template is the template's, if the job has none.
   job["spec"].erase("priorityClassName");

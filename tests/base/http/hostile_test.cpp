@@ -47,7 +47,7 @@ struct HostileRow {
   int status;
 };
 
-// What arrives in one piece and is complete as far as the caller is concerned.
+// Requests that arrive in one piece and look complete to the client.
 const std::vector<HostileRow>& hostile_requests() {
   static const std::vector<HostileRow> rows{
       {"the URI is too long", "GET /" + repeated("a", 1024) + " HTTP/1.1\r\nHost: test\r\n\r\n",
@@ -168,7 +168,7 @@ TEST_CASE("A body longer than its length says is no part of the request", "[base
   auto socket = RawSocket::connect_to(server.port());
   socket.send(post_with("Content-Length: 2\r\n", "{}{\"more\":1}\r\n\r\n"));
   CHECK(body_of(socket.receive_message()) == "{}");
-  CHECK(status_of(socket.receive_all()) == 400);  // what follows is taken for a request
+  CHECK(status_of(socket.receive_all()) == 400);  // the following bytes count as a request
 }
 
 // The library would read the body all the same, to find the next request behind it, and takes its

@@ -27,7 +27,7 @@ using test::status_of;
 
 constexpr const char* kPing = "GET /ping HTTP/1.1\r\nHost: test\r\n\r\n";
 
-// Tells what the handler saw.
+// Returns what the handler saw.
 HttpReply echo(const HttpRequest& request) {
   auto query = nlohmann::json::array();
   for (const auto& [name, value] : request.query) query.push_back(name + "=" + value);

@@ -222,7 +222,7 @@ TEST_CASE("A long line below the limit is handed out whole", "[base][http][strea
   CHECK(read_stream(server.url()).lines == Lines{line});
 }
 
-// What the framer makes of `bytes` that come in pieces of random sizes.
+// The framer's lines for `bytes` in pieces of random sizes.
 template <typename Framer>
 Lines framed_in_pieces(Framer& framer, std::string_view bytes, std::size_t largest,
                        std::mt19937& rng) {

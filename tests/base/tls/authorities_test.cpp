@@ -1,4 +1,4 @@
-// Whom does a client without a certificate authority of its own trust?
+// Which authorities does a client trust if none is configured?
 #include <set>
 #include <string>
 

@@ -1,4 +1,4 @@
-// What a client shows and trusts while the files, plugins and certificates behind it change.
+// What a client presents and trusts while its files, plugins and certificates change.
 #include "kube/auth/identity.h"
 
 #include <sys/stat.h>

@@ -29,7 +29,7 @@ LeaseOptions options_of(const std::string& identity) {
   return options;
 }
 
-// Two candidates and one API server. Each has a monotonic clock of its own.
+// Two candidates and one API server. Each has a separate monotonic clock.
 struct Two {
   FakeApi api;
   FakeClock clock_a, clock_b;

@@ -74,7 +74,7 @@ TEST_CASE("append_texts writes a list as to_text does", "[kube][json]") {
   CHECK(written == to_text(Json(texts)));
 }
 
-// What nlohmann's own parser says; nullopt: it is no JSON.
+// The result of nlohmann's own parser; nullopt: not JSON.
 std::optional<Json> parse_slowly(const std::string& text) {
   const Json value = Json::parse(text, nullptr, false);
   return value.is_discarded() ? std::nullopt : std::optional(value);
