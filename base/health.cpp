@@ -22,14 +22,14 @@ void Health::add_ready(std::string name, Check check) {
   ready_.push_back({std::move(name), std::move(check)});
 }
 
-Result<Nothing> Health::check_live() const { return fails_if_any(failures_of(live_)); }
+Result<Nothing> Health::check_live() const { return fails_if_any(collect_failures(live_)); }
 
 Result<Nothing> Health::check_ready() const {
   const std::string stopping = stopping_ ? "stopping: the program was told to end\n" : "";
-  return fails_if_any(stopping + failures_of(ready_));
+  return fails_if_any(stopping + collect_failures(ready_));
 }
 
-std::string Health::failures_of(const std::vector<Named>& checks) {
+std::string Health::collect_failures(const std::vector<Named>& checks) {
   std::string failures;
   for (const auto& [name, check] : checks) {
     const auto passed = check();

@@ -34,7 +34,7 @@ class Health {
     std::string name;
     Check check;
   };
-  static std::string failures_of(const std::vector<Named>& checks);
+  static std::string collect_failures(const std::vector<Named>& checks);
 
   std::vector<Named> live_;
   std::vector<Named> ready_;

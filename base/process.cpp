@@ -74,7 +74,7 @@ class SpawnPlan {
   posix_spawnattr_t attributes_;
 };
 
-std::string_view name_of(std::string_view variable) {
+std::string_view variable_name(std::string_view variable) {
   return variable.substr(0, variable.find('='));
 }
 
@@ -83,7 +83,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& added)
   std::vector<std::string> all;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const bool replaced = std::any_of(added.begin(), added.end(), [&](const std::string& other) {
-      return name_of(other) == name_of(*variable);
+      return variable_name(other) == variable_name(*variable);
     });
     if (!replaced) all.emplace_back(*variable);
   }

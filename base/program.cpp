@@ -21,7 +21,7 @@ const std::map<std::string, LogFormat> kLogFormats{{"text", LogFormat::kText},
                                                    {"json", LogFormat::kJson}};
 
 template <typename T>
-std::string name_of(const std::map<std::string, T>& names, T value) {
+std::string enum_name(const std::map<std::string, T>& names, T value) {
   for (const auto& [name, named] : names) {
     if (named == value) return name;
   }
@@ -36,7 +36,7 @@ void add_choice(CLI::App& app, const std::string& flag, T& value,
   app.add_option_function<std::string>(flag, set, help)
       ->check(CLI::IsMember(&names))
       ->type_name("")
-      ->default_str(name_of(names, value));
+      ->default_str(enum_name(names, value));
 }
 
 // --log-level is read from NERVEX_LOG_LEVEL.

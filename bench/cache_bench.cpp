@@ -117,7 +117,7 @@ std::string a_node(const Template& node, int i, std::mt19937_64& random) {
 }
 
 template <typename F>
-std::vector<std::string> pages_of(int count, F object) {
+std::vector<std::string> make_pages(int count, F object) {
   std::mt19937_64 random(4);
   std::vector<std::string> pages;
   for (int first = 0; first < count; first += kPage) {
@@ -187,13 +187,13 @@ std::vector<Figures> measure_all(const std::string& folder) {
   const Template node(folder + "/node.json");
   std::vector<Figures> all;
   {
-    const auto pages = pages_of(
+    const auto pages = make_pages(
         kPodCount, [&](int i, std::mt19937_64& random) { return foreign_pod(foreign, i, random); });
     all.push_back(
         measure<kube::Pod>("foreign pods, extender", kPodCount, pages, decode_for_extender));
   }
   {
-    const auto pages = pages_of(
+    const auto pages = make_pages(
         kPodCount, [&](int i, std::mt19937_64& random) { return gang_pod(gang, i, random); });
     all.push_back(measure<kube::Pod>("gang pods, extender", kPodCount, pages, decode_for_extender));
     all.push_back(
@@ -204,7 +204,7 @@ std::vector<Figures> measure_all(const std::string& folder) {
   }
   for (const int count : {5'000, kNodeCount}) {
     const auto pages =
-        pages_of(count, [&](int i, std::mt19937_64& random) { return a_node(node, i, random); });
+        make_pages(count, [&](int i, std::mt19937_64& random) { return a_node(node, i, random); });
     all.push_back(
         measure<kube::Node>(fmt::format("nodes, {}", count), count, pages, kube::decode_node));
   }

@@ -279,7 +279,7 @@ void print(const std::string& name, const Figures& of) {
   std::fflush(stdout);
 }
 
-Json json_of(const Figures& of) {
+Json encode_figures(const Figures& of) {
   return {{"core_percent", of.core_percent},
           {"cycles_a_second", of.cycles_a_second},
           {"filter_p50_us", of.filter_p50_us},
@@ -343,8 +343,8 @@ int run(const Options& options) {
                   {"gangs", options.gangs},
                   {"list_cpu_s", cpu_listed - cpu_began},
                   {"first_plan_cpu_s", cpu_planned - cpu_listed},
-                  {"idle", json_of(idle)},
-                  {"waiting", json_of(waiting)}};
+                  {"idle", encode_figures(idle)},
+                  {"waiting", encode_figures(waiting)}};
   fmt::print("{}\n", line.dump());
   extender.thread.request_stop();
   return 0;

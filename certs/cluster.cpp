@@ -45,7 +45,7 @@ std::string decoded(const Json& secret, std::string_view key) {
   return text ? *text : "";
 }
 
-std::optional<KeyPair> pair_of(const Json& secret) {
+std::optional<KeyPair> decode_key_pair(const Json& secret) {
   if (secret.is_null()) return std::nullopt;
   return KeyPair{decoded(secret, "tls.crt"), decoded(secret, "tls.key")};
 }
@@ -99,7 +99,8 @@ Result<Seen> look(kube::Api& api, const Places& places) {
   seen.authority = *std::move(authority);
   seen.serving = *std::move(serving);
   seen.hooks = {*std::move(mutating), *std::move(validating)};
-  seen.certs = {pair_of(seen.authority), trusted_so_far(seen), pair_of(seen.serving)};
+  seen.certs = {decode_key_pair(seen.authority), trusted_so_far(seen),
+                decode_key_pair(seen.serving)};
   return seen;
 }
 

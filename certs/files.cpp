@@ -61,7 +61,7 @@ Result<Nothing> write(const std::string& path, const std::string& text) {
   return problem;
 }
 
-std::optional<KeyPair> pair_of(const std::string& cert, const std::string& key) {
+std::optional<KeyPair> make_key_pair(const std::string& cert, const std::string& key) {
   if (cert.empty() && key.empty()) return std::nullopt;
   return KeyPair{cert, key};
 }
@@ -77,8 +77,8 @@ Result<StoredCerts> read_folder(const std::string& folder) {
     texts[i] = *std::move(text);
   }
   const auto authorities = split_bundle(texts[0]);
-  return StoredCerts{pair_of(authorities.empty() ? "" : authorities.front(), texts[1]), texts[0],
-                     pair_of(texts[2], texts[3])};
+  return StoredCerts{make_key_pair(authorities.empty() ? "" : authorities.front(), texts[1]),
+                     texts[0], make_key_pair(texts[2], texts[3])};
 }
 
 Result<Nothing> write_folder(const std::string& folder, const StoredCerts& certs) {

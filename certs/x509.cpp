@@ -31,11 +31,11 @@ Certificate parse_certificate(BIO* bio) {
 }
 
 Certificate parse_certificate(const std::string& pem) {
-  return parse_certificate(reader_of(pem).get());
+  return parse_certificate(make_reader(pem).get());
 }
 
 Key parse_key(const std::string& pem) {
-  Key read(PEM_read_bio_PrivateKey(reader_of(pem).get(), nullptr, no_password, nullptr));
+  Key read(PEM_read_bio_PrivateKey(make_reader(pem).get(), nullptr, no_password, nullptr));
   ERR_clear_error();
   return read;
 }
@@ -141,7 +141,7 @@ std::string address_text(const ASN1_OCTET_STRING* address) {
   return text;
 }
 
-std::vector<std::string> names_of(const X509* certificate) {
+std::vector<std::string> subject_alt_names(const X509* certificate) {
   const Names names(static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
   std::vector<std::string> found;
@@ -205,10 +205,10 @@ Result<KeyPair> issue_serving(const KeyPair& authority, const std::vector<std::s
 Result<CertificateFacts> read_certificate(const std::string& pem) {
   const Certificate read = parse_certificate(pem);
   if (!read) return Error{Code::kInvalid, "no readable PEM certificate"};
-  return CertificateFacts{{time_of(X509_get0_notBefore(read.get())).value_or(SysTime{}),
-                           time_of(X509_get0_notAfter(read.get())).value_or(SysTime{})},
+  return CertificateFacts{{parse_asn1_time(X509_get0_notBefore(read.get())).value_or(SysTime{}),
+                           parse_asn1_time(X509_get0_notAfter(read.get())).value_or(SysTime{})},
                           X509_check_ca(read.get()) == 1,
-                          names_of(read.get())};
+                          subject_alt_names(read.get())};
 }
 
 std::string name_as_read(const std::string& name) {
@@ -237,7 +237,7 @@ bool is_signed_by(const std::string& cert, const std::string& authority) {
 
 std::vector<std::string> split_bundle(const std::string& pem) {
   std::vector<std::string> found;
-  const Bio bio = reader_of(pem);
+  const Bio bio = make_reader(pem);
   while (const Certificate one = parse_certificate(bio.get())) found.push_back(to_pem(one.get()));
   return found;
 }

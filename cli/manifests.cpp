@@ -32,7 +32,7 @@ int take_base(std::string_view& digits) {
   return base;
 }
 
-std::optional<Json> integer_of(std::string_view text) {
+std::optional<Json> parse_integer(std::string_view text) {
   const bool negative = text.starts_with('-');
   std::string_view digits = text;
   if (negative || text.starts_with('+')) digits.remove_prefix(1);
@@ -47,7 +47,7 @@ std::optional<Json> integer_of(std::string_view text) {
   return Json(-static_cast<std::int64_t>(number));
 }
 
-std::optional<Json> float_of(std::string_view text) {
+std::optional<Json> parse_float(std::string_view text) {
   constexpr std::string_view kNumber = "+-.0123456789eE";
   if (text.find_first_not_of(kNumber) != std::string_view::npos) return std::nullopt;
   if (text.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
@@ -64,14 +64,14 @@ std::optional<Json> float_of(std::string_view text) {
 }
 
 // A number, with or without underscores between its digits.
-std::optional<Json> number_of(std::string_view text) {
+std::optional<Json> parse_number(std::string_view text) {
   if (text.empty() || std::string_view("+-.0123456789").find(text.front()) == text.npos) {
     return std::nullopt;
   }
   std::string plain(text);
   std::erase(plain, '_');
-  if (auto number = integer_of(plain)) return number;
-  return float_of(plain);
+  if (auto number = parse_integer(plain)) return number;
+  return parse_float(plain);
 }
 
 // YAML 1.1, as kubectl reads it (github.com/yaml/go-yaml v2, resolve.go).
@@ -85,12 +85,12 @@ Json scalar(const YAML::Node& node) {
                 {"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})) {
     return false;
   }
-  if (auto number = number_of(text)) return *std::move(number);
+  if (auto number = parse_number(text)) return *std::move(number);
   return text;
 }
 
 // JSON keys are texts: kubectl makes "true" of y, and "8080" of 0x1f90.
-std::string key_of(const YAML::Node& node) {
+std::string member_key(const YAML::Node& node) {
   if (!node.IsScalar()) throw YAML::Exception(node.Mark(), "a key must be a text");
   const Json key = scalar(node);
   return key.is_boolean() || key.is_number() ? kube::to_text(key) : node.Scalar();
@@ -123,7 +123,7 @@ Json map_to_json(const YAML::Node& node, int depth, std::size_t& left) {
   Json object = Json::object();
   for (const auto& member : node) {
     if (is_merge_key(member.first)) continue;
-    const std::string key = key_of(member.first);
+    const std::string key = member_key(member.first);
     if (object.contains(key)) {  // kubectl would use the last one
       throw YAML::Exception(member.first.Mark(), fmt::format("the key {} is there twice", key));
     }

@@ -15,7 +15,7 @@ constexpr const char* kPath = "/v1alpha1/replicas";
 Error wrong(std::string what) { return {Code::kInvalid, std::move(what)}; }
 
 // The pod on whose behalf the call is made: any pod of the job, usually its coordinator.
-Result<std::string> coordinator_of(const ReplicasAsk& ask) {
+Result<std::string> resolve_coordinator(const ReplicasAsk& ask) {
   if (!ask.coordinator.empty() && !ask.job.empty()) {
     return wrong("give either the job or --coordinator");
   }
@@ -44,7 +44,7 @@ Result<ReplicasCall> get_call(const ReplicasAsk& ask, const std::string& coordin
   return call;
 }
 
-Json group_of(int replicas, const ReplicasAsk& ask) {
+Json make_replica_group(int replicas, const ReplicasAsk& ask) {
   Json group = {{"replicas", replicas}};
   if (!ask.cpus.empty()) group["cpus"] = ask.cpus;
   if (!ask.gpus.empty()) group["gpus"] = ask.gpus;
@@ -69,8 +69,8 @@ Json names_body(const ReplicasAsk& ask) {
 
 Json counts_body(const ReplicasAsk& ask) {
   Json groups = Json::object();
-  if (ask.collectors > 0) groups["collectors"] = group_of(ask.collectors, ask);
-  if (ask.learners > 0) groups["learners"] = group_of(ask.learners, ask);
+  if (ask.collectors > 0) groups["collectors"] = make_replica_group(ask.collectors, ask);
+  if (ask.learners > 0) groups["learners"] = make_replica_group(ask.learners, ask);
   return groups;
 }
 
@@ -90,7 +90,7 @@ void add_rows(Rows& rows, const Json& job) {
 }  // namespace
 
 Result<ReplicasCall> call_for(const ReplicasAsk& ask) {
-  const auto coordinator = coordinator_of(ask);
+  const auto coordinator = resolve_coordinator(ask);
   if (!coordinator) return coordinator.error();
   if (ask.verb == ReplicasVerb::kGet) return get_call(ask, *coordinator);
 
@@ -109,7 +109,7 @@ Result<ReplicasCall> call_for(const ReplicasAsk& ask) {
                       by_name ? std::string(kPath) + "/failed" : kPath, kube::to_text(body)};
 }
 
-Result<Json> data_of(int status, std::string_view body) {
+Result<Json> parse_reply_data(int status, std::string_view body) {
   const auto json = kube::parse_json(body);
   if (!json || !json->is_object() || !json->contains("success")) {
     return Error{Code::kInvalid,

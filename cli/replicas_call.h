@@ -38,7 +38,7 @@ Result<ReplicasCall> call_for(const ReplicasAsk& ask);
 
 // The answer's data, or an Error with the server's own message: kTransient if the call may be
 // repeated (200 with success:false), kInvalid for a reply that is not from this API.
-Result<Json> data_of(int status, std::string_view body);
+Result<Json> parse_reply_data(int status, std::string_view body);
 
 // One line per replica: namespace, coordinator, role, address. `data` is one job or an array of
 // jobs.

@@ -108,7 +108,7 @@ ReplicasAsk with_namespace(ReplicasAsk ask) {
   return ask;
 }
 
-Result<HttpClientOptions> options_of(const ReplicasFlags& flags) {
+Result<HttpClientOptions> make_client_options(const ReplicasFlags& flags) {
   HttpClientOptions options;
   options.url = flags.server.empty() ? "http://localhost:8080" : flags.server;
   if (options.url.find("://") == std::string::npos) options.url = "http://" + options.url;
@@ -121,7 +121,7 @@ Result<HttpClientOptions> options_of(const ReplicasFlags& flags) {
   return options;
 }
 
-Result<std::map<std::string, std::string>> headers_of(const ReplicasFlags& flags) {
+Result<std::map<std::string, std::string>> make_headers(const ReplicasFlags& flags) {
   std::map<std::string, std::string> headers;
   if (!flags.idempotency_key.empty()) headers["Idempotency-Key"] = flags.idempotency_key;
   if (flags.token_file.empty()) return headers;
@@ -177,9 +177,9 @@ int run_replicas(const ReplicasFlags& flags) {
     std::fprintf(stderr, "nervexctl: %s\n", printable(call.error().message).c_str());
     return kExitUsage;
   }
-  const auto options = options_of(flags);
+  const auto options = make_client_options(flags);
   if (!options) return fail("prepare the call", options.error());
-  const auto headers = headers_of(flags);
+  const auto headers = make_headers(flags);
   if (!headers) return fail("prepare the call", headers.error());
 
   HttpClient client(*options);
@@ -187,7 +187,7 @@ int run_replicas(const ReplicasFlags& flags) {
   const auto reply = client.send(call->method, call->path, *headers, call->body,
                                  call->body.empty() ? "" : "application/json");
   if (!reply) return fail(what, reply.error());
-  const auto data = data_of(reply->status, reply->body);
+  const auto data = parse_reply_data(reply->status, reply->body);
   if (!data) {
     const bool again = data.error().code == Code::kTransient;
     return fail(again ? what + ": not done, may be asked again" : what, data.error());

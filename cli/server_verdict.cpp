@@ -72,7 +72,7 @@ void append_notes(const Json& stored, const Json& object, Findings& findings) {
 }
 
 // One of the two judged kinds.
-const kube::ResourceKind& resource_of(const Json& object) {
+const kube::ResourceKind& find_resource_kind(const Json& object) {
   return kube::string_at(object, {"kind"}) == job::kAggregatorConfigKind ? kube::kAggregatorConfigs
                                                                          : kube::kNervexJobs;
 }
@@ -158,7 +158,7 @@ Json changed_object(const Json& stored, const Json& object) {
 }
 
 Result<Findings> ask_server(kube::Api& api, const std::string& ns, const Json& object) {
-  const kube::ResourceKind& resource = resource_of(object);
+  const kube::ResourceKind& resource = find_resource_kind(object);
   const std::string own = kube::string_at(object, {"metadata", "namespace"});
   const std::string& where = own.empty() ? ns : own;
   const std::string name = kube::string_at(object, {"metadata", "name"});

@@ -42,7 +42,7 @@ bool is_manifest(const fs::path& file) {
 }
 
 // Like kubectl, does not follow links to folders, which may form cycles.
-void add_files_of(const fs::path& folder, std::vector<Source>& sources) {
+void collect_files(const fs::path& folder, std::vector<Source>& sources) {
   std::error_code failed;
   std::vector<fs::path> entries;
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
@@ -53,7 +53,7 @@ void add_files_of(const fs::path& folder, std::vector<Source>& sources) {
   for (const auto& entry : entries) {
     std::error_code unknown;
     if (fs::is_directory(fs::symlink_status(entry, unknown))) {
-      add_files_of(entry, sources);
+      collect_files(entry, sources);
     } else if (is_manifest(entry)) {
       // Tries a broken link, to report its error. Skips pipes, which might never answer.
       const fs::file_status status = fs::status(entry, unknown);
@@ -63,18 +63,18 @@ void add_files_of(const fs::path& folder, std::vector<Source>& sources) {
 }
 
 // The files in a folder and below that kubectl would read, sorted by name; or the file itself.
-std::vector<Source> sources_of(const std::string& place) {
+std::vector<Source> collect_sources(const std::string& place) {
   std::error_code failed;
   if (place == "-" || !fs::is_directory(place, failed)) return {{place, ""}};
   std::vector<Source> sources;
-  add_files_of(place, sources);
+  collect_files(place, sources);
   if (sources.empty()) return {{place, "no file in it ends in .yaml, .yml or .json"}};
   return sources;
 }
 
 constexpr std::size_t kMaxBytes = 16 << 20;
 
-Result<std::string> text_of(const std::string& file) {
+Result<std::string> read_manifest_text(const std::string& file) {
   const Error too_large{Code::kInvalid, fmt::format("it is larger than {} MiB", kMaxBytes >> 20)};
   if (file == "-") {
     std::string text;
@@ -111,7 +111,7 @@ Result<std::map<std::string, Schema, std::less<>>> offline_schemas() {
       {std::string(job::kAggregatorConfigKind), *std::move(of_configs)}};
 }
 
-std::string name_of(const Json& object) {
+std::string describe_name(const Json& object) {
   const std::string name = kube::string_at(object, {"metadata", "name"});
   return name.empty() ? kube::string_at(object, {"metadata", "generateName"}, "(no name)") : name;
 }
@@ -140,7 +140,7 @@ class ServerJudge {
     auto findings = ask_server(api_, ns_, object);
     if (findings) {
       if (has_errors({{"", 1, "", "", *findings}})) return findings;
-      for (auto& warning : warnings_of(warnings_)) findings->push_back(std::move(warning));
+      for (auto& warning : parse_warning_lines(warnings_)) findings->push_back(std::move(warning));
       return findings;
     }
     const Code code = findings.error().code;
@@ -169,8 +169,8 @@ struct Seen {
 void judge_object(const Manifest& manifest, const std::string& file, const Judge& judge,
                   Seen& seen) {
   const Json& object = manifest.object;
-  const std::string kind = kind_of(object);
-  Verdict verdict{file, manifest.line, kind, name_of(object), {}};
+  const std::string kind = describe_kind(object);
+  Verdict verdict{file, manifest.line, kind, describe_name(object), {}};
   if (is_judged(object)) {
     seen.found = true;
     auto findings = judge(object);
@@ -194,7 +194,7 @@ void judge_file(const Source& source, const Judge& judge, Seen& seen) {
     seen.verdicts.push_back({source.file, line, "", "", {}, why});
   };
   if (!source.problem.empty()) return fail_with(source.problem);
-  const auto text = text_of(source.file);
+  const auto text = read_manifest_text(source.file);
   if (!text) return fail_with(text.error().message);
   int line = 1;
   const auto manifests = parse_manifests(*text, &line);
@@ -272,7 +272,7 @@ int run_validate(const ValidateFlags& flags) {
   }
   Seen seen;
   for (const auto& place : places) {
-    for (const auto& source : sources_of(place)) judge_file(source, judge, seen);
+    for (const auto& source : collect_sources(place)) judge_file(source, judge, seen);
   }
   const bool is_incomplete = has_unchecked(seen.verdicts);
   // A check without objects must not pass.
@@ -287,7 +287,7 @@ int run_validate(const ValidateFlags& flags) {
   // Other formats are for programs: the user must see it, too.
   for (const auto& verdict : seen.verdicts) {
     if (flags.format == Format::kText || verdict.unchecked.empty()) continue;
-    fail("validate " + subject_of(verdict), Error{Code::kInvalid, verdict.unchecked});
+    fail("validate " + verdict_subject(verdict), Error{Code::kInvalid, verdict.unchecked});
   }
   if (is_incomplete) return kExitUsage;
   return has_errors(seen.verdicts) ? kExitFailure : kExitOk;

@@ -27,7 +27,7 @@ bool is_ours(std::string_view kind) {
   return std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
 }
 
-std::string line_of(const Finding& finding) {
+std::string format_finding(const Finding& finding) {
   return finding.field.empty() ? finding.message
                                : fmt::format("{}: {}", finding.field, finding.message);
 }
@@ -38,7 +38,7 @@ std::string names_of_unchecked(const std::vector<Verdict>& verdicts) {
   std::size_t count = 0;
   for (const auto& verdict : verdicts) {
     if (verdict.unchecked.empty() || ++count > kMaxNamed) continue;
-    names.push_back(subject_of(verdict));
+    names.push_back(verdict_subject(verdict));
   }
   if (count == 0) return "";
   std::string text = fmt::format("; not checked: {}", fmt::join(names, ", "));
@@ -46,7 +46,7 @@ std::string names_of_unchecked(const std::vector<Verdict>& verdicts) {
   return text;
 }
 
-std::string text_of(const Verdict& verdict) {
+std::string format_verdict(const Verdict& verdict) {
   const bool is_file = verdict.name.empty();  // the message already contains the line
   const std::string prefix =
       is_file ? verdict.file + ": "
@@ -54,7 +54,7 @@ std::string text_of(const Verdict& verdict) {
   std::string text;
   const auto add = [&](const std::string& line) { text += printable(prefix + line) + "\n"; };
   for (const auto& finding : verdict.findings) {
-    add((finding.is_error ? "" : "warning: ") + line_of(finding));
+    add((finding.is_error ? "" : "warning: ") + format_finding(finding));
   }
   if (!verdict.unchecked.empty()) add("not checked: " + verdict.unchecked);
   return text;
@@ -66,7 +66,7 @@ std::string as_text(const std::vector<Verdict>& verdicts) {
   std::size_t jobs = 0;
   std::size_t wrong = 0;
   for (const auto& verdict : verdicts) {
-    text += text_of(verdict);
+    text += format_verdict(verdict);
     const bool refused = has_errors({verdict});
     if (!verdict.unchecked.empty() || (!refused && !is_ours(verdict.kind))) continue;
     ++judged;
@@ -108,7 +108,7 @@ constexpr const char* kDoubtful = "doubtful-object";
 constexpr const char* kUnchecked = "not-checked";
 
 // A URI for SARIF: "my jobs/a.yaml" is not a valid URI part.
-std::string uri_of(std::string_view file) {
+std::string file_uri(std::string_view file) {
   constexpr std::string_view kPlain = "-._~/";
   std::string uri = file.starts_with('/') ? "file://" : "";
   for (const char c : file) {
@@ -122,7 +122,7 @@ std::string uri_of(std::string_view file) {
 Json sarif_result(const Verdict& verdict, const char* rule, const char* level,
                   const std::string& message, const std::string& field) {
   Json place = {{"physicalLocation",
-                 {{"artifactLocation", {{"uri", uri_of(verdict.file)}}},
+                 {{"artifactLocation", {{"uri", file_uri(verdict.file)}}},
                   {"region", {{"startLine", verdict.line}}}}}};
   if (!field.empty()) {
     place["logicalLocations"] = Json::array({{{"fullyQualifiedName", verdict.name + "." + field}}});
@@ -140,8 +140,8 @@ Json as_sarif(const std::vector<Verdict>& verdicts) {
   for (const auto& verdict : verdicts) {
     for (const auto& finding : verdict.findings) {
       results.push_back(sarif_result(verdict, finding.is_error ? kInvalid : kDoubtful,
-                                     finding.is_error ? "error" : "warning", line_of(finding),
-                                     finding.field));
+                                     finding.is_error ? "error" : "warning",
+                                     format_finding(finding), finding.field));
     }
     if (!verdict.unchecked.empty()) {
       results.push_back(
@@ -184,7 +184,7 @@ std::string worded(const job::FieldError& error) {
                                 error.field.starts_with("spec.volumes[") ||
                                 error.field.starts_with("metadata.");
   const bool is_misplaced = error.detail.find(": it belongs at ") != std::string::npos;
-  std::string message = job::message_of(error);
+  std::string message = job::field_error_message(error);
   if (error.type == job::FieldErrorType::kUnknownField && is_of_kubernetes && !is_misplaced) {
     message += fmt::format(" (not in Kubernetes {}; --server asks your cluster)",
                            schemas::kPodTemplateVersion);
@@ -201,7 +201,7 @@ bool has_errors(const std::vector<Verdict>& verdicts) {
   });
 }
 
-std::string subject_of(const Verdict& verdict) {
+std::string verdict_subject(const Verdict& verdict) {
   return verdict.name.empty() ? verdict.file : fmt::format("{}: {}", verdict.file, verdict.name);
 }
 
@@ -214,13 +214,13 @@ namespace {
 
 job::FieldErrors config_errors(const Json& object, const job::SchemaCheck& schema) {
   job::FieldErrors errors = job::validate_aggregator_config(object);
-  job::append_unreported(errors, schema.errors_of(object));
+  job::append_unreported(errors, schema.find_errors(object));
   return errors;
 }
 
 }  // namespace
 
-std::string kind_of(const Json& object) {
+std::string describe_kind(const Json& object) {
   if (object.is_array()) return "a list";
   if (!object.is_object()) return "a text";
   return kube::string_at(object, {"kind"}, "an object without a kind");
@@ -241,11 +241,11 @@ std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema) {
   if (!is_config) append(errors, job::check_pod_count(defaulted, nullptr));
   for (const auto& error : errors) findings.push_back({error.field, worded(error)});
   if (!findings.empty()) return findings;
-  for (const auto& text : job::warnings_on_create(object)) findings.push_back(warning_of(text));
+  for (const auto& text : job::warnings_on_create(object)) findings.push_back(parse_warning(text));
   return findings;
 }
 
-Finding warning_of(std::string_view text) {
+Finding parse_warning(std::string_view text) {
   const auto end = text.find(": ");
   const std::string_view field = text.substr(0, end);
   const bool is_field = end != text.npos && field.find(' ') == field.npos &&
@@ -254,7 +254,7 @@ Finding warning_of(std::string_view text) {
   return {std::string(field), std::string(text.substr(end + 2)), false};
 }
 
-std::vector<Finding> warnings_of(const std::vector<std::string>& lines) {
+std::vector<Finding> parse_warning_lines(const std::vector<std::string>& lines) {
   constexpr std::string_view kGoesOn = "...";
   std::vector<std::string> texts;
   for (const auto& line : lines) {
@@ -269,7 +269,7 @@ std::vector<Finding> warnings_of(const std::vector<std::string>& lines) {
   }
   std::vector<Finding> findings;
   for (const auto& text : texts) {
-    Finding finding = warning_of(text);
+    Finding finding = parse_warning(text);
     if (std::find(findings.begin(), findings.end(), finding) == findings.end()) {
       findings.push_back(std::move(finding));
     }

@@ -30,10 +30,10 @@ struct Verdict {     // about one object or an unreadable file
 bool has_errors(const std::vector<Verdict>& verdicts);
 bool has_unchecked(const std::vector<Verdict>& verdicts);
 // "b.yaml", "a.json: dqn".
-std::string subject_of(const Verdict& verdict);
+std::string verdict_subject(const Verdict& verdict);
 
 // "NerveXJob", or what it is instead of an object with a kind: "a list".
-std::string kind_of(const Json& object);
+std::string describe_kind(const Json& object);
 
 // A NerveXJob or an AggregatorConfig: objects that the webhook reviews.
 bool is_judged(const Json& object);
@@ -50,11 +50,11 @@ std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema);
 std::optional<Finding> judge_kind(const Json& object);
 
 // `spec.suspend: ...`, in the webhook's form of a warning.
-Finding warning_of(std::string_view text);
+Finding parse_warning(std::string_view text);
 
 // The same for a server's warnings about one object: without duplicates and breaks of long lines
 // (base/text.h, wrap_text()).
-std::vector<Finding> warnings_of(const std::vector<std::string>& lines);
+std::vector<Finding> parse_warning_lines(const std::vector<std::string>& lines);
 
 // What a server's refusal of the object, a metav1.Status, says. nullopt: it has another reason, so
 // there is no verdict.

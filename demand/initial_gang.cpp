@@ -12,7 +12,7 @@ using job::Role;
 
 void add_reserving_set(std::vector<gang::MemberSet>& sets, const job::Job& job, Role role,
                        const job::PodContext& context) {
-  if (find_base_set(sets, role) != nullptr || job::template_of(job, role, context).is_null())
+  if (find_base_set(sets, role) != nullptr || job::role_template(job, role, context).is_null())
     return;
   sets.push_back(make_base_set(job, {role, {}, {role, {}, nullptr}, 0, false}, context));
 }

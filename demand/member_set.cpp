@@ -42,11 +42,12 @@ gang::MemberSet make_member_set(const job::Job& job, std::string name, std::stri
   set.gang = std::move(gang);
   set.role = to_string(slot.role);
   set.shape.requests = kube::pod_requests(spec);
-  add_affinity_of_pods(spec, job.meta.ns.str(), job::labels_of(job, slot.role, context), set.shape);
-  set.shape.constraints = kube::constraints_of(spec);
+  add_affinity_of_pods(spec, job.meta.ns.str(), job::make_pod_labels(job, slot.role, context),
+                       set.shape);
+  set.shape.constraints = kube::decode_node_constraints(spec);
   set.bind_last = slot.role == Role::kCoordinator;
   set.heals_alone = heals_alone(set.gang, slot.role);
-  set.shape.claims = kube::claims_of(spec);
+  set.shape.claims = kube::claim_names(spec);
   return set;
 }
 
@@ -71,7 +72,7 @@ bool has_templates(const job::Job& job, const job::WantedSlot& slot,
                    const job::PodContext& context) {
   const bool is_multi_gpu = slot.entry() != nullptr && job::is_multi_gpu(*slot.entry());
   const auto has_template = [&](Role role) {
-    return !job::template_of(job, role, context).is_null();
+    return !job::role_template(job, role, context).is_null();
   };
   if (is_multi_gpu) return has_template(Role::kAggregator) && has_template(Role::kDdpLearner);
   return has_template(slot.role) || slot.role == Role::kCoordinator;

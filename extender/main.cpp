@@ -44,13 +44,14 @@ int main(int argc, char** argv) {
   extender::add_gang_metrics(manager->metrics(), stores.groups);
   extender::add_hold_metrics(manager->metrics(), holds);
 
-  HttpServer server(
-      extender::server_options(flags.common.listen, flags.holds.most_calls, tls_of(flags.tls)));
+  HttpServer server(extender::server_options(flags.common.listen, flags.holds.most_calls,
+                                             optional_tls_files(flags.tls)));
   // Filter and bind need synced caches, and any replica answers them. A leader's planner needs what
   // the leader before it wrote as well.
   extender::add_routes(
       server, plans, binder, [&caches] { return caches.check_synced(); }, manager->metrics());
-  if (tls_of(flags.tls)) show_certificate(server, manager->metrics(), manager->health());
+  if (optional_tls_files(flags.tls))
+    show_certificate(server, manager->metrics(), manager->health());
   manager->add(server);
   manager->add({[&] { events.start(); }, {}});
   manager->at_stop([&holds] { holds.stop(); });

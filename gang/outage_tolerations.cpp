@@ -27,7 +27,7 @@ bool tolerates(const Json& toleration, std::string_view key) {
          (is_any_value || kube::string_at(toleration, {"value"}).empty());
 }
 
-std::string text_of(const Json& toleration) {
+std::string describe_toleration(const Json& toleration) {
   const Json* lasts = kube::find(toleration, {"tolerationSeconds"});
   if (lasts == nullptr || lasts->is_null()) return std::string(kToleratesAlways);
   const auto limit = kube::int_at(toleration, {"tolerationSeconds"});
@@ -42,7 +42,7 @@ std::map<std::string, std::string> outage_annotations(const Json& tolerations) {
   for (const auto& [taint, annotation] : kTaints) {
     const auto first = std::find_if(tolerations.begin(), tolerations.end(),
                                     [key = taint](const Json& one) { return tolerates(one, key); });
-    if (first != tolerations.end()) annotations.emplace(annotation, text_of(*first));
+    if (first != tolerations.end()) annotations.emplace(annotation, describe_toleration(*first));
   }
   return annotations;
 }

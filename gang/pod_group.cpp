@@ -213,7 +213,8 @@ int reserved_for(const GangStatus& gang, std::string_view set) {
   return count;
 }
 
-const GangStatus* gang_of(const PodGroupStatus& status, std::string_view role, SlotId slot) {
+const GangStatus* find_gang_with_slot(const PodGroupStatus& status, std::string_view role,
+                                      SlotId slot) {
   for (const GangStatus& gang : status.gangs) {
     for (const Placement& placement : gang.placements) {
       if (placement.role == role && placement.slot == slot) return &gang;

@@ -236,6 +236,7 @@ inline bool is_direct(const GangStatus& gang, const Placement& placement) {
   return placement.number <= gang.direct_through;
 }
 // The gang that a placement belongs to.
-const GangStatus* gang_of(const PodGroupStatus& status, std::string_view role, SlotId slot);
+const GangStatus* find_gang_with_slot(const PodGroupStatus& status, std::string_view role,
+                                      SlotId slot);
 
 }  // namespace nervex::gang

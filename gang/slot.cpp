@@ -23,7 +23,7 @@ std::optional<T> parse_count(std::string_view text) {
 
 }  // namespace
 
-std::optional<PodSlot> slot_of(const kube::Pod& pod) {
+std::optional<PodSlot> pod_slot(const kube::Pod& pod) {
   const std::string& uid = kube::annotation(pod.meta, kPodGroupUidAnnotation);
   const std::string& key = kube::annotation(pod.meta, kSlotAnnotation);
   const std::size_t slash = key.rfind('/');

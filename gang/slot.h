@@ -29,13 +29,13 @@ struct PodSlot {
 };
 
 // nullopt: not a pod of a gang, or invalid annotations.
-std::optional<PodSlot> slot_of(const kube::Pod& pod);
+std::optional<PodSlot> pod_slot(const kube::Pod& pod);
 std::map<std::string, std::string> annotations_for(const PodSlot& slot);
 
 // "collector/4096"
 std::string slot_key(std::string_view role, int ordinal);
 
-// The annotation and label keys that slot_of() needs, for kube::PodFilter.
+// The annotation and label keys that pod_slot() needs, for kube::PodFilter.
 std::vector<std::string> slot_annotation_keys();
 // `filter` that also keeps these keys, those of outage_tolerations.h, and the scheduler's last
 // message on such pods.

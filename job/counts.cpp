@@ -23,7 +23,7 @@ PodState finished_state(const kube::Pod& pod) {
   return is_good && !was_stopped(pod) ? PodState::kSucceeded : PodState::kFailed;
 }
 
-RoleCounts* counts_of(Counts& counts, Role role) {
+RoleCounts* find_role_counts(Counts& counts, Role role) {
   switch (role) {
     case Role::kCoordinator:
       return &counts.coordinator;
@@ -51,7 +51,7 @@ const kube::ContainerState* main_state(const kube::Pod& pod) {
   return pod.containers.empty() ? nullptr : &pod.containers.front();
 }
 
-PodState state_of(const kube::Pod& pod) {
+PodState pod_state(const kube::Pod& pod) {
   if (pod.meta.deleting && !ended_before_deletion(pod)) return PodState::kTerminating;
   if (pod.is_finished()) return finished_state(pod);
   const kube::ContainerState* main = main_state(pod);
@@ -61,17 +61,17 @@ PodState state_of(const kube::Pod& pod) {
   return pod.phase == kube::PodPhase::kRunning ? PodState::kRunning : PodState::kPending;
 }
 
-std::optional<Role> role_of(const kube::Pod& pod) {
+std::optional<Role> pod_role(const kube::Pod& pod) {
   return parse_role(kube::label(pod.meta, kRoleLabel));
 }
 
 Counts count(std::span<const kube::Pod* const> pods) {
   Counts counts;
   for (const kube::Pod* pod : pods) {
-    const auto role = role_of(*pod);
+    const auto role = pod_role(*pod);
     if (!role) continue;
-    RoleCounts& of_role = *counts_of(counts, *role);
-    const PodState state = state_of(*pod);
+    RoleCounts& of_role = *find_role_counts(counts, *role);
+    const PodState state = pod_state(*pod);
     if (state == PodState::kRunning) ++of_role.active;
     if (state == PodState::kSucceeded) ++of_role.succeeded;
     if (state == PodState::kFailed) ++of_role.failed;

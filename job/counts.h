@@ -13,7 +13,7 @@ enum class PodState { kPending, kRunning, kSucceeded, kFailed, kTerminating };
 // The main container decides: once it has ended, the pod is finished, even if a sidecar still runs.
 // A pod with a deletionTimestamp is kTerminating, unless its main container had ended before the
 // deletion was requested.
-PodState state_of(const kube::Pod& pod);
+PodState pod_state(const kube::Pod& pod);
 inline bool has_ended(PodState state) {
   return state == PodState::kSucceeded || state == PodState::kFailed;
 }
@@ -22,7 +22,7 @@ inline bool has_ended(PodState state) {
 const kube::ContainerState* main_state(const kube::Pod& pod);
 
 // The role a pod plays, by its label.
-std::optional<Role> role_of(const kube::Pod& pod);
+std::optional<Role> pod_role(const kube::Pod& pod);
 
 // Counts per role over the pods of the current attempt. Running counts as active, the other states
 // by their names; Pending and Terminating are not counted. ddp-learners count as learners.

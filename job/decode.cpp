@@ -42,7 +42,7 @@ class Fields {
 
  private:
   const Json* value(std::string_view name) const;
-  std::string path_of(std::string_view name) const;
+  std::string field_path(std::string_view name) const;
 
   const Json& object_;
   const std::string path_;
@@ -59,14 +59,14 @@ Fields::Fields(const Json& object, std::string path, std::optional<Error>& error
 
 const Json* Fields::value(std::string_view name) const { return kube::find(object_, {name}); }
 
-std::string Fields::path_of(std::string_view name) const {
+std::string Fields::field_path(std::string_view name) const {
   return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
 }
 
 bool Fields::has(std::string_view name) const { return value(name) != nullptr; }
 
 void Fields::refuse(std::string_view name, std::string_view why) {
-  if (!error_) error_ = Error{Code::kInvalid, fmt::format("{}: {}", path_of(name), why)};
+  if (!error_) error_ = Error{Code::kInvalid, fmt::format("{}: {}", field_path(name), why)};
 }
 
 std::string Fields::text(std::string_view name) {
@@ -120,7 +120,7 @@ Fields Fields::object(std::string_view name) {
     refuse(name, "must be an object");
     at = nullptr;
   }
-  return Fields(at == nullptr ? empty_object() : *at, path_of(name), error_);
+  return Fields(at == nullptr ? empty_object() : *at, field_path(name), error_);
 }
 
 void Fields::each(std::string_view name, const std::function<void(Fields)>& read) {
@@ -130,7 +130,7 @@ void Fields::each(std::string_view name, const std::function<void(Fields)>& read
   for (std::size_t i = 0; i < at->size(); ++i) {
     const std::string item = fmt::format("{}[{}]", name, i);
     if (!(*at)[i].is_object()) return refuse(item, "must be an object");
-    read(Fields((*at)[i], path_of(item), error_));
+    read(Fields((*at)[i], field_path(item), error_));
   }
 }
 

@@ -19,7 +19,7 @@ std::string with_detail(std::string text, const std::string& detail) {
 }
 
 // k8s.io/apimachinery/pkg/util/validation/field (v0.36), Error.ErrorBody.
-std::string body_of(const FieldError& error) {
+std::string error_body(const FieldError& error) {
   switch (error.type) {
     case FieldErrorType::kRequired:
       return "Required value";
@@ -56,12 +56,12 @@ void append_unreported(FieldErrors& errors, FieldErrors more) {
   }
 }
 
-std::string message_of(const FieldError& error) {
-  return error.words.empty() ? with_detail(body_of(error), error.detail) : error.words;
+std::string field_error_message(const FieldError& error) {
+  return error.words.empty() ? with_detail(error_body(error), error.detail) : error.words;
 }
 
 std::string to_string(const FieldError& error) {
-  return fmt::format("{}: {}", error.field, message_of(error));
+  return fmt::format("{}: {}", error.field, field_error_message(error));
 }
 
 // k8s.io/apimachinery/pkg/apis/meta/v1 (v0.36), CauseType.

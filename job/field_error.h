@@ -42,7 +42,7 @@ void append_unreported(FieldErrors& errors, FieldErrors more);
 // `spec.cleanPodPolicy: Unsupported value: "hello": ...`, as the API server words it.
 std::string to_string(const FieldError& error);
 // The same without the field: `Unsupported value: "hello": ...`.
-std::string message_of(const FieldError& error);
+std::string field_error_message(const FieldError& error);
 // metav1.CauseType of the type: "FieldValueRequired", "FieldValueInvalid", ...
 std::string_view cause_type(FieldErrorType type);
 // "<n> fields are wrong: a; b; c" or the one error alone. Names at most kMaxListedErrors of them.

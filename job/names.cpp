@@ -72,12 +72,12 @@ constexpr std::uint64_t unpermute_suffix(std::uint64_t value, std::uint64_t key)
   return value;
 }
 
-std::uint64_t key_of(std::string_view job_uid, Role role) {
+std::uint64_t permutation_key(std::string_view job_uid, Role role) {
   return mix(fnv1a(to_string(role), fnv1a("/", fnv1a(job_uid))));
 }
 
 // The suffix as a number below kSuffixes, its first character the lowest digit.
-std::optional<std::uint64_t> number_of(std::string_view suffix) {
+std::optional<std::uint64_t> parse_suffix(std::string_view suffix) {
   if (suffix.size() != kSuffixLength) return std::nullopt;
   std::uint64_t number = 0;
   for (auto c = suffix.rbegin(); c != suffix.rend(); ++c) {
@@ -143,7 +143,7 @@ int default_port(Role role) {
 std::string name_suffix(std::string_view job_uid, Role role, Slot slot) {
   const std::uint64_t number = static_cast<std::uint64_t>(slot.ordinal) * kIncarnations +
                                static_cast<std::uint64_t>(slot.incarnation);
-  std::uint64_t rest = permute_suffix(number, key_of(job_uid, role));
+  std::uint64_t rest = permute_suffix(number, permutation_key(job_uid, role));
   std::string suffix(kSuffixLength, ' ');
   for (char& c : suffix) {
     c = kAlphabet[rest % kAlphabet.size()];
@@ -153,9 +153,9 @@ std::string name_suffix(std::string_view job_uid, Role role, Slot slot) {
 }
 
 std::optional<Slot> slot_of_suffix(std::string_view job_uid, Role role, std::string_view suffix) {
-  const auto number = number_of(suffix);
+  const auto number = parse_suffix(suffix);
   if (!number) return std::nullopt;
-  const std::uint64_t plain = unpermute_suffix(*number, key_of(job_uid, role));
+  const std::uint64_t plain = unpermute_suffix(*number, permutation_key(job_uid, role));
   if (plain / kIncarnations > kMaxOrdinal) return std::nullopt;
   return Slot{static_cast<int>(plain / kIncarnations), static_cast<int>(plain % kIncarnations)};
 }

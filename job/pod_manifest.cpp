@@ -31,13 +31,13 @@ int declared_port(const Json& container) {
 
 // ---- name, labels and owner of a pod or service
 
-Json strings_of(const Json& from, const char* part) {
+Json string_map_at(const Json& from, const char* part) {
   const Json* at = kube::find(from, {"metadata", part});
   return at != nullptr && at->is_object() ? *at : Json::object();
 }
 
 Json role_labels(const Job& job, Role role, const Json& from) {
-  Json labels = strings_of(from, "labels");
+  Json labels = string_map_at(from, "labels");
   labels[std::string(kGroupLabel)] = kGroupLabelValue;
   labels[std::string(kJobLabel)] = job.meta.name;
   labels[std::string(kControllerLabel)] = kControllerLabelValue;
@@ -53,14 +53,14 @@ Json object_meta(const Job& job, Role role, const std::string& name, const Json&
   return {{"name", name},
           {"namespace", job.meta.ns},
           {"labels", std::move(labels)},
-          {"annotations", strings_of(from, "annotations")},
+          {"annotations", string_map_at(from, "annotations")},
           {"ownerReferences",
            Json::array({kube::encode_controller_ref(
                {std::string(kApiVersion), std::string(kKind), job.meta.name, job.meta.uid})})}};
 }
 
-Json metadata_of(const Job& job, const PodOrder& order, const Json& pod_template,
-                 const std::string& main_name) {
+Json make_metadata(const Job& job, const PodOrder& order, const Json& pod_template,
+                   const std::string& main_name) {
   Json meta = object_meta(job, order.role, pod_name(job, order.role, order.slot), pod_template);
   Json& annotations = object_at(meta, "annotations");
   for (const auto& [key, value] : order.annotations) annotations[key] = value;
@@ -91,9 +91,9 @@ std::string_view port_variable(Role role) {
 }
 
 // Without a slot: URL of the job's only pod of that role.
-std::string url_of(const Job& job, Role role, const PodContext& context, Slot slot = {}) {
+std::string pod_url(const Job& job, Role role, const PodContext& context, Slot slot = {}) {
   return replica_url(pod_name(job, role, slot), job.meta.ns,
-                     main_port(template_of(job, role, context), role));
+                     main_port(role_template(job, role, context), role));
 }
 
 // How the pods of one multi-GPU learner find each other, in the form of torch.distributed.
@@ -110,25 +110,25 @@ void add_ranks(Environment& environment, const Job& job, const DdpPlace& place,
 
 // The variables of every regular container of this pod, in output order. `entry`: the request of
 // the replica; null if it was not requested.
-Environment environment_of(const Job& job, Role role, Slot slot, const RequestEntry* entry,
-                           const PodContext& context) {
+Environment make_environment(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+                             const PodContext& context) {
   const auto place = role == Role::kDdpLearner && entry != nullptr
                          ? place_of_ddp_learner(*entry, slot)
                          : std::nullopt;
-  const int port = main_port(template_of(job, role, context), role);
+  const int port = main_port(role_template(job, role, context), role);
   Environment environment = {
       {std::string(port_variable(role)), std::to_string(port)},
       {"KUBERNETES_POD_NAMESPACE", job.meta.ns},
       {"KUBERNETES_POD_NAME", pod_name(job, role, slot)},
       {"KUBERNETES_SERVER_URL", context.server_url},
       {"KUBERNETES_NERVEX_SERVER_URL", context.server_url},  // name that older clients read
-      {"KUBERNETES_COORDINATOR_URL", url_of(job, Role::kCoordinator, context)}};
+      {"KUBERNETES_COORDINATOR_URL", pod_url(job, Role::kCoordinator, context)}};
   if (place) {  // it has its own aggregator, even if the job has none
     environment.emplace_back("KUBERNETES_AGGREGATOR_URL",
-                             url_of(job, Role::kAggregator, context, place->learner));
+                             pod_url(job, Role::kAggregator, context, place->learner));
     add_ranks(environment, job, *place, context);
   } else if (context.has_aggregator) {
-    environment.emplace_back("KUBERNETES_AGGREGATOR_URL", url_of(job, Role::kAggregator, context));
+    environment.emplace_back("KUBERNETES_AGGREGATOR_URL", pod_url(job, Role::kAggregator, context));
   }
   if (context.server_token) environment.emplace_back(kServerTokenVariable, kServerTokenFile);
   return environment;
@@ -169,8 +169,8 @@ int main_port(const Json& pod_template_or_spec, Role role) {
   return port != 0 ? port : default_port(role);
 }
 
-Json labels_of(const Job& job, Role role, const PodContext& context) {
-  Json labels = role_labels(job, role, template_of(job, role, context));
+Json make_pod_labels(const Job& job, Role role, const PodContext& context) {
+  Json labels = role_labels(job, role, role_template(job, role, context));
   labels.erase(std::string(kPodNameLabel));
   return labels;
 }
@@ -180,14 +180,15 @@ Json pod_spec_with_ports(const Job& job, Role role, Slot slot, const RequestEntr
   Json spec = pod_spec(job, role, slot, entry, context);
   if (const int main = main_container(spec); main >= 0) {
     declare_ports(spec["containers"][static_cast<std::size_t>(main)],
-                  ports_of(job, role, slot, entry, context));
+                  make_ports(job, role, slot, entry, context));
   }
   return spec;
 }
 
 Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& context) {
   Json spec = pod_spec_with_ports(job, order.role, order.slot, order.entry, context);
-  const Environment environment = environment_of(job, order.role, order.slot, order.entry, context);
+  const Environment environment =
+      make_environment(job, order.role, order.slot, order.entry, context);
   std::string main_name;
   if (const int main = main_container(spec); main >= 0) {
     Json& container = spec["containers"][static_cast<std::size_t>(main)];
@@ -208,10 +209,11 @@ Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& conte
     spec["hostname"] = pod_name(job, order.role, order.slot);
     spec["subdomain"] = job.meta.ns.str();
   }
-  return {{"apiVersion", "v1"},
-          {"kind", "Pod"},
-          {"metadata", metadata_of(job, order, template_of(job, order.role, context), main_name)},
-          {"spec", std::move(spec)}};
+  return {
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata", make_metadata(job, order, role_template(job, order.role, context), main_name)},
+      {"spec", std::move(spec)}};
 }
 
 bool can_share_name(const Json& pod_template_or_spec) {
@@ -239,7 +241,7 @@ Json service_manifest(const Job& job, Role role, Slot slot, const RequestEntry* 
                       const PodContext& context) {
   const std::string name = pod_name(job, role, slot);
   Json ports = Json::array();
-  for (const auto& port : ports_of(job, role, slot, entry, context)) {
+  for (const auto& port : make_ports(job, role, slot, entry, context)) {
     ports.push_back({{"name", port.name},
                      {"port", port.number},
                      {"targetPort", port.number},

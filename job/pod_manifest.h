@@ -37,7 +37,7 @@ struct PodContext {
 };
 
 // The PodTemplateSpec for a role's pods: the job's own, or the AggregatorConfig's. Null: none.
-const Json& template_of(const Job& job, Role role, const PodContext& context);
+const Json& role_template(const Job& job, Role role, const PodContext& context);
 
 // The template with the job's volumes and priority class, an entry's resources, and restart policy
 // Never for a coordinator that sets none. The PodGroup's requests, the pod and the webhook's dry
@@ -51,7 +51,7 @@ Json pod_spec_with_ports(const Job& job, Role role, Slot slot, const RequestEntr
                          const PodContext& context);
 
 // Labels shared by all pods of a role, so without pod names: {key: value}.
-Json labels_of(const Job& job, Role role, const PodContext& context);
+Json make_pod_labels(const Job& job, Role role, const PodContext& context);
 
 // Restricts the pod to `node` in addition to its own requirements. Required node affinity terms are
 // ORed, so each gets the pin. Terms without requirements match no node in Kubernetes and must not

@@ -12,7 +12,7 @@ const Json& null_json() {
   return kNull;
 }
 
-const Json& template_of(const std::optional<RoleSpec>& role) {
+const Json& role_template(const std::optional<RoleSpec>& role) {
   return role ? role->pod_template.get() : null_json();
 }
 
@@ -26,7 +26,7 @@ void set_amount(Json& container, const char* resource, const std::string& quanti
 }
 
 // GPUs of this pod: the entry's, or its share of a multi-GPU learner's.
-std::string gpus_of(const RequestEntry& entry, Slot slot) {
+std::string pod_gpus(const RequestEntry& entry, Slot slot) {
   if (!is_multi_gpu(entry)) return entry.gpus;
   const auto place = place_of_ddp_learner(entry, slot);
   return place ? std::to_string(place->gpus) : "";
@@ -37,7 +37,7 @@ void set_resources(Json& spec, const RequestEntry& entry, Slot slot) {
   if (main < 0) return;
   Json& container = spec["containers"][static_cast<std::size_t>(main)];
   set_amount(container, "cpu", entry.cpus);
-  set_amount(container, "nvidia.com/gpu", gpus_of(entry, slot));
+  set_amount(container, "nvidia.com/gpu", pod_gpus(entry, slot));
   set_amount(container, "memory", entry.memory);
 }
 
@@ -73,24 +73,24 @@ void turn_node_name_into_constraint(Json& spec) {
 
 }  // namespace
 
-const Json& template_of(const Job& job, Role role, const PodContext& context) {
+const Json& role_template(const Job& job, Role role, const PodContext& context) {
   switch (role) {
     case Role::kCoordinator:
       return job.spec.coordinator_template.get();
     case Role::kAggregator:
       return context.aggregator_template.get();
     case Role::kCollector:
-      return template_of(job.spec.collector);
+      return role_template(job.spec.collector);
     case Role::kLearner:
     case Role::kDdpLearner:
-      return template_of(job.spec.learner);
+      return role_template(job.spec.learner);
   }
   return null_json();
 }
 
 Json pod_spec(const Job& job, Role role, Slot slot, const RequestEntry* entry,
               const PodContext& context) {
-  const Json* written = kube::find(template_of(job, role, context), {"spec"});
+  const Json* written = kube::find(role_template(job, role, context), {"spec"});
   Json spec = written != nullptr && written->is_object() ? *written : Json::object();
   if (entry != nullptr && role != Role::kAggregator) set_resources(spec, *entry, slot);
   if (role != Role::kAggregator) add_volumes(spec, job.spec.volumes);

@@ -23,9 +23,9 @@ bool is_among(const std::vector<Port>& ports, const std::string& name) {
 
 }  // namespace
 
-std::vector<Port> ports_of(const Job& job, Role role, Slot slot, const RequestEntry* entry,
-                           const PodContext& context) {
-  const int main = main_port(template_of(job, role, context), role);
+std::vector<Port> make_ports(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+                             const PodContext& context) {
+  const int main = main_port(role_template(job, role, context), role);
   std::vector<Port> ports = {{std::string(kMainPort), main}};
   if (role != Role::kDdpLearner || entry == nullptr) return ports;
   const auto place = place_of_ddp_learner(*entry, slot);
@@ -38,7 +38,7 @@ std::vector<Port> ports_of(const Job& job, Role role, Slot slot, const RequestEn
   return ports;
 }
 
-std::vector<int> gpu_ports_of(int main_port, const DdpPlace& place) {
+std::vector<int> make_gpu_ports(int main_port, const DdpPlace& place) {
   std::vector<int> ports(static_cast<std::size_t>(place.gpus));
   std::iota(ports.begin(), ports.end(), main_port + place.start_rank);
   return ports;

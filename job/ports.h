@@ -25,11 +25,11 @@ struct Port {
 // gpu-port-<r> with number main port + r, where r is the GPU's rank within the learner (global rank
 // 0 uses the main port). No number appears twice, and none is above kMaxPort, which Kubernetes
 // would refuse: ports omitted for this reason fail check_gpu_ports() first.
-std::vector<Port> ports_of(const Job& job, Role role, Slot slot, const RequestEntry* entry,
-                           const PodContext& context);
+std::vector<Port> make_ports(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+                             const PodContext& context);
 
 // The port numbers of a ddp-learner's GPUs, by global rank.
-std::vector<int> gpu_ports_of(int main_port, const DdpPlace& place);
+std::vector<int> make_gpu_ports(int main_port, const DdpPlace& place);
 
 // Whether a learner with that split can have a port for every GPU beside the first pod's master
 // port. kInvalid names the rank and what it conflicts with.

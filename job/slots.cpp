@@ -26,7 +26,7 @@ struct Changes {
   }
 };
 
-Changes changes_of(const Job& job, Role role) {
+Changes collect_changes(const Job& job, Role role) {
   Changes changes;
   for (const auto& change : job.spec.requests.base) {
     if (change.role != role || change.attempt != job.status.attempt) continue;
@@ -39,11 +39,11 @@ Changes changes_of(const Job& job, Role role) {
   return changes;
 }
 
-std::vector<Replica> replicas_of(const Job& job, Role role, bool with_names) {
+std::vector<Replica> collect_replicas(const Job& job, Role role, bool with_names) {
   const auto& spec = role_spec(job.spec, role);
   std::vector<Replica> replicas;
   if (!spec || !spec->pod_template.is_object()) return replicas;
-  const Changes changes = changes_of(job, role);
+  const Changes changes = collect_changes(job, role);
   const auto add = [&](Slot slot, const RequestEntry* entry) {
     if (has_name(job, role, slot) == with_names) replicas.push_back({role, slot, entry});
   };
@@ -63,18 +63,18 @@ std::vector<Replica> replicas_of(const Job& job, Role role, bool with_names) {
 }  // namespace
 
 Slot current_slot(const Job& job, Role role, Slot slot) {
-  return changes_of(job, role).apply(slot);
+  return collect_changes(job, role).apply(slot);
 }
 
 std::vector<Replica> wanted_replicas(const Job& job, Role role) {
-  return replicas_of(job, role, true);
+  return collect_replicas(job, role, true);
 }
 
 std::vector<Replica> exhausted_replicas(const Job& job, Role role) {
-  return replicas_of(job, role, false);
+  return collect_replicas(job, role, false);
 }
 
-std::vector<ReplicaPod> pods_of(const Replica& replica) {
+std::vector<ReplicaPod> replica_pods(const Replica& replica) {
   if (replica.entry == nullptr || !is_multi_gpu(*replica.entry))
     return {{replica.role, replica.slot, 0, 0}};
   std::vector<ReplicaPod> pods = {{Role::kAggregator, replica.slot, 0, 0}};
@@ -102,7 +102,7 @@ std::optional<DdpPlace> place_of_ddp_learner(const RequestEntry& entry, Slot slo
   return std::nullopt;
 }
 
-int ordinals_of(const RequestEntry& entry) {
+int count_ordinals(const RequestEntry& entry) {
   return std::max(1, static_cast<int>(entry.gpu_split.size()));
 }
 

@@ -46,10 +46,10 @@ std::vector<Replica> exhausted_replicas(const Job& job, Role role);
 
 // The pods of a replica: one pod, or for a multi-GPU learner the aggregator and then the
 // ddp-learners.
-std::vector<ReplicaPod> pods_of(const Replica& replica);
+std::vector<ReplicaPod> replica_pods(const Replica& replica);
 
 // The number of ordinals that one replica of the entry uses: at least 1.
-int ordinals_of(const RequestEntry& entry);
+int count_ordinals(const RequestEntry& entry);
 
 // The next ordinal that no request has used. Collectors have their own counter; all other roles
 // count as learners.

@@ -70,14 +70,15 @@ std::string without_places(std::string_view message) {
   return made;
 }
 
-std::string identity_of(const FieldError& error, const Json& object) {
+std::string error_identity(const FieldError& error, const Json& object) {
   return fmt::format("{}\n{}\n{}\n{}", cause_type(error.type), field_by_names(error.field, object),
-                     without_places(message_of(error)), error.value);  // for messages without it
+                     without_places(field_error_message(error)),
+                     error.value);  // for messages without it
 }
 
 // ---- what may not change while the job runs
 
-std::size_t members_of(const Json& object) {
+std::size_t count_present(const Json& object) {
   return static_cast<std::size_t>(
       std::count_if(object.begin(), object.end(), [](const Json& one) { return !one.is_null(); }));
 }
@@ -88,7 +89,7 @@ bool is_same(const Json& a, const Json& b) {
     return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), is_same);
   }
   if (!a.is_object() || !b.is_object()) return a == b;
-  if (members_of(a) != members_of(b)) return false;
+  if (count_present(a) != count_present(b)) return false;
   for (const auto& [key, value] : a.items()) {
     if (value.is_null()) continue;
     const Json* other = kube::find(b, {key});
@@ -157,9 +158,9 @@ constexpr std::array<UpdateCheck, 3> kRunningChecks{check_kept_templates, check_
 FieldErrors without_stored_errors(FieldErrors errors, const Json& object, const FieldErrors& stored,
                                   const Json& old_object) {
   std::multiset<std::string> known;
-  for (const auto& error : stored) known.insert(identity_of(error, old_object));
+  for (const auto& error : stored) known.insert(error_identity(error, old_object));
   std::erase_if(errors, [&](const FieldError& error) {
-    const auto at = known.find(identity_of(error, object));
+    const auto at = known.find(error_identity(error, object));
     if (at == known.end()) return false;
     known.erase(at);
     return true;

@@ -25,7 +25,7 @@ void WantedSlots::add(const WantedSlot& slot) {
 
 void WantedSlots::add_replicas(const Job& job, Role role) {
   for (const Replica& replica : wanted_replicas(job, role)) {
-    for (const ReplicaPod& pod : pods_of(replica)) {
+    for (const ReplicaPod& pod : replica_pods(replica)) {
       add({pod.role, pod.slot, replica, pod.slot.ordinal - replica.slot.ordinal, false});
     }
   }

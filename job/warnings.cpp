@@ -57,7 +57,7 @@ void warn_of_held_capacity(const Json&, const Json& spec, Warnings& warnings) {
   }
 }
 
-kube::Labels labels_of(const Json& pod_template) {
+kube::Labels template_labels(const Json& pod_template) {
   kube::Labels labels;
   const Json* written = kube::find(pod_template, {"metadata", "labels"});
   if (written == nullptr || !written->is_object()) return labels;
@@ -71,7 +71,7 @@ kube::Labels labels_of(const Json& pod_template) {
 // planner handles. `job` and `role` give the labels that the controller adds.
 bool is_planned(const Json& terms, const Json& pod_template, const kube::Meta& job,
                 std::string_view role) {
-  kube::Labels labels = labels_of(pod_template);
+  kube::Labels labels = template_labels(pod_template);
   labels.emplace_back(kGroupLabel, kGroupLabelValue);
   labels.emplace_back(kControllerLabel, kControllerLabelValue);
   labels.emplace_back(kJobLabel, job.name);
@@ -187,7 +187,7 @@ void warn_of_no_resources(const Json&, const Json& spec, Warnings& warnings) {
   });
 }
 
-// Names from environment_of() in job/pod_manifest.cpp that users set by mistake.
+// Names from make_environment() in job/pod_manifest.cpp that users set by mistake.
 constexpr std::array<std::string_view, 16> kReservedVariables{"COORDINATOR_PORT",
                                                               "COLLECTOR_PORT",
                                                               "LEARNER_PORT",

@@ -8,7 +8,7 @@ namespace {
 
 constexpr ResourceKind kSelfReviews{"authorization.k8s.io", "v1", "selfsubjectaccessreviews"};
 
-std::vector<std::string> segments_of(std::string_view path) {
+std::vector<std::string> split_path(std::string_view path) {
   path = path.substr(0, path.find('?'));
   std::vector<std::string> segments;
   while (!path.empty()) {
@@ -20,7 +20,7 @@ std::vector<std::string> segments_of(std::string_view path) {
   return segments;
 }
 
-std::string_view verb_of(std::string_view method) {
+std::string_view to_verb(std::string_view method) {
   if (method == "POST") return "create";
   if (method == "PUT") return "update";
   if (method == "PATCH") return "patch";
@@ -32,8 +32,8 @@ std::string_view verb_of(std::string_view method) {
 
 // "/api/v1/namespaces/a/pods/p/status", "/apis/g/v1/namespaces/a/things", "/api/v1/nodes/n".
 std::optional<Json> resource_attributes(std::string_view method, std::string_view path) {
-  const auto segments = segments_of(path);
-  const std::string_view verb = verb_of(method);
+  const auto segments = split_path(path);
+  const std::string_view verb = to_verb(method);
   if (verb.empty() || segments.empty()) return std::nullopt;
   const bool is_core = segments[0] == "api";
   if (!is_core && segments[0] != "apis") return std::nullopt;

@@ -53,7 +53,7 @@ std::string with_dry_run(std::string path, DryRun dry_run) {
   return path + (path.find('?') == std::string::npos ? "?" : "&") + "dryRun=All";
 }
 
-std::string name_of(const Json& object) { return string_at(object, {"metadata", "name"}); }
+std::string object_name(const Json& object) { return string_at(object, {"metadata", "name"}); }
 
 // A request that the API server would refuse or that would do harm: a bug of ours.
 Error misuse(std::string_view method, const std::string& path, std::string_view what) {
@@ -118,8 +118,8 @@ Result<Json> json_patch(Api& api, const ResourceKind& kind, std::string_view ns,
 
 Result<Json> update_object(Api& api, const ResourceKind& kind, std::string_view ns,
                            const Json& object, std::string_view sub_resource, DryRun dry_run) {
-  const std::string path = api_path(kind, ns, name_of(object), sub_resource);
-  if (name_of(object).empty()) return misuse("PUT", path, "no name given");
+  const std::string path = api_path(kind, ns, object_name(object), sub_resource);
+  if (object_name(object).empty()) return misuse("PUT", path, "no name given");
   if (string_at(object, {"metadata", "resourceVersion"}).empty()) {
     return misuse("PUT", path, "no resourceVersion given");
   }
@@ -140,8 +140,8 @@ Result<Json> remove_finalizer(Api& api, const ResourceKind& kind, std::string_vi
 Result<Json> apply_object(Api& api, const ResourceKind& kind, std::string_view ns,
                           const Json& object, std::string_view field_manager, Force force,
                           std::string_view sub_resource, DryRun dry_run) {
-  const std::string path = api_path(kind, ns, name_of(object), sub_resource);
-  const bool is_named = !name_of(object).empty() && !string_at(object, {"kind"}).empty() &&
+  const std::string path = api_path(kind, ns, object_name(object), sub_resource);
+  const bool is_named = !object_name(object).empty() && !string_at(object, {"kind"}).empty() &&
                         !string_at(object, {"apiVersion"}).empty();
   if (!is_named) return misuse("PATCH", path, "apply needs apiVersion, kind and name");
   if (field_manager.empty()) return misuse("PATCH", path, "apply needs a field manager");

@@ -30,20 +30,20 @@ constexpr auto kWatchSilence = 150s;
 
 constexpr int kMaxTries = 3;
 
-std::optional<seconds> retry_after_of(const HttpResponse& response) {
+std::optional<seconds> read_retry_after(const HttpResponse& response) {
   const auto header = response.headers.find("retry-after");
   if (header == response.headers.end()) return std::nullopt;
   return parse_retry_after(header->second, SystemClock().now());
 }
 
 // The Error for a non-2xx reply.
-Error error_of(const std::string& context, const HttpResponse& response) {
+Error response_error(const std::string& context, const HttpResponse& response) {
   Error error = status_error(context, response.status, response.body);
-  if (error.code == Code::kTransient) error.retry_after = retry_after_of(response);
+  if (error.code == Code::kTransient) error.retry_after = read_retry_after(response);
   return error;
 }
 
-std::string context_of(std::string_view method, std::string_view path) {
+std::string describe_request(std::string_view method, std::string_view path) {
   return fmt::format("{} {}", method, path.substr(0, path.find('?')));
 }
 
@@ -69,7 +69,7 @@ SplitUrl split_url(const std::string& url) {
   return {url.substr(0, path), prefix};
 }
 
-HttpClientOptions options_of(const ConnectionConfig& config) {
+HttpClientOptions http_options(const ConnectionConfig& config) {
   HttpClientOptions options;
   options.url = split_url(config.url).server;
   options.ca = config.ca;
@@ -166,7 +166,7 @@ std::vector<std::string> parse_warnings(std::string_view header) {
 
 struct Client::Impl {
   Impl(const ConnectionConfig& config, std::string agent, RequestObserver seen)
-      : http(options_of(config)),
+      : http(http_options(config)),
         prefix(split_url(config.url).prefix),
         user_agent(std::move(agent)),
         observer(std::move(seen)),
@@ -193,7 +193,7 @@ struct Client::Impl {
                   headers(shown, request.method == "GET" && asks_protobuf(request.path)),
                   request.body, request.content_type, request.before_sending, until);
     observe(request.method, response ? response->status : 0, start,
-            response ? warnings_of(*response) : "");
+            response ? warning_header(*response) : "");
     if (!response || !is_protobuf(*response)) return response;
     auto json = json_of_protobuf(response->body);
     if (!json) return unreadable(json.error());
@@ -201,7 +201,7 @@ struct Client::Impl {
     return response;
   }
 
-  static std::string_view warnings_of(const HttpResponse& response) {
+  static std::string_view warning_header(const HttpResponse& response) {
     const auto header = response.headers.find("warning");
     return header == response.headers.end() ? std::string_view() : header->second;
   }
@@ -221,7 +221,8 @@ struct Client::Impl {
 
   // Never repeats a request that may have been executed.
   bool may_repeat(const ApiRequest& request, const HttpResponse& response, MonoTime until) {
-    const auto wait = wait_before_repeat(request.method, response.status, retry_after_of(response));
+    const auto wait =
+        wait_before_repeat(request.method, response.status, read_retry_after(response));
     if (!wait || clock.mono() + *wait >= until) return false;
     http.call_limit().sleep_until(clock.mono() + *wait);
     return true;
@@ -250,7 +251,7 @@ Client::~Client() = default;
 void Client::end_calls_by(MonoTime deadline) { impl_->http.end_calls_by(deadline); }
 
 Result<std::string> Client::send(const ApiRequest& request) {
-  const std::string context = context_of(request.method, request.path);
+  const std::string context = describe_request(request.method, request.path);
   const MonoTime until = impl_->end_of_call();
   bool has_doubted = false;  // of our identity or the server's; one more try may settle it
   bool has_repeated = !stores_nothing(request);
@@ -271,7 +272,7 @@ Result<std::string> Client::send(const ApiRequest& request) {
     }
     if (tries == kMaxTries || !impl_->may_repeat(request, *response, until)) {
       if (request.on_refusal) request.on_refusal(response->status, response->body);
-      return error_of(context, *response);
+      return response_error(context, *response);
     }
   }
 }
@@ -279,7 +280,7 @@ Result<std::string> Client::send(const ApiRequest& request) {
 Result<Nothing> Client::stream(const std::string& path,
                                const std::function<bool(std::string_view line)>& on_line,
                                std::stop_token stop) {
-  const std::string context = context_of("WATCH", path);
+  const std::string context = describe_request("WATCH", path);
   const auto shown = impl_->identity.present();
   if (!shown) return with_context(context, shown.error());
   const MonoTime start = impl_->clock.mono();
@@ -313,7 +314,7 @@ Result<Nothing> Client::stream(const std::string& path,
     auto json = json_of_protobuf(response->body);
     response->body = json ? *std::move(json) : std::string();
   }
-  return error_of(context, *response);
+  return response_error(context, *response);
 }
 
 }  // namespace nervex::kube

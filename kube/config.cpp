@@ -65,8 +65,8 @@ Json to_json(const YAML::Node& node) {
 }
 
 // The entry of that name in clusters, contexts or users: {name: ..., cluster: {...}}.
-Result<Entry> entry_of(const std::vector<KubeconfigFile>& files, const char* list, const char* part,
-                       const std::string& name) {
+Result<Entry> find_config_entry(const std::vector<KubeconfigFile>& files, const char* list,
+                                const char* part, const std::string& name) {
   for (const auto& file : files) {
     for (const auto& item : file.root[list]) {
       if (item.IsMap() && text_at(item, "name") == name && item[part] && item[part].IsMap()) {
@@ -165,7 +165,7 @@ std::vector<std::string> texts_at(const YAML::Node& node, const char* key) {
 }
 
 // A command with a slash is relative to the kubeconfig's folder; others are looked up in PATH.
-std::string command_of(const Entry& user, const std::string& command) {
+std::string resolve_command(const Entry& user, const std::string& command) {
   const bool is_path = command.find('/') != std::string::npos;
   return is_path ? (user.folder / command).string() : command;
 }
@@ -179,7 +179,7 @@ Result<Nothing> read_exec(const Entry& user, const Entry& cluster, ConnectionCon
     return invalid(fmt::format("exec: apiVersion is \"{}\", expected {} or {}", plugin.api_version,
                                kExecV1, kExecV1Beta1));
   }
-  plugin.command = command_of(user, text_at(exec, "command"));
+  plugin.command = resolve_command(user, text_at(exec, "command"));
   if (plugin.command.empty()) return invalid("exec: no command");
   plugin.args = texts_at(exec, "args");
   for (const auto& item : exec["env"]) {
@@ -219,10 +219,10 @@ Result<Nothing> read_user(const Entry& user, const Entry& cluster, ConnectionCon
 }
 
 // A context without a user is anonymous, as in clientcmd (client_config.go, getAuthInfo).
-Result<Entry> user_of(const std::vector<KubeconfigFile>& files, const Entry& context) {
+Result<Entry> find_user(const std::vector<KubeconfigFile>& files, const Entry& context) {
   const std::string name = text_at(context.body, "user");
   if (name.empty()) return Entry{context.folder, YAML::Node(YAML::NodeType::Map)};
-  return entry_of(files, "users", "user", name);
+  return find_config_entry(files, "users", "user", name);
 }
 
 std::string current_context(const std::vector<KubeconfigFile>& files) {
@@ -236,11 +236,12 @@ std::string current_context(const std::vector<KubeconfigFile>& files) {
 Result<ConnectionConfig> read_context(const std::vector<KubeconfigFile>& files) {
   const std::string name = current_context(files);
   if (name.empty()) return invalid("no current-context");
-  const auto context = entry_of(files, "contexts", "context", name);
+  const auto context = find_config_entry(files, "contexts", "context", name);
   if (!context) return context.error();
-  const auto cluster = entry_of(files, "clusters", "cluster", text_at(context->body, "cluster"));
+  const auto cluster =
+      find_config_entry(files, "clusters", "cluster", text_at(context->body, "cluster"));
   if (!cluster) return cluster.error();
-  const auto user = user_of(files, *context);
+  const auto user = find_user(files, *context);
   if (!user) return user.error();
 
   ConnectionConfig config;

@@ -23,12 +23,12 @@ std::string event_name(const std::string& object, std::uint64_t number) {
 }
 
 // Only the message, which comes last, may contain '\n'.
-std::string key_of(const ObjectRef& about) {
+std::string reference_key(const ObjectRef& about) {
   return fmt::format("{}\n{}\n{}\n{}\n{}", about.api_version, about.kind, about.ns, about.name,
                      about.uid);
 }
 
-std::string kind_of(const std::string& object, const Event& event) {
+std::string event_kind(const std::string& object, const Event& event) {
   return fmt::format("{}\n{}\n{}", object, event.type == EventType::kNormal ? 'N' : 'W',
                      event.reason);
 }
@@ -40,8 +40,8 @@ EventCorrelator::EventCorrelator(std::uint64_t first_number, std::size_t most_ke
 
 std::optional<EventWrite> EventCorrelator::decide(const ObjectRef& about, const Event& event,
                                                   SysTime now, MonoTime mono) {
-  const std::string object = key_of(about);
-  const std::string kind = kind_of(object, event);
+  const std::string object = reference_key(about);
+  const std::string kind = event_kind(object, event);
   Event said = event;
   std::string key = kind;
   if (is_combined(kind, event.message, mono)) {
@@ -92,7 +92,9 @@ constexpr int kMaxWriteTries = 3;          // when the API server is busy or abs
 constexpr auto kRetryPause = 5s;
 
 // Events of cluster-scoped objects live in "default".
-std::string namespace_of(const ObjectRef& about) { return about.ns.empty() ? "default" : about.ns; }
+std::string event_namespace(const ObjectRef& about) {
+  return about.ns.empty() ? "default" : about.ns;
+}
 
 Json encode_reference(const ObjectRef& about) {
   Json reference = {{"apiVersion", about.api_version},
@@ -106,7 +108,7 @@ Json encode_reference(const ObjectRef& about) {
 Json encode_event(const EventWrite& write, const std::string& component) {
   return {{"apiVersion", "v1"},
           {"kind", "Event"},
-          {"metadata", {{"name", write.name}, {"namespace", namespace_of(write.about)}}},
+          {"metadata", {{"name", write.name}, {"namespace", event_namespace(write.about)}}},
           {"involvedObject", encode_reference(write.about)},
           {"type", write.event.type == EventType::kNormal ? "Normal" : "Warning"},
           {"reason", write.event.reason},
@@ -194,7 +196,7 @@ void EventRecorder::run(const std::stop_token& stop) {
 
 // A create repeated after a lost reply finds the name taken by itself.
 Result<Nothing> EventRecorder::write(const EventWrite& event) {
-  const std::string ns = namespace_of(event.about);
+  const std::string ns = event_namespace(event.about);
   if (!event.is_first) {
     const auto patched = merge_patch(api_, kEvents, ns, event.name, encode_repeat(event));
     if (patched) return ok();

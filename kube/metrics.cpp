@@ -12,7 +12,7 @@ const std::vector<double> kRequestBounds{0.001, 0.0025, 0.005, 0.025, 0.1, 0.25,
                                          1,     2,      4,     8,     15,  30,   60};
 
 // "https://10.0.0.1:6443/prefix" -> "10.0.0.1:6443"
-std::string host_of(const std::string& url) {
+std::string url_host(const std::string& url) {
   const auto scheme = url.find("://");
   const auto from = scheme == std::string::npos ? 0 : scheme + 3;
   return url.substr(from, url.find('/', from) - from);
@@ -29,7 +29,7 @@ HistogramSample encode(const DurationHistogram& histogram) {
 
 RequestObserver request_observer(Metrics& metrics, const std::string& url) {
   // The look-up by labels takes about a microsecond; a request takes hundreds.
-  return [&metrics, host = host_of(url)](const RequestSeen& seen) {
+  return [&metrics, host = url_host(url)](const RequestSeen& seen) {
     const std::string code = seen.status == 0 ? "<error>" : std::to_string(seen.status);
     const std::string method(seen.method);
     metrics

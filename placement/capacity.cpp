@@ -129,7 +129,7 @@ void share_by_domain(Capacity& capacity) {
 
 void find_domains(Capacity& capacity) {
   for (std::size_t r = 0; r < capacity.resources.size(); ++r) {
-    const std::string_view key = kube::topology_key_of(capacity.resources[r]);
+    const std::string_view key = kube::parse_topology_key(capacity.resources[r]);
     if (key.empty() || key == kube::kHostname) continue;  // a node is a domain there
     capacity.domains.push_back(domains_by(key, r, *capacity.cluster));
   }

@@ -319,7 +319,7 @@ class Search {
     }
     for (std::size_t d = 0; d < capacity_.domains.size(); ++d) {
       const std::int64_t used = used_of_domain(filling, d);
-      if (used > 0) most = std::min(most, domain_free_[domain_of(filling.k, d)] / used);
+      if (used > 0) most = std::min(most, domain_free_[domain_index(filling.k, d)] / used);
     }
     return most;
   }
@@ -331,7 +331,7 @@ class Search {
     }
     return used;
   }
-  std::size_t domain_of(std::size_t k, std::size_t d) const {
+  std::size_t domain_index(std::size_t k, std::size_t d) const {
     return domain_offset_[d] + static_cast<std::size_t>(classes_[k].domain[d]);
   }
 
@@ -339,7 +339,7 @@ class Search {
     for (std::size_t s = 0; s < sets_.size(); ++s) left_[s] -= nodes * filling.pods[s];
     for (std::size_t d = 0; d < capacity_.domains.size(); ++d) {
       const std::int64_t used = used_of_domain(filling, d);
-      if (used > 0) domain_free_[domain_of(filling.k, d)] -= nodes * used;
+      if (used > 0) domain_free_[domain_index(filling.k, d)] -= nodes * used;
     }
   }
 

@@ -64,7 +64,7 @@ Json operation(const char* op, std::string path, Json value) {
 
 // What must not change between reading `job` and writing it. Excludes status.ended and
 // status.replaced: the first only grows, and of two incarnations the larger counts.
-Json tests_of(const job::Job& job, bool live) {
+Json make_patch_tests(const job::Job& job, bool live) {
   const Json uid = operation("test", "/metadata/uid", job.meta.uid);
   if (!live) {
     return {uid, operation("test", "/metadata/resourceVersion", job.meta.resource_version)};
@@ -76,8 +76,8 @@ Json tests_of(const job::Job& job, bool live) {
 
 // A JSON patch: the tests, then the changed members of spec.requests. Members of newer versions are
 // kept. (Not within lists, which are written whole.)
-Json patch_of(const job::Job& job, bool live, const job::Requests& after) {
-  Json patch = tests_of(job, live);
+Json make_requests_patch(const job::Job& job, bool live, const job::Requests& after) {
+  Json patch = make_patch_tests(job, live);
   if (!job.spec.has_requests) {
     patch.push_back(operation("add", "/spec/requests", Json::object()));
   }
@@ -98,13 +98,13 @@ Json patch_of(const job::Job& job, bool live, const job::Requests& after) {
 
 // Whether one of the tests would fail on the current job.
 bool has_conflict(const job::Job& job, bool live, const job::Job* now) {
-  return now == nullptr || tests_of(job, live) != tests_of(*now, live);
+  return now == nullptr || make_patch_tests(job, live) != make_patch_tests(*now, live);
 }
 
 // Without known GPU nodes, all GPUs of a learner go into one pod: a guess that may surprise users
 // who add nodes later.
 void warn_of_guessed_split(const AddRequest& request, const ClusterView& cluster) {
-  const auto gpus = gpus_of(request.learners);
+  const auto gpus = count_gpus(request.learners);
   if (!cluster.node_gpus.empty() || !gpus || *gpus <= 1) return;
   log_warn("no node with GPUs is known: each learner's GPUs are in one pod",
            {{"namespace", request.ns},
@@ -112,21 +112,21 @@ void warn_of_guessed_split(const AddRequest& request, const ClusterView& cluster
             {"gpus", request.learners.gpus}});
 }
 
-std::string key_of(const job::CallRecord& record) {
+std::string record_key(const job::CallRecord& record) {
   return record.writer + "#" + std::to_string(record.number);
 }
 
 }  // namespace
 
-ReplyState Replies::state_of(const job::CallRecord& record) const {
+ReplyState Replies::reply_state(const job::CallRecord& record) const {
   const MutexLock lock(mutex_);
-  const auto at = states_.find(key_of(record));
+  const auto at = states_.find(record_key(record));
   return at == states_.end() ? ReplyState::kUnknown : at->second;
 }
 
 void Replies::set(const job::CallRecord& record, ReplyState state) {
   const MutexLock lock(mutex_);
-  const std::string key = key_of(record);
+  const std::string key = record_key(record);
   const auto [at, is_new] = states_.emplace(key, state);
   if (!is_new && at->second != ReplyState::kWritten) at->second = state;
   if (!is_new) return;
@@ -184,7 +184,7 @@ Result<Listing> Changes::change(const std::string& ns, const std::string& coordi
   if (call.pending_reply != nullptr) call.pending_reply->lock = std::move(lock);
   auto snapshot = read(ns, coordinator, call, decide);
   if (!snapshot) return snapshot.error();
-  const job::CallRecord blank = record_of(call);
+  const job::CallRecord blank = make_record(call);
   Error refused;
   for (int attempt = 0; attempt < kMaxTries; ++attempt) {
     auto decision = decide_on(*snapshot, call, decide);
@@ -196,7 +196,7 @@ Result<Listing> Changes::change(const std::string& ns, const std::string& coordi
 
     job::CallRecord record = blank;
     record.attempt = snapshot->caller.job->status.attempt;
-    record.replicas = runs_of(*snapshot->caller.job, change.answer);
+    record.replicas = collect_runs(*snapshot->caller.job, change.answer);
     record.time = clock_.now();  // time of this write: earlier tries may have taken long
     remember_call(change.requests.calls, record, record.time);
     const auto written = write(*snapshot, change.requests, record);
@@ -237,7 +237,7 @@ Result<Changes::Decision> Changes::decide_on(const Snapshot& snapshot, const Cal
   }
   const auto repeated =
       find_repeat(*caller.job, call.id, clock_.now(),
-                  [this](const job::CallRecord& record) { return replies_.state_of(record); });
+                  [this](const job::CallRecord& record) { return replies_.reply_state(record); });
   if (!repeated) return repeated.error();
   if (*repeated != nullptr) {
     Decision decision;
@@ -258,11 +258,12 @@ Result<Listing> Changes::replay(const Caller& caller, const job::CallRecord& rec
                                 const Call& call) {
   ++repeats_;
   if (call.pending_reply != nullptr) call.pending_reply->record = record;
-  return listing_of(*caller.job, caller.pod->meta.name, record.replicas, aggregator_port(stores_));
+  return make_listing(*caller.job, caller.pod->meta.name, record.replicas,
+                      aggregator_port(stores_));
 }
 
 // Attempt, replicas and time are set later.
-job::CallRecord Changes::record_of(const Call& call) {
+job::CallRecord Changes::make_record(const Call& call) {
   job::CallRecord record;
   record.method = call.id.method;
   record.body_hash = call.id.body_hash;
@@ -278,7 +279,7 @@ Result<Nothing> Changes::write(const Snapshot& snapshot, const job::Requests& re
                                const job::CallRecord& record) {
   const job::Job& job = *snapshot.caller.job;
   const auto stored = kube::json_patch(api_, kube::kNervexJobs, job.meta.ns, job.meta.name,
-                                       patch_of(job, snapshot.live, requests));
+                                       make_requests_patch(job, snapshot.live, requests));
   if (!stored) {
     const Error& error = stored.error();
     switch (error.code) {

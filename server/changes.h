@@ -78,7 +78,7 @@ struct Call {
 // thousand calls; older ones are kUnknown. Thread-safe.
 class Replies {
  public:
-  ReplyState state_of(const job::CallRecord& record) const;
+  ReplyState reply_state(const job::CallRecord& record) const;
   // kWritten is final.
   void set(const job::CallRecord& record, ReplyState state);
 
@@ -147,7 +147,7 @@ class Changes {
   Result<Snapshot> read(const std::string& ns, const std::string& coordinator, const Call& call,
                         const Decide& decide) const;
   Result<Listing> replay(const Caller& caller, const job::CallRecord& record, const Call& call);
-  job::CallRecord record_of(const Call& call);
+  job::CallRecord make_record(const Call& call);
   Result<Nothing> write(const Snapshot& snapshot, const job::Requests& requests,
                         const job::CallRecord& record);
   Result<Snapshot> reread(const Snapshot& snapshot, const Error& refused) const;

@@ -38,11 +38,12 @@ int main(int argc, char** argv) {
 
   server::RequestLimits limits(server::part_of_one_caller(flags.max_connections));
   HttpServer http(server::server_options(flags.common.listen, flags.max_connections,
-                                         tls_of(flags.tls), flags.max_connections_per_address));
+                                         optional_tls_files(flags.tls),
+                                         flags.max_connections_per_address));
   server::add_routes(
       http, replicas, *authorizer, limits, [&manager] { return manager->caches().check_synced(); },
       manager->metrics());
-  if (tls_of(flags.tls)) show_certificate(http, manager->metrics(), manager->health());
+  if (optional_tls_files(flags.tls)) show_certificate(http, manager->metrics(), manager->health());
   manager->add(http);
   return manager->run();
 }

@@ -29,7 +29,7 @@ std::vector<std::shared_ptr<const job::Job>> jobs_under_way(const Stores& stores
 }
 
 // Replicas that ended by themselves are no longer wanted: they are not created again.
-std::size_t wanted_of(const job::Job& job, job::Role role) {
+std::size_t count_wanted_replicas(const job::Job& job, job::Role role) {
   std::set<job::Slot> ended;
   for (const auto& of : job.status.ended) {
     if (of.role == role) ended.insert(of.slot);
@@ -43,8 +43,8 @@ std::size_t wanted_of(const job::Job& job, job::Role role) {
 Total wanted(const Stores& stores) {
   Total total;
   for (const auto& job : jobs_under_way(stores)) {
-    total.collectors += wanted_of(*job, job::Role::kCollector);
-    total.learners += wanted_of(*job, job::Role::kLearner);
+    total.collectors += count_wanted_replicas(*job, job::Role::kCollector);
+    total.learners += count_wanted_replicas(*job, job::Role::kLearner);
   }
   return total;
 }

@@ -24,7 +24,7 @@ Result<Caller> Replicas::find(const std::string& ns, const std::string& pod) con
   return live;
 }
 
-std::vector<PodPtr> Replicas::pods_of(const job::Job& job) const {
+std::vector<PodPtr> Replicas::find_kept_pods(const job::Job& job) const {
   return kept_pods(job, stores_.pods.by_index(job.meta.uid));
 }
 
@@ -32,11 +32,11 @@ std::vector<Listing> Replicas::list_all(const std::optional<std::string>& ns) co
   std::vector<Listing> all;
   for (const auto& pod : stores_.pods.all()) {
     if (ns && pod->meta.ns != *ns) continue;
-    if (job::role_of(*pod) != job::Role::kCoordinator || pod->meta.deleting) continue;
+    if (job::pod_role(*pod) != job::Role::kCoordinator || pod->meta.deleting) continue;
     const Caller coordinator = lookup_.cached(pod->meta.ns, pod->meta.name);
     if (!is_known(coordinator)) continue;
     all.push_back(list_replicas(*coordinator.job, pod->meta.name, attempt_uid(*pod),
-                                pods_of(*coordinator.job), aggregator_port(stores_)));
+                                find_kept_pods(*coordinator.job), aggregator_port(stores_)));
   }
   return all;
 }
@@ -45,18 +45,18 @@ Result<Replicas::Listed> Replicas::list_by_coordinator(const std::string& ns,
                                                        const std::string& name) const {
   const auto caller = find(ns, name);
   if (!caller) return caller.error();
-  return Listed(list_replicas(*caller->job, name, attempt_uid(*caller->pod), pods_of(*caller->job),
-                              aggregator_port(stores_)));
+  return Listed(list_replicas(*caller->job, name, attempt_uid(*caller->pod),
+                              find_kept_pods(*caller->job), aggregator_port(stores_)));
 }
 
 Result<Replicas::Listed> Replicas::list_by_aggregator(const std::string& ns,
                                                       const std::string& name) const {
   const auto caller = find(ns, name);
   if (!caller) return caller.error();
-  if (job::role_of(*caller->pod) != job::Role::kAggregator) {
+  if (job::pod_role(*caller->pod) != job::Role::kAggregator) {
     return about_pod(ns, name, {Code::kNotFound, "it is no aggregator"});
   }
-  return Listed(list_aggregator(*caller->job, *caller->pod, pods_of(*caller->job)));
+  return Listed(list_aggregator(*caller->job, *caller->pod, find_kept_pods(*caller->job)));
 }
 
 Result<Replicas::Listed> Replicas::list_by_name(const std::optional<std::string>& ns,

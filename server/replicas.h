@@ -41,7 +41,7 @@ class Replicas {
  private:
   Result<Caller> find(const std::string& ns, const std::string& pod) const;
   // Pods that the job has not released.
-  std::vector<PodPtr> pods_of(const job::Job& job) const;
+  std::vector<PodPtr> find_kept_pods(const job::Job& job) const;
   std::vector<Listing> list_all(const std::optional<std::string>& ns) const;
   Result<Listed> list_by_coordinator(const std::string& ns, const std::string& name) const;
   Result<Listed> list_by_aggregator(const std::string& ns, const std::string& name) const;

@@ -53,7 +53,7 @@ Result<kube::Pod> decode_pod(std::string_view text) {
 
 ClusterView cluster_view(const Stores& stores) {
   const auto configs = stores.aggregator_configs.all();
-  ClusterView cluster{gpus_of(stores.gpu_nodes.all()), std::nullopt};
+  ClusterView cluster{count_gpus(stores.gpu_nodes.all()), std::nullopt};
   if (!configs.empty()) cluster.aggregator_port = configs.front()->port;
   return cluster;
 }

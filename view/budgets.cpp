@@ -65,7 +65,7 @@ std::vector<BudgetProblem> find_budget_problems(const job::Job& job,
     int pods = 0;
     for (std::size_t i = 0; i < roles.size(); ++i) {
       if (roles[i].pods == 0) continue;
-      if (!selects(budget.selector, job::labels_of(job, roles[i].role, {}))) continue;
+      if (!selects(budget.selector, job::make_pod_labels(job, roles[i].role, {}))) continue;
       pods += roles[i].pods;
       if (first[i].empty()) {
         first[i] = budget.name;

@@ -48,9 +48,9 @@ void FairTurns::leave(const Ticket& ticket) {
 template <typename Change>
 void FairTurns::update(Peers::iterator peer, Change change) {
   Peer& one = peer->second;
-  if (may_take(one)) turns_.erase(next_of(one));
+  if (may_take(one)) turns_.erase(peer_turn(one));
   change(one);
-  if (may_take(one)) turns_.insert(next_of(one));
+  if (may_take(one)) turns_.insert(peer_turn(one));
   if (one.waiting.empty() && one.under_way == 0) peers_.erase(peer);
 }
 

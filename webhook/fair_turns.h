@@ -59,7 +59,7 @@ class FairTurns {
     std::uint64_t number = 0;
     auto operator<=>(const Turn&) const = default;
   };
-  static Turn next_of(const Peer& peer) { return {peer.round, *peer.waiting.begin()}; }
+  static Turn peer_turn(const Peer& peer) { return {peer.round, *peer.waiting.begin()}; }
 
   bool may_take(const Peer& peer) const {
     return !peer.waiting.empty() && peer.under_way < rate_.under_way;

@@ -98,7 +98,7 @@ bool may_change_requests(const AdmissionRequest& request, const Rules& rules) {
   return request.operation == "UPDATE" && request.user == rules.server_user;
 }
 
-const Json* spec_of(const Json& object) {
+const Json* find_spec(const Json& object) {
   const Json* spec = kube::find(object, {"spec"});
   return spec != nullptr && spec->is_object() ? spec : nullptr;
 }
@@ -107,7 +107,7 @@ const Json* spec_of(const Json& object) {
 // equal or there is no spec.
 Json restore_requests(const Json& object, const Json& old_object) {
   Json patch = Json::array();
-  const Json* spec = spec_of(object);
+  const Json* spec = find_spec(object);
   if (spec == nullptr) return patch;
   const Json* stored = kube::find(old_object, {"spec", kRequests});
   const Json* sent = kube::find(*spec, {kRequests});
@@ -131,8 +131,8 @@ bool covers(const Json& a, const Json& b) {
 
 // The specs are equal except for spec.requests. False if either has no spec.
 bool same_spec_but_requests(const Json& object, const Json& old_object) {
-  const Json* spec = spec_of(object);
-  const Json* old_spec = spec_of(old_object);
+  const Json* spec = find_spec(object);
+  const Json* old_spec = find_spec(old_object);
   return spec != nullptr && old_spec != nullptr && covers(*spec, *old_spec) &&
          covers(*old_spec, *spec);
 }
@@ -150,7 +150,7 @@ job::FieldErrors schema_errors_of_config(const Json& object, const job::SchemaCh
   if (const Json* found = kube::find(object, {"spec", kConfigRole, "template"})) {
     as_job["spec"]["coordinator"]["template"] = *found;
   }
-  job::FieldErrors errors = schema.errors_of(as_job);
+  job::FieldErrors errors = schema.find_errors(as_job);
   for (auto& error : errors) {
     move(error.field);
     move(error.detail);  // names where a field belongs
@@ -165,7 +165,7 @@ job::FieldErrors config_errors(const Json& object, const job::SchemaCheck& schem
 }
 
 // Errors of the object by itself.
-job::FieldErrors errors_of(const Json& object, const Rules& rules, bool config) {
+job::FieldErrors find_errors(const Json& object, const Rules& rules, bool config) {
   return config ? config_errors(object, rules.schema) : job::job_errors(object, rules.schema);
 }
 
@@ -221,8 +221,8 @@ job::FieldErrors all_errors(const AdmissionRequest& request, const Rules& rules,
     if (!is_update || errors.empty()) return errors;
     return job::without_stored_errors(std::move(errors), object, stored_errors(), old_object);
   };
-  job::FieldErrors errors =
-      news(errors_of(object, rules, config), [&] { return errors_of(old_object, rules, config); });
+  job::FieldErrors errors = news(find_errors(object, rules, config),
+                                 [&] { return find_errors(old_object, rules, config); });
   if (rules.host_access == Strictness::kRefuse) {
     append_unreported(errors,
                       news(forbidden_access(object), [&] { return forbidden_access(old_object); }));
@@ -238,11 +238,12 @@ job::FieldErrors all_errors(const AdmissionRequest& request, const Rules& rules,
   return errors;
 }
 
-std::vector<kube::StatusCause> causes_of(const job::FieldErrors& errors) {
+std::vector<kube::StatusCause> make_causes(const job::FieldErrors& errors) {
   std::vector<kube::StatusCause> causes;
   for (const auto& error : errors) {
     if (causes.size() == job::kMaxListedErrors) break;
-    causes.push_back({std::string(cause_type(error.type)), message_of(error), error.field});
+    causes.push_back(
+        {std::string(cause_type(error.type)), field_error_message(error), error.field});
   }
   if (const std::size_t more = errors.size() - causes.size(); more > 0) {
     causes.push_back({std::string(cause_type(job::FieldErrorType::kInvalid)),
@@ -258,7 +259,7 @@ Reviewed refuse_for(const AdmissionRequest& request, const job::FieldErrors& err
   return {refuse(request, 422,
                  fmt::format("{}.{} \"{}\" is invalid: {}", request.kind, kGroup, name_in(request),
                              to_string(errors)),
-                 causes_of(errors)),
+                 make_causes(errors)),
           has_unknown};
 }
 

@@ -61,7 +61,7 @@ job::Job job_with_templates(const Json& object) {
   return made;
 }
 
-job::FieldErrorType type_of(std::string_view reason) {
+job::FieldErrorType parse_error_type(std::string_view reason) {
   using enum job::FieldErrorType;
   for (const auto type :
        {kRequired, kNotSupported, kForbidden, kTooLong, kTooMany, kDuplicate, kNotFound}) {
@@ -172,7 +172,7 @@ bool is_decoding_error(std::string_view message) {
 
 }  // namespace
 
-std::optional<TemplateVerdict> verdict_of(int http_status, std::string_view body) {
+std::optional<TemplateVerdict> parse_verdict(int http_status, std::string_view body) {
   if (http_status != 400 && http_status != 422) return std::nullopt;
   const auto status = kube::parse_json(body);
   if (!status) return std::nullopt;
@@ -188,8 +188,8 @@ std::optional<TemplateVerdict> verdict_of(int http_status, std::string_view body
     const std::string field = kube::string_at(cause, {"field"});
     if (field != "template" && !field.starts_with("template.")) continue;
     if (verdict.errors.size() == kMaxErrors) break;
-    verdict.errors.push_back(error_with_words(type_of(kube::string_at(cause, {"reason"})), field,
-                                              kube::string_at(cause, {"message"})));
+    verdict.errors.push_back(error_with_words(parse_error_type(kube::string_at(cause, {"reason"})),
+                                              field, kube::string_at(cause, {"message"})));
   }
   if (verdict.errors.empty()) return std::nullopt;
   return verdict;
@@ -236,7 +236,7 @@ job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& objec
 
 namespace {
 
-std::size_t bytes_of(const TemplateVerdict& verdict) {
+std::size_t estimate_bytes(const TemplateVerdict& verdict) {
   std::size_t bytes = sizeof verdict;
   for (const auto& error : verdict.errors) {
     bytes += sizeof error + error.field.size() + error.value.size() + error.detail.size() +
@@ -269,7 +269,7 @@ void TemplateDryRuns::keep(const std::string& key, const TemplateVerdict& verdic
   const MutexLock lock(mutex_);
   failed_.reset();
   const MonoTime now = clock_.mono();
-  verdicts_.put(key, verdict, bytes_of(verdict), now + lasts, now);
+  verdicts_.put(key, verdict, estimate_bytes(verdict), now + lasts, now);
 }
 
 Result<TemplateVerdict> TemplateDryRuns::ask(const std::string& template_key,
@@ -316,7 +316,7 @@ Result<TemplateVerdict> TemplateDryRuns::post(const std::string& body,
                                 .content_type = "application/json",
                                 .before_sending = {},
                                 .on_refusal = [&](int status, std::string_view text) {
-                                  refused = verdict_of(status, text);
+                                  refused = parse_verdict(status, text);
                                 }});
   // An object of this name exists: the API server finds that after the full validation.
   if (reply || reply.error().code == Code::kConflict) return TemplateVerdict{};

@@ -41,7 +41,7 @@ struct TemplateVerdict {
 // What a refusal with this status and body (a metav1.Status) says about the template. nullopt: it
 // has another reason, such as a missing right or a policy. Only the first 100 errors, each cut,
 // because the API server quotes the template at any length.
-std::optional<TemplateVerdict> verdict_of(int http_status, std::string_view body);
+std::optional<TemplateVerdict> parse_verdict(int http_status, std::string_view body);
 
 // The verdict's errors at their paths in the job: spec.learner.template..., or for parts that every
 // role gets from the job, spec.volumes[0]... and spec.priorityClassName.

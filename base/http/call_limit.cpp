@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // steady_clock is CLOCK_MONOTONIC with both standard libraries on Linux.
-itimerspec spec_of(MonoTime time) {
+itimerspec to_itimerspec(MonoTime time) {
   constexpr std::int64_t kNanos = 1'000'000'000;
   const auto since_boot = std::chrono::nanoseconds(time.time_since_epoch()).count();
   const auto nanos = std::max<std::int64_t>(since_boot, 1);  // 0 would disarm the timer
@@ -36,7 +36,7 @@ void CallLimit::set(MonoTime time) {
   const MutexLock lock(setting_);
   if (time >= this->time()) return;
   time_.store(time.time_since_epoch().count());
-  const itimerspec spec = spec_of(time);
+  const itimerspec spec = to_itimerspec(time);
   NERVEX_CHECK(timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) == 0);
 }
 

@@ -262,7 +262,7 @@ FramerStatus LineFramer::feed(std::string_view bytes, const OnLine& on_line) {
 
 FramerStatus LengthDelimitedFramer::feed(std::string_view bytes, const OnLine& on_frame) {
   constexpr std::size_t kHead = 4;
-  const auto length_of = [](std::string_view head) {
+  const auto parse_content_length = [](std::string_view head) {
     std::size_t length = 0;
     for (const char c : head.substr(0, kHead)) length = length << 8 | static_cast<unsigned char>(c);
     return length;
@@ -274,7 +274,7 @@ FramerStatus LengthDelimitedFramer::feed(std::string_view bytes, const OnLine& o
       bytes.remove_prefix(missing);
       if (rest_.size() < kHead) return FramerStatus::kMore;
     }
-    const std::size_t length = length_of(rest_);
+    const std::size_t length = parse_content_length(rest_);
     if (length > max_bytes_) return FramerStatus::kTooLong;
     const std::size_t missing = kHead + length - rest_.size();
     bool go_on = false;

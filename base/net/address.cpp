@@ -105,7 +105,7 @@ Result<std::vector<SocketAddress>> resolve(const HostPort& address) {
   return addresses;
 }
 
-std::string ip_of(const SocketAddress& address) {
+std::string format_ip(const SocketAddress& address) {
   char host[NI_MAXHOST] = "";
   getnameinfo(address.get(), address.size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
   // An IPv4 caller on a dual-stack socket: "::ffff:10.0.0.1".
@@ -114,7 +114,7 @@ std::string ip_of(const SocketAddress& address) {
   return std::string(text.starts_with(kMapped) ? text.substr(kMapped.size()) : text);
 }
 
-int port_of(const SocketAddress& address) {
+int port_number(const SocketAddress& address) {
   if (address.family() == AF_INET6) {
     return ntohs(reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_port);
   }

@@ -50,7 +50,7 @@ struct SocketAddress {
 Result<std::vector<SocketAddress>> resolve(const HostPort& address);
 
 // "10.0.0.1", "::1".
-std::string ip_of(const SocketAddress& address);
-int port_of(const SocketAddress& address);
+std::string format_ip(const SocketAddress& address);
+int port_number(const SocketAddress& address);
 
 }  // namespace nervex

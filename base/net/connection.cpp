@@ -292,7 +292,7 @@ Result<Dialed> dial_first(std::span<const SocketAddress> addresses, const DialPl
     const auto untried = static_cast<MonoTime::rep>(addresses.size() - i);
     dialed = dial_one(addresses[i], plan, now + (deadline - now) / untried, wake_fd);
     if (dialed) return dialed;
-    dialed = with_context(fmt::format("connect to {}", ip_of(addresses[i])), dialed.error());
+    dialed = with_context(fmt::format("connect to {}", format_ip(addresses[i])), dialed.error());
   }
   return dialed;
 }

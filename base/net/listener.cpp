@@ -89,11 +89,11 @@ int bound_port(int socket) {
   SocketAddress address;
   address.size = sizeof address.storage;
   getsockname(socket, reinterpret_cast<sockaddr*>(&address.storage), &address.size);
-  return port_of(address);
+  return port_number(address);
 }
 
 // Rounded up, so that one caller does not put a small pool above it.
-std::size_t part_of(std::size_t whole, int percent) {
+std::size_t take_percent(std::size_t whole, int percent) {
   return whole - whole * static_cast<std::size_t>(100 - std::clamp(percent, 0, 100)) / 100;
 }
 
@@ -117,7 +117,7 @@ bool Listener::Permit::is_evicted() const {
 Listener::Listener(ListenerOptions options, Serve serve)
     : max_connections_(std::max<std::size_t>(options.max_connections, 1)),
       max_per_peer_(options.max_per_peer),
-      high_watermark_(part_of(max_connections_, options.high_watermark_percent)),
+      high_watermark_(take_percent(max_connections_, options.high_watermark_percent)),
       queue_timeout_(options.queue_timeout),
       full_(std::move(options.full)),
       serve_(std::move(serve)) {}
@@ -222,7 +222,7 @@ bool Listener::accept_one() {
   if (socket) {
     starved_ = false;
     set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY);
-    if (!serve_with_permit(socket, ip_of(peer))) refuse(std::move(socket));
+    if (!serve_with_permit(socket, format_ip(peer))) refuse(std::move(socket));
     return true;
   }
   // Most errors concern only that caller (accept(2): treat them like EAGAIN).
@@ -248,7 +248,7 @@ void Listener::wait_for_resources() {
 
 bool Listener::serve_with_permit(UniqueFd& socket, std::string peer) {
   const MutexLock lock(mutex_);
-  if (is_at_limit(peer) && !evict_one_of(peer)) return false;
+  if (is_at_limit(peer) && !evict_one_from(peer)) return false;
   if (is_above_high_watermark() || live_ >= max_connections_) evict_one();
   if (live_ >= max_connections_) return false;
   Permit& permit = permits_.emplace_back();
@@ -301,7 +301,7 @@ bool Listener::evict_one() {
 
 // For a new connection of the same address. Spares its waiting handlers: otherwise each retry would
 // only evict another one with "ask again".
-bool Listener::evict_one_of(const std::string& peer) {
+bool Listener::evict_one_from(const std::string& peer) {
   using enum Permit::State;
   const MonoTime now = SystemClock().mono();
   Permit* evicted = find_oldest(kLeaving, now - kReadReply, &peer);

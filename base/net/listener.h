@@ -108,7 +108,7 @@ class Listener {
   int accept_timeout();
   bool is_at_limit(const std::string& peer) const REQUIRES(mutex_);
   bool evict_one() REQUIRES(mutex_);
-  bool evict_one_of(const std::string& peer) REQUIRES(mutex_);
+  bool evict_one_from(const std::string& peer) REQUIRES(mutex_);
   void evict(Permit& permit) REQUIRES(mutex_);
   void end_live(const Permit& permit) REQUIRES(mutex_);
   Permit* find_evictable(MonoTime now) REQUIRES(mutex_);

@@ -95,7 +95,7 @@ Result<Nothing> CertificateFiles::use(const Seen& seen) {
                      ? server_tls_context(identity)
                      : mutual_tls_context(identity, texts.client_ca, files_.client_ca_file);
   if (!context) return context.error();
-  const auto validity = validity_of(*context);
+  const auto validity = certificate_validity(*context);
   if (!validity) return with_context(files_.cert_file, validity.error());
   const MutexLock lock(mutex_);
   context_ = *std::move(context);

@@ -29,7 +29,7 @@ void add_tls_flags(CLI::App& app, TlsFiles& files) {
   client_ca->needs(cert);
 }
 
-std::optional<TlsFiles> tls_of(const TlsFiles& files) {
+std::optional<TlsFiles> optional_tls_files(const TlsFiles& files) {
   if (files.cert_file.empty()) return std::nullopt;
   return files;
 }

@@ -14,6 +14,6 @@ namespace nervex {
 void add_tls_flags(CLI::App& app, TlsFiles& files);
 
 // The files from the flags; nullopt if they name no certificate.
-std::optional<TlsFiles> tls_of(const TlsFiles& files);
+std::optional<TlsFiles> optional_tls_files(const TlsFiles& files);
 
 }  // namespace nervex

@@ -27,7 +27,7 @@ using Certificate = std::unique_ptr<X509, Freer<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY_free>>;
 
 // Reads from `text`, which must outlive it.
-inline Bio reader_of(const std::string& text) {
+inline Bio make_reader(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
@@ -35,7 +35,7 @@ inline Bio reader_of(const std::string& text) {
 inline int no_password(char*, int, int, void*) { return -1; }
 
 // Empty if the field is not a valid time.
-inline std::optional<SysTime> time_of(const ASN1_TIME* field) {
+inline std::optional<SysTime> parse_asn1_time(const ASN1_TIME* field) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(field, &parts) != 1) return std::nullopt;
   return SysTime(std::chrono::seconds(timegm(&parts)));

@@ -30,7 +30,7 @@ Error invalid(std::string_view what, std::string_view problem) {
 // All certificates of a PEM text; stops at the first part that is not a certificate.
 std::vector<Certificate> read_certificates(const std::string& pem) {
   std::vector<Certificate> certificates;
-  const Bio bio = reader_of(pem);
+  const Bio bio = make_reader(pem);
   while (X509* read = PEM_read_bio_X509(bio.get(), nullptr, no_password, nullptr)) {
     certificates.emplace_back(read);
   }
@@ -63,7 +63,7 @@ Result<Nothing> use_certificates(SSL_CTX* context, const TlsIdentity& identity) 
 
 Result<Nothing> use_key(SSL_CTX* context, const TlsIdentity& identity) {
   const Key key(
-      PEM_read_bio_PrivateKey(reader_of(identity.key).get(), nullptr, no_password, nullptr));
+      PEM_read_bio_PrivateKey(make_reader(identity.key).get(), nullptr, no_password, nullptr));
   if (!key) return invalid(identity.key_name, "holds no readable, unencrypted PEM key");
   // Checked first, because OpenSSL's error would not name the two files.
   if (X509_check_private_key(SSL_CTX_get0_certificate(context), key.get()) != 1) {
@@ -126,8 +126,8 @@ Result<TlsContext> new_context(const SSL_METHOD* method) {
 }
 
 Result<TlsValidity> validity_of_one(const X509* certificate) {
-  const auto from = time_of(X509_get0_notBefore(certificate));
-  const auto until = time_of(X509_get0_notAfter(certificate));
+  const auto from = parse_asn1_time(X509_get0_notBefore(certificate));
+  const auto until = parse_asn1_time(X509_get0_notAfter(certificate));
   if (from && until) return TlsValidity{*from, *until};
   ERR_clear_error();
   return Error{Code::kInvalid, "the dates of a certificate cannot be read"};
@@ -198,7 +198,7 @@ Result<TlsContext> mutual_tls_context(const TlsIdentity& identity, const std::st
   return context;
 }
 
-Result<TlsValidity> validity_of(const TlsContext& context) {
+Result<TlsValidity> certificate_validity(const TlsContext& context) {
   auto validity = validity_of_one(SSL_CTX_get0_certificate(context.get()));
   if (!validity) return validity;
   STACK_OF(X509)* chain = nullptr;

@@ -50,7 +50,7 @@ struct TlsValidity {
   SysTime until;
 };
 // kInvalid: a certificate contains invalid dates.
-Result<TlsValidity> validity_of(const TlsContext& context);
+Result<TlsValidity> certificate_validity(const TlsContext& context);
 
 TlsSession accepting_session(const TlsContext& context);
 // The server must prove to be `name`, a DNS name or an IP address; null if it is neither.

@@ -252,7 +252,7 @@ Result<Nothing> Writes::confirm_free_by_list(const ConfirmFree& question) {
   std::string taken;
   bool is_cleared = true;
   auto listed = for_each_live_pod(api_, job_, [&](kube::Pod pod) {
-    const auto slot = gang::slot_of(pod);
+    const auto slot = gang::pod_slot(pod);
     const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
     if (role && !pod.is_finished()) {
       if (asked.count({*role, slot->slot.ordinal}) != 0) taken = pod.meta.name;

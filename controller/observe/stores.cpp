@@ -49,7 +49,7 @@ Result<kube::Pod> decode_pod(std::string_view json) {
 bool can_be_coalesced(const kube::Pod& after) {
   const bool is_lost = after.meta.deleting || after.disruption_target || !after.node_lost.empty() ||
                        kube::was_taken_away(after);
-  return !is_lost && job::role_of(after) != job::Role::kCoordinator;
+  return !is_lost && job::pod_role(after) != job::Role::kCoordinator;
 }
 
 namespace {
@@ -86,7 +86,7 @@ Changed<T> add_owner_to(kube::WorkQueue& queue) {
 
 // Only a coordinator's last state shows why it was deleted, and it is needed later.
 void remember_disrupted(Stores& stores, const kube::Pod& gone) {
-  if (!gone.disruption_target || job::role_of(gone) != job::Role::kCoordinator) return;
+  if (!gone.disruption_target || job::pod_role(gone) != job::Role::kCoordinator) return;
   stores.disrupted_coordinators.put(gone.meta.key(), gone);
 }
 

@@ -79,13 +79,13 @@ Result<Binder::Bind> Binder::prepare(const kube::BindArgs& args) const {
   if (!pod) return pod.error();
   if ((*pod)->meta.deleting) return Error{Code::kNotFound, "the pod is being deleted"};
   Bind bind{args, *pod, std::nullopt};
-  if (const auto slot = gang::slot_of(**pod)) {
+  if (const auto slot = gang::pod_slot(**pod)) {
     bind.call = {*slot, plans_.slot_seen(*slot).gang, (*pod)->meta.uid, HoldUntil::kAllHere, {}};
     if (auto may = check(bind); !may) return may.error();
     plans_.note_bind_call(*slot);
   } else if (!kube::annotation((*pod)->meta, gang::kPodGroupUidAnnotation).empty()) {
     return Error{Code::kInvalid, "the pod's gang annotations are damaged"};
-  } else if (auto gang = foreign_gang_of(**pod); !gang.empty()) {
+  } else if (auto gang = foreign_gang_name(**pod); !gang.empty()) {
     const PodPtr known = pods_.get((*pod)->meta.key());
     if (!known || known->meta.uid != args.pod_uid) {  // its gang cannot be counted yet
       return Error{Code::kTransient, "the pod was not seen yet, retrying"};

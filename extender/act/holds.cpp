@@ -50,12 +50,12 @@ std::vector<Refusal> refusals_among(const HoldState& state) {
 
 }  // namespace
 
-Holds::GateKey Holds::key_of(const Call& call) {
+Holds::GateKey Holds::gate_key(const Call& call) {
   // A foreign PodGroup may be deleted and made again while its pods stay: its name is what counts.
   return {call.slot.pod_group_uid, call.gang, call.until};
 }
 
-MonoTime Holds::deadline_of(const Gate& gate) const {
+MonoTime Holds::gate_deadline(const Gate& gate) const {
   return std::min(gate.first + gate.longest, gate.last + options_.arrival_timeout);
 }
 
@@ -73,7 +73,7 @@ Holds::Outcome Holds::wait(const Call& call, const std::function<bool()>& has_ca
     const auto key = gate_of_.find(ticket);
     if (key == gate_of_.end()) continue;
     const std::shared_ptr<Gate> gate = gates_.at(key->second);
-    const auto left = std::chrono::ceil<milliseconds>(deadline_of(*gate) - clock_.mono());
+    const auto left = std::chrono::ceil<milliseconds>(gate_deadline(*gate) - clock_.mono());
     gate->ended.wait_for(mutex_, std::clamp(left, milliseconds(1), kLook));
   }
 }
@@ -98,7 +98,7 @@ std::optional<Holds::Outcome> Holds::poll(Ticket ticket) {
   const auto key = gate_of_.find(ticket);
   if (key != gate_of_.end()) {
     const auto at = gates_.find(key->second);
-    if (clock_.mono() >= deadline_of(*at->second)) end_late(at);
+    if (clock_.mono() >= gate_deadline(*at->second)) end_late(at);
   }
   return take(ticket);
 }
@@ -109,7 +109,7 @@ Holds::Ticket Holds::add(const Call& call) {
     outcomes_[ticket] = {stopping()};
     return ticket;
   }
-  const GateKey key = key_of(call);
+  const GateKey key = gate_key(call);
   auto at = gates_.find(key);
   if (at == gates_.end()) {
     Opening opening = open(call);
@@ -297,7 +297,7 @@ void Holds::forget_if_empty(Gates::iterator at) {
 
 // ---- watch changes
 
-auto Holds::gates_of(const std::string& group_uid) const -> std::vector<GateKey> {
+auto Holds::find_gates(const std::string& group_uid) const -> std::vector<GateKey> {
   std::vector<GateKey> keys;
   for (auto at = gates_.lower_bound({group_uid, "", HoldUntil::kAllHere});
        at != gates_.end() && std::get<0>(at->first) == group_uid; ++at) {
@@ -308,12 +308,12 @@ auto Holds::gates_of(const std::string& group_uid) const -> std::vector<GateKey>
 
 void Holds::group_changed(const std::string& uid) {
   const MutexLock lock(mutex_);
-  for (const GateKey& key : gates_of(uid)) judge(gates_.find(key));
+  for (const GateKey& key : find_gates(uid)) judge(gates_.find(key));
 }
 
 void Holds::pod_bound(const std::string& group_uid) {
   const MutexLock lock(mutex_);
-  for (const GateKey& key : gates_of(group_uid)) {
+  for (const GateKey& key : find_gates(group_uid)) {
     const auto at = gates_.find(key);
     Gate& gate = *at->second;
     if (std::get<HoldUntil>(key) == HoldUntil::kOthersBound) gate.last = clock_.mono();
@@ -324,12 +324,12 @@ void Holds::pod_bound(const std::string& group_uid) {
 
 void Holds::pod_deleted(const std::string& group_uid, const std::string& pod_uid) {
   const MutexLock lock(mutex_);
-  for (const GateKey& key : gates_of(group_uid)) {
-    end_calls_of(gates_.find(key), pod_uid, "the pod was deleted");
+  for (const GateKey& key : find_gates(group_uid)) {
+    end_pod_calls(gates_.find(key), pod_uid, "the pod was deleted");
   }
 }
 
-void Holds::end_calls_of(Gates::iterator at, const std::string& pod_uid, const std::string& why) {
+void Holds::end_pod_calls(Gates::iterator at, const std::string& pod_uid, const std::string& why) {
   std::vector<Ticket> tickets;
   for (const auto& [ticket, call] : at->second->calls) {
     if (call.pod_uid == pod_uid) tickets.push_back(ticket);
@@ -351,7 +351,7 @@ void Holds::foreign_pod_gone(const std::string& gang, const std::string& pod_uid
                              const std::string& why) {
   const MutexLock lock(mutex_);
   const auto at = gates_.find({"", gang, HoldUntil::kQuorumHere});
-  if (at != gates_.end()) end_calls_of(at, pod_uid, why);
+  if (at != gates_.end()) end_pod_calls(at, pod_uid, why);
 }
 
 void Holds::stop() {

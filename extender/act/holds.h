@@ -112,7 +112,7 @@ class Holds {
   using GateKey = std::tuple<std::string, std::string, HoldUntil>;  // PodGroup UID, gang
   using Gates = std::map<GateKey, std::shared_ptr<Gate>>;
 
-  static GateKey key_of(const Call& call);
+  static GateKey gate_key(const Call& call);
   Ticket add(const Call& call) REQUIRES(mutex_);
   void admit(Ticket ticket, const Call& call, const GangSeen& gang, Gates::iterator at)
       REQUIRES(mutex_);
@@ -127,16 +127,16 @@ class Holds {
   void judge(Gates::iterator at) REQUIRES(mutex_);
   void judge_foreign(Gates::iterator at, bool is_late) REQUIRES(mutex_);
   void end_foreign_late(Gates::iterator at) REQUIRES(mutex_);
-  std::vector<GateKey> gates_of(const std::string& group_uid) const REQUIRES(mutex_);
+  std::vector<GateKey> find_gates(const std::string& group_uid) const REQUIRES(mutex_);
   void end_late(Gates::iterator at) REQUIRES(mutex_);
   void end_all(Gates::iterator at, const Result<Nothing>& result) REQUIRES(mutex_);
-  void end_calls_of(Gates::iterator at, const std::string& pod_uid, const std::string& why)
+  void end_pod_calls(Gates::iterator at, const std::string& pod_uid, const std::string& why)
       REQUIRES(mutex_);
   // Does not wake the call's thread: that would wake those of all other calls.
   void end_one(Gate& gate, Ticket ticket, Result<Nothing> result) REQUIRES(mutex_);
   void forget_if_empty(Gates::iterator at) REQUIRES(mutex_);
   std::optional<Outcome> take(Ticket ticket) REQUIRES(mutex_);
-  MonoTime deadline_of(const Gate& gate) const;
+  MonoTime gate_deadline(const Gate& gate) const;
 
   Plans& plans_;
   const Clock& clock_;

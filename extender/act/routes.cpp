@@ -68,10 +68,10 @@ HttpReply reject_request(int status, const std::string& reason) {
 }  // namespace
 
 FilterView filter_view(const Plans& plans, const kube::FilterArgs& args) {
-  FilterView view{true, gang::slot_of(args.pod), {}, {}};
+  FilterView view{true, gang::pod_slot(args.pod), {}, {}};
   if (view.slot) {
     view.seen = plans.slot_seen(*view.slot);
-  } else if (const auto gang = foreign_gang_of(args.pod); !gang.empty()) {
+  } else if (const auto gang = foreign_gang_name(args.pod); !gang.empty()) {
     view.foreign = plans.foreign_seen(gang);
   } else {
     view.reserved = plans.reserved_nodes(args.node_names);

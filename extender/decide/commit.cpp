@@ -15,7 +15,7 @@ Error conflict(std::string reason) { return {Code::kConflict, std::move(reason)}
 
 using Placements = std::map<gang::SlotKey, const gang::Placement*>;
 
-Placements placements_of(const gang::GangStatus& gang) {
+Placements index_placements(const gang::GangStatus& gang) {
   Placements placements;
   for (const gang::Placement& placement : gang.placements) {
     placements.emplace(gang::SlotKey(placement.role, placement.slot), &placement);
@@ -65,7 +65,7 @@ Result<Nothing> check_commit(const gang::PodGroup& group, std::string_view gang_
   if (gang == nullptr || !gang->planned) {
     return conflict(fmt::format("gang {} has no plan", gang_name));
   }
-  const Placements placements = placements_of(*gang);
+  const Placements placements = index_placements(*gang);
   if (auto same = check_no_slot_moved(group, gang_name, placements); !same) return same;
   Ledger ledger{placement::Cluster(nodes)};
   for (const gang::MemberSet& set : group.spec.members) {

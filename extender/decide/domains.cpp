@@ -54,7 +54,7 @@ class Search {
       return placement::plan_gang(members, cluster_, limits_);
     }
     const std::string key(kube::topology_key_of_term(terms_[term]));
-    const std::vector<Domain> domains = domains_of(members, terms_[term], key);
+    const std::vector<Domain> domains = collect_domains(members, terms_[term], key);
     std::optional<placement::NoFit> nearest;
     for (const Domain& domain : domains) {
       // A domain that cannot hold them is only tried for the explanation.
@@ -75,8 +75,8 @@ class Search {
  private:
   // At least one: first those that may hold all, smallest first; then the others, the one that
   // comes nearest first.
-  std::vector<Domain> domains_of(const std::vector<gang::MemberSet>& members,
-                                 const std::string& term, const std::string& key) const {
+  std::vector<Domain> collect_domains(const std::vector<gang::MemberSet>& members,
+                                      const std::string& term, const std::string& key) const {
     std::map<std::string, Domain> by_value;
     const auto taken = taken_.find(term);
     for (std::size_t i = 0; i < cluster_.size(); ++i) {

@@ -17,8 +17,8 @@ milliseconds lasts(int times) { return kFirst * (1 << std::clamp(times - 1, 0, k
 
 }  // namespace
 
-SetSize size_of(const gang::MemberSet& set, const gang::EnlargedSet* known,
-                const kube::Resources& seen) {
+SetSize compute_set_size(const gang::MemberSet& set, const gang::EnlargedSet* known,
+                         const kube::Resources& seen) {
   SetSize size{set.shape.requests, std::nullopt};
   size.requests.raise_to(set.admitted.requests);
   if (known != nullptr && known->answer >= set.admitted.answer) {

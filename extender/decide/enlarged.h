@@ -21,15 +21,15 @@ struct SetSize {
   std::optional<gang::EnlargedSet> enlarged;  // as the status should have it
 };
 // `known`: from the status, or null. `seen`: the largest requests of existing pods of the set.
-SetSize size_of(const gang::MemberSet& set, const gang::EnlargedSet* known,
-                const kube::Resources& seen);
+SetSize compute_set_size(const gang::MemberSet& set, const gang::EnlargedSet* known,
+                         const kube::Resources& seen);
 
 struct EnlargedSets {
   std::vector<gang::EnlargedSet> sets;
   std::optional<SysTime> look_again;  // the next change by time alone
 };
-// `known` as in size_of(). New entries get the current time; expired entries of waiting gangs lose
-// their requests but keep the count of how often they were learned.
+// `known` as in compute_set_size(). New entries get the current time; expired entries of waiting
+// gangs lose their requests but keep the count of how often they were learned.
 EnlargedSets age_enlarged(std::vector<gang::EnlargedSet> known, const std::vector<GangWork>& gangs,
                           SysTime now);
 

@@ -350,7 +350,7 @@ bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {
     sets[shape_of_[pod]].slots.push_back({static_cast<int>(pod), 0});
   }
   std::erase_if(sets, [](const gang::MemberSet& set) { return set.slots.empty(); });
-  std::vector<placement::NodeLimit> limits = limits_of(memory_.avoid, now_);
+  std::vector<placement::NodeLimit> limits = collect_node_limits(memory_.avoid, now_);
   for (placement::NodeLimit& limit : limits) {
     for (std::size_t i = 0; i < node_.size(); ++i) {
       const bool is_its = shapes_[shape_of_[i]].set.name == limit.set;
@@ -474,7 +474,7 @@ ForeignDecision ForeignWork::decide() const {
 
 namespace {
 
-std::string_view phase_of(const kube::ForeignPodGroup& group, const ForeignCounts& counts) {
+std::string_view compute_phase(const kube::ForeignPodGroup& group, const ForeignCounts& counts) {
   const std::int64_t there = counts.pending + counts.bound + counts.succeeded + counts.failed;
   const std::int64_t least = std::max<std::int64_t>(1, group.min_member);
   if (there == 0) {  // what it came to stays when its pods are deleted
@@ -494,7 +494,7 @@ std::string_view phase_of(const kube::ForeignPodGroup& group, const ForeignCount
 
 kube::ForeignPodGroupStatus foreign_status(const ForeignGangSeen& seen, SysTime now) {
   kube::ForeignPodGroupStatus status = seen.group->status;
-  status.phase = phase_of(*seen.group, seen.counts);
+  status.phase = compute_phase(*seen.group, seen.counts);
   status.running = seen.counts.running;
   status.succeeded = seen.counts.succeeded;
   status.failed = seen.counts.failed;

@@ -165,14 +165,14 @@ std::optional<placement::NoFit> place(GangWork& work, const std::vector<gang::Me
   if (const auto* no_fit = std::get_if<placement::NoFit>(&plan)) {
     return complete_no_fit(*no_fit, missing, work.seen->enlarged);
   }
-  std::map<gang::SlotKey, const gang::MemberSet*> set_of;
+  std::map<gang::SlotKey, const gang::MemberSet*> set_by_slot;
   for (const gang::MemberSet* set : work.sets) {
     for (const gang::SlotId slot : all_slots(*set)) {
-      set_of.emplace(gang::SlotKey(set->role, slot), set);
+      set_by_slot.emplace(gang::SlotKey(set->role, slot), set);
     }
   }
   for (placement::Assignment& assigned : std::get<std::vector<placement::Assignment>>(plan)) {
-    const gang::MemberSet* set = set_of.at(gang::SlotKey(assigned.role, assigned.slot));
+    const gang::MemberSet* set = set_by_slot.at(gang::SlotKey(assigned.role, assigned.slot));
     ledger.take(*set, assigned.node);
     work.placed.push_back({set, {set->role, assigned.slot, std::move(assigned.node), 0}, false});
   }
@@ -320,7 +320,7 @@ bool GangWork::claims_reserved() const {
   });
 }
 
-std::vector<GangWork> gangs_of(const GroupSeen& seen) {
+std::vector<GangWork> collect_gang_work(const GroupSeen& seen) {
   std::vector<GangWork> works;
   KnownPlacements placements = known_placements(seen);
   const std::deque<gang::Placement> reserved = reserved_placements(seen);

@@ -55,7 +55,7 @@ struct GangWork {
 // Capacity that an uncommitted gang is to reserve (MemberSet::reserved_pods) is among its slots, as
 // gang::reserved_slot(): it is planned with them or not at all. For a committed gang see
 // reserved_places.h.
-std::vector<GangWork> gangs_of(const GroupSeen& seen);
+std::vector<GangWork> collect_gang_work(const GroupSeen& seen);
 
 // Removes the unbound placements of a committed gang from nodes that no longer accept them: the
 // slots become missing. Their capacity stays subtracted until the status is written. Ignores pods

@@ -25,7 +25,7 @@ bool is_vague(std::string_view cause) {
   return says(kNotBound) || says(kLostPod);
 }
 
-std::string text_of(const OpenSlot& open) {
+std::string describe_slot(const OpenSlot& open) {
   const std::string slot = gang::slot_key(open.placement.role, open.placement.slot.ordinal);
   const std::string& node = open.placement.node;
   switch (open.why) {
@@ -45,7 +45,7 @@ std::string text_of(const OpenSlot& open) {
 }
 
 // As Gaps::rank.
-int rank_of(const OpenSlot& open) {
+int gap_rank(const OpenSlot& open) {
   if (open.why == OpenSlot::Why::kUnbound) return 3;
   return open.why == OpenSlot::Why::kNotStarted ? 2 : 0;
 }
@@ -67,7 +67,7 @@ struct Gaps {
   }
 };
 
-Gaps gaps_of(const GangWork& work) {
+Gaps find_gaps(const GangWork& work) {
   Gaps gaps;
   std::map<std::int64_t, const OpenSlot*> open;
   for (const OpenSlot* slot : work.open) open.emplace(slot->placement.number, slot);
@@ -107,13 +107,13 @@ Gaps gaps_of(const GangWork& work) {
       if (at->second->why == OpenSlot::Why::kUnbound) {
         note_wait(slot.placement.role, slot.placement.slot);
       }
-      gaps.add(rank_of(*at->second), text_of(*at->second));
+      gaps.add(gap_rank(*at->second), describe_slot(*at->second));
     }
   }
   return gaps;
 }
 
-std::string cause_of(const Gaps& gaps) {
+std::string describe_gaps(const Gaps& gaps) {
   if (gaps.count <= 1) return gaps.text;
   return fmt::format("{}, and {} more pods do not run", gaps.text, gaps.count - 1);
 }
@@ -173,11 +173,11 @@ void note_refusal(std::vector<gang::AvoidedNode>& avoid, const GangWork& gang,
 std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
                                           const Healing& healing) {
   if (!work.is_stored_committed) return std::nullopt;
-  const Gaps gaps = gaps_of(work);
+  const Gaps gaps = find_gaps(work);
   if (gaps.count == 0) return std::nullopt;
   HealingState state;
   state.since = now;
-  state.cause = cause_of(gaps);
+  state.cause = describe_gaps(gaps);
   const bool was_shown = work.before != nullptr && work.before->healing_since.has_value();
   const auto known = healing.memory.incomplete.find({work.seen->group->meta.uid, work.name});
   const bool all_wait = gaps.waiting == gaps.count;

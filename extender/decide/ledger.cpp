@@ -49,7 +49,7 @@ void Ledger::count_for(int priority) {
 
 std::string_view Ledger::shared_and_taken(const gang::MemberSet& set, std::size_t node) const {
   for (const auto& [resource, amount] : set.shape.requests.amounts()) {
-    const std::string_view key = kube::topology_key_of(resource);
+    const std::string_view key = kube::parse_topology_key(resource);
     if (key.empty() || key == kube::kHostname) continue;
     const auto& labels = nodes_.node(node).labels;
     const auto value = labels.find(key);
@@ -82,7 +82,7 @@ Result<Nothing> Ledger::check(const gang::MemberSet& set, std::string_view node)
   std::string lacking(nodes_.first_lacking(at, set.shape.requests));
   if (lacking.empty()) lacking = shared_and_taken(set, at);
   if (lacking.empty()) return ok();
-  if (const auto key = kube::topology_key_of(lacking); !key.empty()) {
+  if (const auto key = kube::parse_topology_key(lacking); !key.empty()) {
     return Error{
         Code::kConflict,
         fmt::format("{} keeps apart by {} from a pod on node {} or near it", set.role, key, node)};

@@ -48,16 +48,16 @@ using SetAndNode = std::pair<std::string_view, std::string_view>;
 
 // The plan's number of pods by set and node.
 std::map<SetAndNode, int> placed_on(const gang::PodGroup& group, const gang::GangStatus& gang) {
-  std::map<gang::SlotKey, std::string_view> set_of;
+  std::map<gang::SlotKey, std::string_view> set_by_slot;
   for (const gang::MemberSet& set : group.spec.members) {
     for (const gang::SlotId slot : set.slots) {
-      set_of.emplace(gang::SlotKey(set.role, slot), set.name);
+      set_by_slot.emplace(gang::SlotKey(set.role, slot), set.name);
     }
   }
   std::map<SetAndNode, int> placed;
   for (const gang::Placement& placement : gang.placements) {
-    const auto set = set_of.find({placement.role, placement.slot});
-    if (set != set_of.end()) ++placed[{set->second, placement.node}];
+    const auto set = set_by_slot.find({placement.role, placement.slot});
+    if (set != set_by_slot.end()) ++placed[{set->second, placement.node}];
   }
   return placed;
 }
@@ -196,10 +196,10 @@ std::vector<std::string> claims_waited_for(std::span<const Refusal> refusals) {
 
 bool is_no_nodes_fault(std::string_view message) {
   const bool is_missing = message.find("\" not found") != message.npos;
-  const auto speaks_of = [&](std::string_view kind) { return message.find(kind) != message.npos; };
-  return speaks_of_claims(message) || speaks_of("waiting for dynamic resource controller") ||
-         (is_missing && (speaks_of("storageclass") || speaks_of("resourceclaim") ||
-                         speaks_of("deviceclass") || speaks_of("device class")));
+  const auto mentions = [&](std::string_view kind) { return message.find(kind) != message.npos; };
+  return speaks_of_claims(message) || mentions("waiting for dynamic resource controller") ||
+         (is_missing && (mentions("storageclass") || mentions("resourceclaim") ||
+                         mentions("deviceclass") || mentions("device class")));
 }
 
 void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std::string_view node,
@@ -270,7 +270,8 @@ bool is_cause_over(const gang::GangStatus& gang, std::span<const std::string> un
   });
 }
 
-std::vector<placement::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now) {
+std::vector<placement::NodeLimit> collect_node_limits(std::span<const gang::AvoidedNode> avoid,
+                                                      SysTime now) {
   std::vector<placement::NodeLimit> limits;
   for (const gang::AvoidedNode& avoided : avoid) {
     if (is_in_force(avoided, now)) limits.push_back({avoided.set, avoided.node, avoided.at_most});

@@ -66,7 +66,8 @@ bool is_paused(const gang::GangStatus& gang, SysTime now);
 // the gang's claims.
 bool is_cause_over(const gang::GangStatus& gang, std::span<const std::string> unusable_claims);
 
-std::vector<placement::NodeLimit> limits_of(std::span<const gang::AvoidedNode> avoid, SysTime now);
+std::vector<placement::NodeLimit> collect_node_limits(std::span<const gang::AvoidedNode> avoid,
+                                                      SysTime now);
 
 // The first time after `now` at which a node is no longer avoided.
 std::optional<SysTime> avoided_until(std::span<const gang::AvoidedNode> avoid, SysTime now);

@@ -101,13 +101,14 @@ std::optional<placement::NoFit> ReservedPlaces::complete_on_places(GangWork& gan
   const auto is_its = [&](const Place& place) { return place.set->gang == gang.name; };
   std::vector<Place> held;
   std::copy_if(places_.begin(), places_.end(), std::back_inserter(held), is_its);
-  std::map<const gang::MemberSet*, std::vector<std::string>> nodes_of;
+  std::map<const gang::MemberSet*, std::vector<std::string>> nodes_by_set;
   for (auto place = held.rbegin(); place != held.rend(); ++place) {  // the first is taken first
     ledger.give_back(*place->set, place->node);
-    if (!is_avoided(gang, *place->set, place->node)) nodes_of[place->set].push_back(place->node);
+    if (!is_avoided(gang, *place->set, place->node))
+      nodes_by_set[place->set].push_back(place->node);
   }
   for (const gang::MemberSet* set : gang.sets) {
-    auto& nodes = nodes_of[set];
+    auto& nodes = nodes_by_set[set];
     std::vector<gang::SlotId> slots = set->slots;
     std::sort(slots.begin(), slots.end());
     for (const gang::SlotId slot : slots) {

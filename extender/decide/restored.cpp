@@ -30,7 +30,7 @@ gang::GangStatus& gang_named(gang::PodGroupStatus& status, const std::string& na
   return gang;
 }
 
-std::size_t slots_of(const gang::PodGroup& group, std::string_view gang) {
+std::size_t count_gang_slots(const gang::PodGroup& group, std::string_view gang) {
   std::size_t slots = 0;
   for (const gang::MemberSet& set : group.spec.members) {
     if (set.gang == gang) slots += set.slots.size();
@@ -77,7 +77,7 @@ std::optional<gang::PodGroupStatus> restored_status(const gang::PodGroup& group,
   std::map<std::string_view, std::vector<const BoundSlot*>> by_gang;
   for (const auto& [key, pod] : found) by_gang[lacking.at(key)->gang].push_back(pod);
   for (const auto& [name, pods] : by_gang) {
-    const std::size_t slots = slots_of(group, name);
+    const std::size_t slots = count_gang_slots(group, name);
     const gang::GangStatus* known = gang::find_gang(group.status, name);
     // A status with a reason for the missing plan was not lost.
     const bool is_undecided = known == nullptr || known->reason.empty();

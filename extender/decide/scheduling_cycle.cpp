@@ -45,14 +45,14 @@ bool is_whole(const gang::PodGroup& group) {
   std::size_t slots = 0;
   std::size_t placements = 0;
   std::unordered_map<std::string_view, std::size_t>
-      slots_of;  // by gang; this runs for each group in each cycle
+      slots_by_gang;  // by gang; this runs for each group in each cycle
   for (const gang::MemberSet& set : group.spec.members) {
-    slots_of[set.gang] += set.slots.size();
+    slots_by_gang[set.gang] += set.slots.size();
     slots += set.slots.size();
   }
   for (const gang::GangStatus& gang : group.status.gangs) {
-    const auto asked = slots_of.find(gang.name);
-    if (gang.placements.size() != (asked == slots_of.end() ? 0 : asked->second)) return false;
+    const auto asked = slots_by_gang.find(gang.name);
+    if (gang.placements.size() != (asked == slots_by_gang.end() ? 0 : asked->second)) return false;
     placements += gang.placements.size();
   }
   return slots == placements;
@@ -90,8 +90,8 @@ std::vector<Work> merge(std::vector<GroupWork>& groups, std::vector<ForeignWork>
   return works;
 }
 
-std::vector<ForeignWork> foreign_of(const Snapshot& snapshot, const ForeignMemory& memory,
-                                    SysTime now) {
+std::vector<ForeignWork> collect_foreign_work(const Snapshot& snapshot, const ForeignMemory& memory,
+                                              SysTime now) {
   std::vector<ForeignWork> works;
   works.reserve(snapshot.foreign.size());
   for (const ForeignGangSeen& seen : snapshot.foreign) {
@@ -102,7 +102,7 @@ std::vector<ForeignWork> foreign_of(const Snapshot& snapshot, const ForeignMemor
   return works;
 }
 
-const Rejection* rejection_of(const gang::PodGroup& group, const Rejections& rejections) {
+const Rejection* find_rejection(const gang::PodGroup& group, const Rejections& rejections) {
   const auto found = rejections.find(group.meta.uid);
   const bool is_known = found != rejections.end();
   return is_known && found->second.generation == group.meta.generation ? &found->second : nullptr;
@@ -110,7 +110,7 @@ const Rejection* rejection_of(const gang::PodGroup& group, const Rejections& rej
 
 // Applies kube-scheduler's earlier refusals.
 void heed_refusals(GroupWork& work, SysTime now) {
-  const auto limits = limits_of(work.avoid, now);
+  const auto limits = collect_node_limits(work.avoid, now);
   for (GangWork& gang : work.gangs) {
     gang.limits = limits;
     gang.is_paused = !gang.committed && gang.before != nullptr && is_paused(*gang.before, now);
@@ -170,14 +170,17 @@ bool may_wait(const GroupSeen& seen, const Ledger& ledger, const Healing& healin
   return true;
 }
 
-std::vector<GroupWork> queue_of(const Snapshot& snapshot, const Ledger& ledger,
-                                const Rejections& rejections, const Healing& healing, SysTime now,
-                                CycleResult& out) {
+std::vector<GroupWork> build_queue(const Snapshot& snapshot, const Ledger& ledger,
+                                   const Rejections& rejections, const Healing& healing,
+                                   SysTime now, CycleResult& out) {
   std::vector<GroupWork> queue;
   for (const GroupSeen& seen : snapshot.groups) {
     if (seen.group->meta.deleting || may_wait(seen, ledger, healing, now, out)) continue;
-    queue.push_back(
-        {&seen, gangs_of(seen), rejection_of(*seen.group, rejections), ReservedPlaces(seen), {}});
+    queue.push_back({&seen,
+                     collect_gang_work(seen),
+                     find_rejection(*seen.group, rejections),
+                     ReservedPlaces(seen),
+                     {}});
     GroupWork& work = queue.back();
     work.avoid = note_rejections(seen, work.gangs, now, healing.memory, out.healing);
     heed_refusals(queue.back(), now);
@@ -369,7 +372,7 @@ void heal(std::vector<GroupWork>& queue, const std::vector<Work>& works, Ledger&
       gang.no_fit = complete_within_quota(work, gang, ledger, quotas, placing);
       if (!gang.no_fit || gang::is_over_quota(*gang.no_fit) || is_given_up(gang)) continue;
       gang.no_fit = work.reserved.heal(gang, ledger);
-      if (gang.no_fit) gang.no_fit = place_instead_of(open_plans(works), gang, ledger);
+      if (gang.no_fit) gang.no_fit = displace_plans(open_plans(works), gang, ledger);
     }
   }
   for (const GroupWork& work : queue) {
@@ -468,9 +471,9 @@ struct Decided {
   GangReport report;
 };
 
-GangReport report_of(const GangWork& work, const Rejection* rejection,
-                     const LastReported* last_reported, const std::optional<HealingState>& healing,
-                     SysTime now) {
+GangReport make_report(const GangWork& work, const Rejection* rejection,
+                       const LastReported* last_reported,
+                       const std::optional<HealingState>& healing, SysTime now) {
   const bool is_shown = healing && healing->is_shown;
   if (is_shown && (healing->is_over || (!work.no_fit && !work.is_rejected))) {
     return healing_report(work.before, *healing, work.no_fit ? &*work.no_fit : nullptr, now);
@@ -485,7 +488,7 @@ GangReport report_of(const GangWork& work, const Rejection* rejection,
 Decided decide(const GangWork& work, const Rejection* rejection, const LastReported* last_reported,
                const std::optional<HealingState>& healing, Numbers& numbers, SysTime now) {
   Decided out;
-  out.report = report_of(work, rejection, last_reported, healing, now);
+  out.report = make_report(work, rejection, last_reported, healing, now);
   if (healing && healing->is_shown) {
     out.status.healing_since = healing->since;
     out.status.healing_cause = healing->cause;
@@ -510,7 +513,7 @@ Decided decide(const GangWork& work, const Rejection* rejection, const LastRepor
 }
 
 // The base gang's reserved capacity for its status: planned with it, or kept since its commit.
-std::vector<gang::ReservedCapacity> reserved_of(const GroupWork& group, const GangWork& gang) {
+std::vector<gang::ReservedCapacity> collect_reserved(const GroupWork& group, const GangWork& gang) {
   if (gang.name != gang::kBaseGang) return {};
   if (gang.committed) return group.reserved.places();
   PodCounts counts;
@@ -523,7 +526,7 @@ std::vector<gang::ReservedCapacity> reserved_of(const GroupWork& group, const Ga
 }
 
 void add_reserved(const GroupWork& group, const GangWork& gang, gang::GangStatus& status) {
-  status.reserved = reserved_of(group, gang);
+  status.reserved = collect_reserved(group, gang);
   if (gang.name != gang::kBaseGang || !status.planned) return;
   const std::string text = describe_reserved(*group.seen->group, status.reserved);
   // An unchanged message has it already.
@@ -589,8 +592,8 @@ CycleResult run_cycle(const Snapshot& snapshot, const Memory& memory, SysTime no
   CycleResult out;
   Ledger ledger(snapshot.nodes, snapshot.nominated);
   Quotas quotas(snapshot);
-  std::vector<GroupWork> queue = queue_of(snapshot, ledger, rejections, healing, now, out);
-  std::vector<ForeignWork> foreign = foreign_of(snapshot, memory_of_foreign, now);
+  std::vector<GroupWork> queue = build_queue(snapshot, ledger, rejections, healing, now, out);
+  std::vector<ForeignWork> foreign = collect_foreign_work(snapshot, memory_of_foreign, now);
   const std::vector<Work> works = merge(queue, foreign);
   look_at_committed(queue, ledger);
   for (GroupWork& work : queue) {

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::int64_t plan_of(const UnstartedGang& gang) {
+std::int64_t last_plan_number(const UnstartedGang& gang) {
   std::int64_t last = 0;
   const gang::GangStatus* status = gang::find_gang(gang.group->status, gang.gang);
   for (const gang::Placement& placement : status->placements) {
@@ -23,8 +23,8 @@ struct Limit {
   milliseconds waited;
 };
 
-Limit limit_of(const UnstartedGang& gang, bool all_refused, MonoTime since,
-               const UnstartedOptions& options) {
+Limit choose_limit(const UnstartedGang& gang, bool all_refused, MonoTime since,
+                   const UnstartedOptions& options) {
   if (all_refused) {
     const MonoTime complete = std::max(since, gang.last_created.value_or(since));
     return {complete + options.refused_deadline, options.refused_deadline};
@@ -45,13 +45,13 @@ UnstartedResult give_up_unstarted(const std::vector<UnstartedGang>& gangs, const
   for (const UnstartedGang& gang : gangs) {
     const std::string& uid = gang.group->meta.uid;
     const auto key = std::pair(uid, gang.gang);
-    PlanAge age{plan_of(gang), mono};
+    PlanAge age{last_plan_number(gang), mono};
     const auto known = ages.find(key);
     if (known != ages.end() && known->second.plan == age.plan) age = known->second;
     out.ages.emplace(key, age);  // even if expired: its write may be delayed
     const bool all_refused = gang.pods > 0 && gang.refusals.size() == gang.pods;
     if (!all_refused && options.deadline.count() == 0) continue;
-    const auto [due, waited] = limit_of(gang, all_refused, age.since, options);
+    const auto [due, waited] = choose_limit(gang, all_refused, age.since, options);
     if (due > mono || written.count(uid) > 0) {
       const auto left = std::max(milliseconds(1), std::chrono::ceil<milliseconds>(due - mono));
       out.look_again = out.look_again ? std::min(*out.look_again, left) : left;

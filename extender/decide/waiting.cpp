@@ -39,7 +39,7 @@ std::int64_t pods_on(const kube::Node* node, const kube::Resources& spare,
 bool keeps_apart_by_domain(const gang::PodShape& shape) {
   const auto& asked = shape.requests.amounts();
   return std::any_of(asked.begin(), asked.end(), [](const kube::ResourceAmount& of) {
-    const std::string_view key = kube::topology_key_of(of.name);
+    const std::string_view key = kube::parse_topology_key(of.name);
     return !key.empty() && key != kube::kHostname;
   });
 }
@@ -162,7 +162,7 @@ bool WaitingGangs::may_fit(const Waiting& gang) const {
 WaitingGangs::Waiting WaitingGangs::start(std::shared_ptr<const RefusedGang> refused) {
   Waiting gang;
   for (const gang::MemberSet& set : refused->sets) {
-    const auto shape = shape_of(set.shape);
+    const auto shape = find_shape(set.shape);
     if (!shape) {
       gang.is_untracked = true;
       continue;
@@ -179,7 +179,7 @@ void WaitingGangs::drop(const Waiting& gang) {
   for (const auto& [shape, wanted] : gang.wanted) --shapes_[shape].gangs;
 }
 
-std::optional<std::size_t> WaitingGangs::shape_of(const gang::PodShape& shape) {
+std::optional<std::size_t> WaitingGangs::find_shape(const gang::PodShape& shape) {
   std::optional<std::size_t> unused;
   for (std::size_t i = 0; i < shapes_.size(); ++i) {
     // A shape without gangs is not kept up to date.

@@ -105,7 +105,7 @@ class WaitingGangs {
   bool may_fit(const Waiting& gang) const;
   Waiting start(std::shared_ptr<const RefusedGang> refused);
   void drop(const Waiting& gang);
-  std::optional<std::size_t> shape_of(const gang::PodShape& shape);
+  std::optional<std::size_t> find_shape(const gang::PodShape& shape);
 
   std::vector<Shape> shapes_;
   std::map<GangKey, Waiting> gangs_;

@@ -21,7 +21,7 @@ struct OpenPlan {
 // planned: `plans`, which are in queue order, yield last first. Plans that still fit afterwards
 // stay. If none helps nothing changes. Returns why slots are still missing. Cost: a search for each
 // plan that yields, and one more.
-std::optional<placement::NoFit> place_instead_of(const std::vector<OpenPlan>& plans, GangWork& gang,
-                                                 Ledger& ledger);
+std::optional<placement::NoFit> displace_plans(const std::vector<OpenPlan>& plans, GangWork& gang,
+                                              Ledger& ledger);
 
 }  // namespace nervex::extender

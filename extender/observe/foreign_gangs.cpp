@@ -16,7 +16,7 @@ enum class Stage {
   kFinished,
 };
 
-Stage stage_of(const kube::Pod& pod) {
+Stage classify_stage(const kube::Pod& pod) {
   if (pod.is_finished()) return Stage::kFinished;
   if (pod.meta.deleting) return Stage::kNotThere;
   if (!pod.node.empty()) return Stage::kBound;
@@ -29,7 +29,7 @@ void count(const kube::Pod& pod, std::int64_t more, ForeignCounts& counts) {
   if (pod.phase == kube::PodPhase::kRunning) counts.running += more;
   if (pod.phase == kube::PodPhase::kSucceeded) counts.succeeded += more;
   if (pod.phase == kube::PodPhase::kFailed) counts.failed += more;
-  if (stage_of(pod) == Stage::kBound) counts.bound += more;
+  if (classify_stage(pod) == Stage::kBound) counts.bound += more;
 }
 
 // The order in which a gang's pods get nodes if not all fit.
@@ -47,15 +47,15 @@ bool is_of_our_scheduler(const kube::Pod& pod) {
   return pod.scheduler_name == gang::kSchedulerName;
 }
 
-std::string foreign_gang_of(const kube::Pod& pod) {
-  const std::string& name = kube::foreign_group_of(pod.meta);
-  if (name.empty() || !is_of_our_scheduler(pod) || gang::slot_of(pod)) return "";
+std::string foreign_gang_name(const kube::Pod& pod) {
+  const std::string& name = kube::foreign_group_name(pod.meta);
+  if (name.empty() || !is_of_our_scheduler(pod) || gang::pod_slot(pod)) return "";
   return pod.meta.ns + ("/" + name);
 }
 
 bool foreign_pod_matters(const PodPtr& before, const PodPtr& after) {
-  const bool is_any =
-      (before && !foreign_gang_of(*before).empty()) || (after && !foreign_gang_of(*after).empty());
+  const bool is_any = (before && !foreign_gang_name(*before).empty()) ||
+                      (after && !foreign_gang_name(*after).empty());
   if (!is_any) return false;
   if (!before || !after) return true;
   const auto state = [](const kube::Pod& pod) {
@@ -70,11 +70,11 @@ bool foreign_pod_matters(const PodPtr& before, const PodPtr& after) {
 
 void ForeignGangs::pod_changed(const PodPtr& before, const PodPtr& after) {
   const bool was_replaced = before && after && before->meta.uid != after->meta.uid;
-  const std::string was = before ? foreign_gang_of(*before) : "";
-  const std::string is = after ? foreign_gang_of(*after) : "";
+  const std::string was = before ? foreign_gang_name(*before) : "";
+  const std::string is = after ? foreign_gang_name(*after) : "";
   if (was.empty() && is.empty()) return;
   const bool is_same = before && after && !was_replaced && was == is;
-  const bool stays_assumed = is_same && stage_of(*after) == Stage::kPending &&
+  const bool stays_assumed = is_same && classify_stage(*after) == Stage::kPending &&
                              gangs_[was].assumed.count(before->meta.uid) > 0;
   if (!was.empty()) remove(*before);
   if (!is.empty()) add(after);
@@ -83,12 +83,12 @@ void ForeignGangs::pod_changed(const PodPtr& before, const PodPtr& after) {
 }
 
 void ForeignGangs::add(const PodPtr& pod) {
-  Gang& gang = gangs_[foreign_gang_of(*pod)];
+  Gang& gang = gangs_[foreign_gang_name(*pod)];
   gang.had_pods = true;
   if (gang.owner.empty() && pod->meta.owner)
     gang.owner = pod->meta.ns + ("/" + pod->meta.owner->name);
   count(*pod, 1, gang.counts);
-  const Stage stage = stage_of(*pod);
+  const Stage stage = classify_stage(*pod);
   if (stage == Stage::kBound) gang.bound_requests += pod->requests;
   if (stage != Stage::kPending) return;
   gang.pending[pod->meta.uid] = pod;
@@ -96,9 +96,9 @@ void ForeignGangs::add(const PodPtr& pod) {
 }
 
 void ForeignGangs::remove(const kube::Pod& pod) {
-  Gang& gang = gangs_[foreign_gang_of(pod)];
+  Gang& gang = gangs_[foreign_gang_name(pod)];
   count(pod, -1, gang.counts);
-  const Stage stage = stage_of(pod);
+  const Stage stage = classify_stage(pod);
   if (stage == Stage::kBound) gang.bound_requests -= pod.requests;
   if (stage != Stage::kPending) return;
   gang.pending.erase(pod.meta.uid);
@@ -147,7 +147,7 @@ bool ForeignGangs::is_pending(const std::string& gang, const std::string& pod_ui
   return at != gangs_.end() && at->second.pending.count(pod_uid) > 0;
 }
 
-ForeignCounts ForeignGangs::counts_of(const Gang& gang) {
+ForeignCounts ForeignGangs::compute_counts(const Gang& gang) {
   ForeignCounts counts = gang.counts;
   const auto assumed = static_cast<std::int64_t>(gang.assumed.size());
   counts.pending = static_cast<std::int64_t>(gang.pending.size()) - assumed;
@@ -161,7 +161,7 @@ ForeignPodSeen ForeignGangs::seen(const std::string& gang) const {
   seen.is_kind_missing = is_kind_missing_;
   const auto at = gangs_.find(gang);
   if (at == gangs_.end()) return seen;
-  seen.counts = counts_of(at->second);
+  seen.counts = compute_counts(at->second);
   if (!at->second.group) return seen;
   seen.is_found = true;
   seen.min_member = at->second.group->min_member;
@@ -174,7 +174,7 @@ ForeignHoldSeen ForeignGangs::hold(const std::string& gang) const {
   const auto at = gangs_.find(gang);
   if (at == gangs_.end() || !at->second.group) return seen;
   seen.group = at->second.group;
-  seen.needed = counts_of(at->second).needed(seen.group->min_member);
+  seen.needed = compute_counts(at->second).needed(seen.group->min_member);
   for (const auto& [uid, pod] : at->second.pending) {
     if (pod->nominated_node.empty() || at->second.assumed.count(uid) > 0) continue;
     seen.nominated.emplace(uid, pod->nominated_node);
@@ -187,7 +187,7 @@ std::vector<ForeignGangSeen> ForeignGangs::all(const VolumeStores& volumes) cons
   for (const auto& [key, gang] : gangs_) {
     if (!gang.group || !gang.had_pods) continue;
     ForeignGangSeen& seen = found.emplace_back(
-        ForeignGangSeen{gang.group, {}, counts_of(gang), gang.bound_requests, gang.owner});
+        ForeignGangSeen{gang.group, {}, compute_counts(gang), gang.bound_requests, gang.owner});
     for (const auto& [uid, pod] : gang.pending) {
       if (gang.assumed.count(uid) > 0) {
         seen.bound_requests += pod->requests;

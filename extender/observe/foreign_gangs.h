@@ -22,7 +22,7 @@ namespace nervex::extender {
 // The pod's scheduler is ours; pods of other schedulers are ignored.
 bool is_of_our_scheduler(const kube::Pod& pod);
 // "namespace/name" of its PodGroup, which may not exist; "": not a pod of a foreign gang.
-std::string foreign_gang_of(const kube::Pod& pod);
+std::string foreign_gang_name(const kube::Pod& pod);
 
 // Whether a change of such a pod can affect its gang.
 bool foreign_pod_matters(const PodPtr& before, const PodPtr& after);
@@ -65,7 +65,7 @@ class ForeignGangs {
   void add(const PodPtr& pod);
   void remove(const kube::Pod& pod);
   void drop_if_empty(const std::string& key);
-  static ForeignCounts counts_of(const Gang& gang);
+  static ForeignCounts compute_counts(const Gang& gang);
 
   std::map<std::string, Gang, std::less<>> gangs_;
   std::size_t with_claims_ = 0;

@@ -10,8 +10,8 @@ namespace nervex::extender {
 
 namespace {
 
-placement::NodeView view_of(const NodePtr& node, const kube::Resources& used,
-                            const kube::Resources& reserved) {
+placement::NodeView make_node_view(const NodePtr& node, const kube::Resources& used,
+                                   const kube::Resources& reserved) {
   placement::NodeView view{node, node->allocatable};
   view.free -= used;
   view.free -= reserved;
@@ -85,7 +85,7 @@ void NodeTable::rebuild() const {
     entry.is_changed = false;
     if (!entry.node) continue;
     entry.row = views.size();
-    views.push_back({entry.node, free_of(entry)});
+    views.push_back({entry.node, free_resources(entry)});
   }
   cluster_ = placement::Cluster(views);
 }
@@ -95,7 +95,7 @@ const placement::Cluster& NodeTable::cluster() const {
   is_outdated_ = false;
   for (const Entry* entry : changed_) {
     entry->is_changed = false;
-    cluster_.set_free(entry->row, free_of(*entry));
+    cluster_.set_free(entry->row, free_resources(*entry));
   }
   changed_.clear();
   return cluster_;
@@ -105,7 +105,7 @@ std::vector<placement::NodeView> NodeTable::spare_views() const {
   std::vector<placement::NodeView> views;
   views.reserve(entries_.size());
   for (const auto& [name, entry] : entries_) {
-    if (entry.node) views.push_back({entry.node, spare_of(entry)});
+    if (entry.node) views.push_back({entry.node, spare_resources(entry)});
   }
   return views;
 }
@@ -113,7 +113,7 @@ std::vector<placement::NodeView> NodeTable::spare_views() const {
 std::optional<placement::NodeView> NodeTable::view(std::string_view name, int priority) const {
   const auto at = entries_.find(name);
   if (at == entries_.end() || !at->second.node) return std::nullopt;
-  placement::NodeView view{at->second.node, free_of(at->second)};
+  placement::NodeView view{at->second.node, free_resources(at->second)};
   const auto nominated = nominated_.find(name);
   if (nominated == nominated_.end()) return view;
   for (const auto& [of, requests] : nominated->second) {
@@ -126,7 +126,7 @@ std::optional<ReservedNode> NodeTable::reserved_node(std::string_view name) cons
   const auto at = entries_.find(name);
   if (at == entries_.end() || at->second.reserved.empty()) return std::nullopt;
   if (!at->second.node) return ReservedNode{at->first, std::nullopt};
-  return ReservedNode{at->first, spare_of(at->second)};
+  return ReservedNode{at->first, spare_resources(at->second)};
 }
 
 bool NodeTable::is_overfull(std::string_view name) const {
@@ -152,7 +152,7 @@ std::vector<NodeChange> NodeTable::take_changes() {
     if (at == entries_.end()) continue;
     Entry& entry = at->second;
     entry.is_touched = false;
-    kube::Resources spare = entry.node ? spare_of(entry) : kube::Resources();
+    kube::Resources spare = entry.node ? spare_resources(entry) : kube::Resources();
     const bool is_other = matters(entry.shown_node, entry.node);
     if (is_other || spare != entry.shown_spare || entry.has_lost_nominated) {
       changes.push_back({is_other ? entry.shown_node : entry.node, entry.node, entry.shown_spare,
@@ -181,17 +181,17 @@ NodeTable::Entry& NodeTable::touch(const std::string& name) {
   return entry;
 }
 
-const kube::Resources& NodeTable::free_of(const Entry& entry) {
+const kube::Resources& NodeTable::free_resources(const Entry& entry) {
   if (!entry.is_free_known) {
-    entry.free = view_of(entry.node, entry.used, entry.reserved_committed).free;
+    entry.free = make_node_view(entry.node, entry.used, entry.reserved_committed).free;
     entry.is_free_known = true;
   }
   return entry.free;
 }
 
-kube::Resources NodeTable::spare_of(const Entry& entry) {
-  if (entry.reserved == entry.reserved_committed) return free_of(entry);
-  return view_of(entry.node, entry.used, entry.reserved).free;
+kube::Resources NodeTable::spare_resources(const Entry& entry) {
+  if (entry.reserved == entry.reserved_committed) return free_resources(entry);
+  return make_node_view(entry.node, entry.used, entry.reserved).free;
 }
 
 void NodeTable::drop_if_empty(const std::string& name) {
@@ -208,10 +208,10 @@ void NodeTable::drop_if_empty(const std::string& name) {
 namespace {
 
 // "OutOfcpu: Node didn't have enough resource"
-std::string end_of(const kube::Pod& pod) {
+std::string end_reason(const kube::Pod& pod) {
   if (!kube::was_taken_away(pod)) return "";
   const auto reason = pod.reason.empty() ? pod.disruption_reason : pod.reason;
-  return reason.empty() ? std::string(*kube::disruption_of(pod)) : reason.str();
+  return reason.empty() ? std::string(*kube::classify_disruption(pod)) : reason.str();
 }
 
 }  // namespace
@@ -221,7 +221,7 @@ void SlotPods::add(const gang::PodSlot& slot, const kube::Pod& pod) {
   gated_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
   groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}][pod.meta.uid] = {
       pod.meta.name,         pod.meta.ns,       pod.node,      "",
-      slot.placement,        pod.is_finished(), pod.node_lost, end_of(pod),
+      slot.placement,        pod.is_finished(), pod.node_lost, end_reason(pod),
       slot.slot.incarnation, pod.has_start_time};
   const bool is_ending = pod.meta.deleting && !pod.is_finished() && pod.node_lost.empty();
   if (is_ending) {
@@ -504,7 +504,7 @@ std::vector<OpenSlot> GroupPlacements::open_slots() const {
 
 namespace {
 
-std::set<std::int64_t> numbers_of(const gang::PodGroupStatus& status) {
+std::set<std::int64_t> placement_numbers(const gang::PodGroupStatus& status) {
   std::set<std::int64_t> numbers;
   for (const gang::GangStatus& gang : status.gangs) {
     for (const gang::Placement& placement : gang.placements) numbers.insert(placement.number);
@@ -515,11 +515,11 @@ std::set<std::int64_t> numbers_of(const gang::PodGroupStatus& status) {
 }  // namespace
 
 bool GroupPlacements::may_lose(std::int64_t placement) const {
-  return attempted_ != nullptr && numbers_of(attempted_->status).count(placement) == 0;
+  return attempted_ != nullptr && placement_numbers(attempted_->status).count(placement) == 0;
 }
 
 bool GroupPlacements::supersedes_bound(const gang::PodGroup& other) const {
-  const std::set<std::int64_t> kept = numbers_of(other.status);
+  const std::set<std::int64_t> kept = placement_numbers(other.status);
   return std::any_of(reservations_.begin(), reservations_.end(), [&](const auto& entry) {
     const Reservation& reservation = entry.second;
     return reservation.group == group_.get() && reservation.gang->committed && reservation.bound &&

@@ -82,8 +82,8 @@ class NodeTable {
   // The entry is about to change.
   Entry& touch(const std::string& name);
   void drop_if_empty(const std::string& name);
-  static const kube::Resources& free_of(const Entry& entry);
-  static kube::Resources spare_of(const Entry& entry);
+  static const kube::Resources& free_resources(const Entry& entry);
+  static kube::Resources spare_resources(const Entry& entry);
   void rebuild() const;
 
   Entries entries_;

@@ -18,7 +18,7 @@ namespace {
 
 // Rejected by its kubelet, which will do the same to the next such pod.
 bool is_rejected(const kube::Pod& pod) {
-  return kube::was_taken_away(pod) && kube::disruption_of(pod) == kube::kRejected;
+  return kube::was_taken_away(pod) && kube::classify_disruption(pod) == kube::kRejected;
 }
 
 // For a pod of an unknown PodGroup.
@@ -72,8 +72,8 @@ Plans::Look Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
   nominated_changed(before, after);
   const bool is_foreign = foreign_pod_matters(before, after);
   if (is_foreign) foreign_pod_changed(before, after);
-  const auto was = before ? gang::slot_of(*before) : std::nullopt;
-  const auto is = after ? gang::slot_of(*after) : std::nullopt;
+  const auto was = before ? gang::pod_slot(*before) : std::nullopt;
+  const auto is = after ? gang::pod_slot(*after) : std::nullopt;
   const bool replaced = before && after && before->meta.uid != after->meta.uid;
   if (was != is && was) forget_existing(before->meta.ns, *was);
   if (was != is && is) note_existing(after->meta.ns, *is);
@@ -117,7 +117,7 @@ Plans::Look Plans::pod_changed(const PodPtr& before, const PodPtr& after) {
 }
 
 Plans::Look Plans::look_after_gang_pod(const PodPtr& before, const PodPtr& after) const {
-  const auto slot = gang::slot_of(after ? *after : *before);
+  const auto slot = gang::pod_slot(after ? *after : *before);
   const auto entry = slot ? by_uid_.find(slot->pod_group_uid) : by_uid_.end();
   if (entry == by_uid_.end()) return look_after_pod(before, after);
   if (!matters(before, after)) return Look::kNo;
@@ -219,7 +219,7 @@ PodGroupPtr Plans::with_sizes(GroupEntry& entry, const PodGroupPtr& group) const
       // Other checks are left to the scheduler's own filters.
       seen.raise_to(kube::without_implicit(pod->second.requests));
     }
-    SetSize size = size_of(set, find_enlarged(*group, set.name), seen);
+    SetSize size = compute_set_size(set, find_enlarged(*group, set.name), seen);
     is_any_changed = is_any_changed || size.requests != set.shape.requests;
     set.shape.requests = std::move(size.requests);
     if (size.enlarged) entry.enlarged.push_back(*std::move(size.enlarged));
@@ -370,7 +370,8 @@ void Plans::note_loss(const gang::PodSlot& slot, const kube::Pod& deleted) {
   if (!deleted.node_lost.empty()) {
     why = fmt::format("lost its node {} ({})", deleted.node, deleted.node_lost);
   } else if (kube::was_taken_away(deleted)) {
-    why = fmt::format("was stopped on node {}: {}", deleted.node, *kube::disruption_of(deleted));
+    why = fmt::format("was stopped on node {}: {}", deleted.node,
+                      *kube::classify_disruption(deleted));
   }
   if (!why.empty()) entry->second.losses[{slot.role, slot.slot.ordinal}] = std::move(why);
 }
@@ -410,7 +411,7 @@ void Plans::group_changed(const std::string& key) {
     set_waits_in(gone->second, "");
     by_uid_.erase(gone);
     settled_.erase(known->second);
-    forget_assumed_of(known->second);
+    forget_assumed_pods(known->second);
     uid_of_.erase(known);
     commit_ended_.notify_all();
   }
@@ -795,7 +796,7 @@ void Plans::forget_assumed(const std::string& pod_uid) {
 }
 
 // The pods that were being bound for a deleted PodGroup are deleted next.
-void Plans::forget_assumed_of(const std::string& group_uid) {
+void Plans::forget_assumed_pods(const std::string& group_uid) {
   release_assumed_if([&group_uid](const std::string&, const AssumedPod& assumed) {
     return assumed.slot.pod_group_uid == group_uid;
   });
@@ -818,12 +819,12 @@ namespace {
 // As kube-scheduler counts it. A gang's own pod is counted by its placement.
 bool is_nominated(const PodPtr& pod) {
   return pod && pod->node.empty() && !pod->nominated_node.empty() && !pod->meta.deleting &&
-         !pod->is_finished() && !gang::slot_of(*pod);
+         !pod->is_finished() && !gang::pod_slot(*pod);
 }
 
 // The planner moves the pods of foreign gangs itself: to it they are a plan that is not committed.
 // Pods of any other scheduler count: it may have preempted others for them, maybe pods of gangs.
-bool is_planned_by_us(const kube::Pod& pod) { return !foreign_gang_of(pod).empty(); }
+bool is_planned_by_us(const kube::Pod& pod) { return !foreign_gang_name(pod).empty(); }
 
 }  // namespace
 
@@ -903,7 +904,7 @@ Result<Nothing> Plans::assume_foreign(std::span<const ForeignBind> binds) {
     at->second -= pod->requests;
   }
   for (const auto& [pod, node] : binds) {
-    const std::string gang = foreign_gang_of(*pod);
+    const std::string gang = foreign_gang_name(*pod);
     if (!foreign_.is_pending(gang, pod->meta.uid)) continue;  // seen bound, or not seen yet
     const AssumedPod assumed{
         {}, pod->meta.ns, pod->meta.name, node, pod->requests, pod_lists_, std::nullopt, gang};

@@ -225,7 +225,7 @@ class Plans {
   };
   void forget_assumed(const std::string& pod_uid) REQUIRES(mutex_);
   void release_assumed(const gang::PodSlot& slot, const std::string& pod_uid) REQUIRES(mutex_);
-  void forget_assumed_of(const std::string& group_uid) REQUIRES(mutex_);
+  void forget_assumed_pods(const std::string& group_uid) REQUIRES(mutex_);
   // By pod UID. True if there were any.
   bool release_assumed_if(
       const std::function<bool(const std::string& uid, const AssumedPod&)>& is_one)

@@ -6,7 +6,7 @@ namespace nervex::extender {
 namespace {
 
 void tell_foreign(Holds& holds, const PodPtr& before, const PodPtr& after) {
-  const std::string gang = foreign_gang_of(after ? *after : *before);
+  const std::string gang = foreign_gang_name(after ? *after : *before);
   if (gang.empty()) return;
   if (before && (!after || before->meta.uid != after->meta.uid)) {
     holds.foreign_pod_gone(gang, before->meta.uid, "the pod was deleted");
@@ -24,7 +24,7 @@ void tell_foreign(Holds& holds, const PodPtr& before, const PodPtr& after) {
 bool has_begun(const PodPtr& pod) { return pod && (pod->has_start_time || pod->is_finished()); }
 
 void tell(Holds& holds, const PodPtr& before, const PodPtr& after) {
-  const auto slot = gang::slot_of(after ? *after : *before);
+  const auto slot = gang::pod_slot(after ? *after : *before);
   if (!slot) return;
   const bool was_replaced = before && after && before->meta.uid != after->meta.uid;
   if (before && (!after || was_replaced)) {

@@ -28,7 +28,7 @@ constexpr std::array<std::pair<std::string_view, TypeBit>, 6> kTypes{{{"object",
                                                                       {"boolean", kBoolean}}};
 
 // 0: unknown type.
-std::uint8_t bit_of(const Json& name) {
+std::uint8_t type_bit(const Json& name) {
   for (const auto& [known, bit] : kTypes) {
     if (name == known) return bit;
   }
@@ -73,7 +73,7 @@ bool is_int32(const Json& value) {
 }
 
 // Number of code points in valid UTF-8.
-std::size_t length_of(const std::string& text) {
+std::size_t count_code_points(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
   }));
@@ -138,8 +138,8 @@ void FlatSchema::read(Node& node, const std::string& keyword, const Json& value,
     node.items = add(value, root, made);
   } else if (keyword == "type") {
     for (const Json& name : value.is_array() ? value : Json::array({value})) {
-      node.types |= bit_of(name);
-      node.is_known = node.is_known && bit_of(name) != 0;
+      node.types |= type_bit(name);
+      node.is_known = node.is_known && type_bit(name) != 0;
     }
   } else if (keyword == "enum") {
     for (const Json& one : value) {
@@ -181,7 +181,7 @@ bool FlatSchema::accepts(const Json& value, Index index) const {
   if (types == kArray) return accepts_array(value, node);
   if (types == kString && (node.min_size || node.max_size)) {
     const auto& text = value.get_ref<const std::string&>();
-    const std::size_t length = length_of(text);
+    const std::size_t length = count_code_points(text);
     return text.find('\0') == std::string::npos && length >= node.min_size.value_or(0) &&
            length <= node.max_size.value_or(length);
   }

@@ -21,7 +21,7 @@ constexpr std::array<const char*, 9> kKept{"required",  "format",    "minimum",
                                            "minLength", "maxLength", "type"};
 
 // The component that a reference names; "" for another kind of reference.
-std::string component_of(const Json& reference) {
+std::string referenced_component(const Json& reference) {
   if (!reference.is_string()) return "";
   const auto& text = reference.get_ref<const std::string&>();
   return text.starts_with(kComponents) ? text.substr(kComponents.size()) : "";
@@ -74,7 +74,7 @@ void collect_references(const Json& schema, std::vector<std::string>& names) {
 Json convert_schema(const Json& schema) {
   if (!schema.is_object()) return Json::object();
   if (const auto at = schema.find("$ref"); at != schema.end()) {
-    return {{"$ref", std::string(kDefinitions) + component_of(*at)}};
+    return {{"$ref", std::string(kDefinitions) + referenced_component(*at)}};
   }
   if (const auto at = schema.find("allOf"); at != schema.end() && at->size() == 1) {
     return convert_schema(at->front());
@@ -230,7 +230,7 @@ Result<std::shared_ptr<const SchemaCheck>> make_offline_config_check(
 
 FieldErrors job_errors(const Json& object, const SchemaCheck& schema) {
   FieldErrors errors = validate_job(object);
-  append_unreported(errors, schema.errors_of(object));
+  append_unreported(errors, schema.find_errors(object));
   return errors;
 }
 

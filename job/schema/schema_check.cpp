@@ -211,7 +211,7 @@ std::vector<ValijsonError> deepest(valijson::ValidationResults& results) {
   return kept;
 }
 
-std::vector<std::string> types_of(const Json& schema) {
+std::vector<std::string> schema_types(const Json& schema) {
   const auto at = schema.find("type");
   if (at == schema.end()) return {};
   if (at->is_string()) return {at->get<std::string>()};
@@ -240,7 +240,7 @@ bool is_quoted(std::string_view type, const Json& value) {
 // Empty if the type is right.
 std::string wrong_type_text(const Json& schema, const Json& value) {
   std::vector<std::string> names;
-  for (const auto& type : types_of(schema)) {
+  for (const auto& type : schema_types(schema)) {
     if (has_type(value, type)) return "";
     names.push_back(with_article(type));
   }
@@ -323,7 +323,7 @@ Result<std::shared_ptr<const SchemaCheck>> SchemaCheck::compile(Json schema) {
 
 bool SchemaCheck::accepts(const Json& object) const { return compiled_->flat->accepts(object); }
 
-FieldErrors SchemaCheck::errors_of(const Json& object) const {
+FieldErrors SchemaCheck::find_errors(const Json& object) const {
   return accepts(object) ? FieldErrors() : explain(object);
 }
 

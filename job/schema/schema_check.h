@@ -24,9 +24,9 @@ class SchemaCheck {
 
   // All errors, the deepest of each path; null members count as absent. For a document with more
   // than kMaxReportedValues values, only errors in the first ones are reported.
-  FieldErrors errors_of(const Json& object) const;
+  FieldErrors find_errors(const Json& object) const;
 
-  // The two parts of errors_of(), which tests compare. True: valid; false: unknown.
+  // The two parts of find_errors(), which tests compare. True: valid; false: unknown.
   bool accepts(const Json& object) const;
   // Cost: about 50 µs per kB, mostly in valijson.
   FieldErrors explain(const Json& object) const;

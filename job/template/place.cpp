@@ -13,7 +13,7 @@ const Json& absent() {
   return kNull;
 }
 
-const Json& member_of(const Json& value, std::string_view key) {
+const Json& member_or_absent(const Json& value, std::string_view key) {
   const Json* found = kube::member(value, key);
   return found == nullptr ? absent() : *found;
 }
@@ -21,11 +21,11 @@ const Json& member_of(const Json& value, std::string_view key) {
 }  // namespace
 
 Place Place::at(std::string_view key) const& {
-  return {member_of(value_, key), *this, Step::kMember, key, 0};
+  return {member_or_absent(value_, key), *this, Step::kMember, key, 0};
 }
 
 Place Place::entry(std::string_view key) const& {
-  return {member_of(value_, key), *this, Step::kEntry, key, 0};
+  return {member_or_absent(value_, key), *this, Step::kEntry, key, 0};
 }
 
 Place Place::item(std::size_t index) const& {

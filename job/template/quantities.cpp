@@ -24,17 +24,17 @@ void check_pages(const Place& list, bool& has_pages, bool& has_compute) {
     has_pages = true;
     const auto page = std::string_view(resource).substr(kHugePages.size());
     const auto size = kube::parse_quantity(page, kube::Scale::kOne);
-    const auto bytes = kube::parse_quantity(text_of(amount), kube::Scale::kOne);
+    const auto bytes = kube::parse_quantity(amount_text(amount), kube::Scale::kOne);
     const bool is_name = label_key_problem(resource).empty();
     if (!is_name || !bytes || *bytes < 0) return;  // reported by the check of all amounts
     if (!size || *size <= 0 || !kube::is_whole(page) || *bytes % *size != 0) {
       amount.invalid(amount.value(), fmt::format("{} is not positive integer multiple of {}",
-                                                 text_of(amount), resource));
+                                                 amount_text(amount), resource));
     }
   });
 }
 
-void check_huge_pages_of(const Place& resources) {
+void check_huge_page_request(const Place& resources) {
   bool has_pages = false;
   bool has_compute = false;
   for (const auto field : {"limits", "requests"}) {
@@ -85,12 +85,12 @@ std::string similar_device(std::string_view resource) {
   return says("amd") ? "amd.com/gpu" : "nvidia.com/gpu";
 }
 
-std::string text_of(const Place& quantity) {
+std::string amount_text(const Place& quantity) {
   return quantity.value().is_number() ? kube::to_text(quantity.value()) : quantity.text();
 }
 
-std::optional<std::int64_t> amount_of(const Place& quantity, std::string_view resource) {
-  const std::string text = text_of(quantity);
+std::optional<std::int64_t> parse_amount(const Place& quantity, std::string_view resource) {
+  const std::string text = amount_text(quantity);
   if (text.empty()) return std::nullopt;
   const auto scale = resource == "cpu" ? kube::Scale::kMilli : kube::Scale::kOne;
   const auto parsed = kube::parse_quantity(text, scale);
@@ -108,14 +108,14 @@ std::string quantity_problem(std::string_view text, std::string_view resource) {
 }
 
 void check_quantity(const Place& quantity) {
-  const std::string text = text_of(quantity);
+  const std::string text = amount_text(quantity);
   if (text.empty() && !quantity.value().is_string()) return;
   quantity.must_be(quantity_problem(text, ""));
 }
 
 void check_huge_pages(const Place& container, const Facts&) {
   const Place resources = container.at("resources");
-  check_huge_pages_of(resources);
+  check_huge_page_request(resources);
 }
 
 void check_claims(const Place& container, const Facts& facts) {
@@ -150,7 +150,7 @@ struct PodLevel {
 
 std::optional<std::int64_t> amount_at(const Place& list, std::string_view resource) {
   const Place amount = list.entry(resource);
-  return amount_of(amount, resource);
+  return parse_amount(amount, resource);
 }
 
 // `total`: the sum over containers, which is the pod's request unless the pod states one.
@@ -177,14 +177,14 @@ void check_container_limits(const Place& container, const Place& place, PodLevel
   const Place limits = resources.at("limits");
   limits.each_entry([&](const std::string& resource, const Place& limit) {
     const auto most = amount_at(pod.limits, resource);
-    const auto wanted = amount_of(limit, resource);
+    const auto wanted = parse_amount(limit, resource);
     if (!most || !wanted || *wanted <= *most) return;
     pod.exceeded.insert(resource);
     const Place pod_limit = pod.limits.entry(resource);
     const Place told = place.entry(resource);
     told.at("limits").invalid(
         limit.value(),
-        fmt::format("must be less than or equal to pod limits of {}", text_of(pod_limit)));
+        fmt::format("must be less than or equal to pod limits of {}", amount_text(pod_limit)));
   });
 }
 
@@ -196,7 +196,7 @@ void check_pod_resources(const Place& spec, const Facts& facts) {
   if (facts.os == "windows") return resources.forbidden("may not be set for a windows pod");
   const Place claims = resources.at("claims");
   if (claims.is_there()) claims.forbidden("claims may not be set for Resources at pod-level");
-  check_huge_pages_of(resources);
+  check_huge_page_request(resources);
   const Place requests = resources.at("requests");
   const Place limits = resources.at("limits");
   const Place containers = spec.at("containers");

@@ -81,7 +81,7 @@ bool has_resource(Holder holder, std::string_view resource) {
 bool is_blank(const Place& amount) { return !amount.is_there(); }
 
 void check_amount(const std::string& resource, const Place& amount, Holder holder) {
-  const std::string text = text_of(amount);
+  const std::string text = amount_text(amount);
   if (text.empty() && !amount.value().is_string() && !is_blank(amount)) return;
   std::string why = name_problem(resource);
   if (why.empty() && !has_resource(holder, resource)) {
@@ -94,10 +94,10 @@ void check_amount(const std::string& resource, const Place& amount, Holder holde
 
 // Both are present.
 void check_against_limit(const std::string& resource, const Place& request, const Place& limit) {
-  const auto wanted = is_blank(request) ? 0 : amount_of(request, resource);
-  const auto most = is_blank(limit) ? 0 : amount_of(limit, resource);
+  const auto wanted = is_blank(request) ? 0 : parse_amount(request, resource);
+  const auto most = is_blank(limit) ? 0 : parse_amount(limit, resource);
   if (!wanted || !most || *wanted == *most) return;
-  const std::string text = is_blank(limit) ? "0" : text_of(limit);
+  const std::string text = is_blank(limit) ? "0" : amount_text(limit);
   if (is_device(resource)) return request.invalid("must be equal to the limit of " + text);
   if (*wanted > *most) request.invalid("must not be more than the limit of " + text);
 }

@@ -128,7 +128,7 @@ constexpr std::array kRules{
 
 // ---- facts
 
-Facts::Volume kind_of(const Json& volume) {
+Facts::Volume classify_volume(const Json& volume) {
   if (kube::find(volume, {"persistentVolumeClaim"}) != nullptr ||
       kube::find(volume, {"ephemeral"}) != nullptr) {
     return Facts::Volume::kClaim;
@@ -144,12 +144,12 @@ void gather_volumes(const Json& volumes, Facts& facts) {
   if (!volumes.is_array()) return;
   for (const Json& volume : volumes) {
     const std::string name = kube::string_at(volume, {"name"});
-    if (!name.empty()) facts.volumes.try_emplace(name, kind_of(volume));
+    if (!name.empty()) facts.volumes.try_emplace(name, classify_volume(volume));
   }
 }
 
-Facts facts_of(const Place& spec, const Place& labels, const Place& volumes,
-               const Json& job_volumes, Role role) {
+Facts gather_pod_facts(const Place& spec, const Place& labels, const Place& volumes,
+                       const Json& job_volumes, Role role) {
   Facts facts;
   const Json& pod = spec.value();
   gather_volumes(volumes.value(), facts);
@@ -205,7 +205,7 @@ void check_pod_template(const Json& pod_template, std::string_view path, const J
   if (!misplaced.is_there()) pod_template::check_has_containers(spec);
   if (!spec.is_object()) return;
   const Place volumes = spec.at("volumes");
-  const auto facts = pod_template::facts_of(spec, labels, volumes, job_volumes, role);
+  const auto facts = pod_template::gather_pod_facts(spec, labels, volumes, job_volumes, role);
   for (const auto& rule : pod_template::kRules) {
     if (spec.is_full()) return;
     rule.check(spec, facts);

@@ -97,9 +97,9 @@ void check_quantity(const Place& quantity);
 // "", or what is wrong with it as an amount of `resource`; "" is any resource.
 std::string quantity_problem(std::string_view text, std::string_view resource);
 // A quantity may be written as a number. "" if it is neither text nor number.
-std::string text_of(const Place& quantity);
+std::string amount_text(const Place& quantity);
 // For cpu in thousandths; nullopt if absent or not a quantity.
-std::optional<std::int64_t> amount_of(const Place& quantity, std::string_view resource);
+std::optional<std::int64_t> parse_amount(const Place& quantity, std::string_view resource);
 // "4G or 4Gi" for 4GB, "100m" for 100mb of cpu; "" if there is no likely match.
 std::string similar_quantity(std::string_view text, std::string_view resource);
 // "nvidia.com/gpu" for gpu, nvidia-gpu, nvidia/gpu; "" if valid or without a likely match.

@@ -191,8 +191,8 @@ void check_pod_term(const Place& term, const Facts& facts) {
   if (!term.is_object()) return;
   const Place selector = term.at("labelSelector");
   check_label_selector(selector);
-  const Place namespaces_of = term.at("namespaceSelector");
-  check_label_selector(namespaces_of);
+  const Place namespace_selector = term.at("namespaceSelector");
+  check_label_selector(namespace_selector);
   const Place names = term.at("namespaces");
   const Place told = term.at("namespace");  // the API server's path
   names.each_item([&](const Place& name) {

@@ -95,7 +95,7 @@ void check_downward(const Place& source) {
 // ---- one source each
 
 // nullopt: not a quantity.
-std::optional<std::int64_t> amount_of(const Place& quantity) {
+std::optional<std::int64_t> parse_amount(const Place& quantity) {
   const Json& value = quantity.value();
   const auto amount = kube::parse_quantity(
       value.is_number() ? kube::to_text(value) : quantity.text(), kube::Scale::kOne);
@@ -104,7 +104,7 @@ std::optional<std::int64_t> amount_of(const Place& quantity) {
 
 void check_empty_dir(const Place& source) {
   const Place limit = source.at("sizeLimit");
-  if (amount_of(limit).value_or(0) < 0) {
+  if (parse_amount(limit).value_or(0) < 0) {
     limit.forbidden("SizeLimit field must be a valid resource quantity");
   } else {
     check_quantity(limit);
@@ -239,7 +239,7 @@ void check_ephemeral(const Place& source) {
   const Place storage = requests.entry("storage");
   const Place told = resources.entry("storage");  // the API server's path
   if (!storage.is_there()) return told.required();
-  if (amount_of(storage) == 0) return told.invalid(storage.value(), "must be greater than zero");
+  if (parse_amount(storage) == 0) return told.invalid(storage.value(), "must be greater than zero");
   check_quantity(storage);
 }
 

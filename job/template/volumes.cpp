@@ -71,7 +71,7 @@ struct Paths {
   std::map<std::string, std::string, std::less<>> by_volume;
   std::set<std::string_view> all;
 };
-Paths paths_of(const Json& list, std::string_view field) {
+Paths collect_paths(const Json& list, std::string_view field) {
   Paths paths;
   for (const Json& item : list) {
     paths.by_volume[kube::string_at(item, {"name"})] = kube::string_at(item, {field});
@@ -86,7 +86,8 @@ void check_mounts(const Place& container, const Facts& facts) {
   const Place mounts = container.at("volumeMounts");
   const Place security = container.at("securityContext");
   const bool privileged = security.at("privileged").is_true();
-  const auto devices = paths_of(kube::array_at(container.value(), {"volumeDevices"}), "devicePath");
+  const auto devices =
+      collect_paths(kube::array_at(container.value(), {"volumeDevices"}), "devicePath");
   Names paths;
   std::size_t guesses = 0;
   mounts.each_item([&](const Place& mount) {
@@ -135,7 +136,8 @@ void check_mounts(const Place& container, const Facts& facts) {
 void check_devices(const Place& container, const Facts& facts) {
   const Place devices = container.at("volumeDevices");
   if (devices.size() == 0) return;
-  const auto mounts = paths_of(kube::array_at(container.value(), {"volumeMounts"}), "mountPath");
+  const auto mounts =
+      collect_paths(kube::array_at(container.value(), {"volumeMounts"}), "mountPath");
   if (!facts.host_users) devices.forbidden("when `hostUsers` is false");
   Names paths;
   Names names;

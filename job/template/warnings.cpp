@@ -70,7 +70,7 @@ void warn_of_repeated_names(const Place& container, TemplateWarnings& warnings) 
 
 // 512m of memory is half a byte.
 void warn_of_fraction(const Place& bytes, TemplateWarnings& warnings) {
-  const std::string text = pod_template::text_of(bytes);
+  const std::string text = pod_template::amount_text(bytes);
   const auto amount = kube::parse_quantity(text, kube::Scale::kOne);
   const bool is_milli = text.ends_with('m');
   if (!amount || *amount == 0 || (kube::is_whole(text) && !is_milli)) return;

@@ -158,7 +158,7 @@ ReflectorSink sink_into(
                  decode = std::move(decode)](std::string_view json) -> Result<Nothing> {
     auto object = decode(json);
     if (object) {
-      const std::string key = key_of(*object);
+      const std::string key = object_key(*object);
       const auto [before, after] = store.exchange(key, *std::move(object));
       tell(before, after);
       return ok();

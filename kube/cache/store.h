@@ -45,9 +45,9 @@ struct Unreadable {
 
 // Objects are immutable once stored: readers share them without copying. Thread-safe. Only
 // `index_of`, which must be pure, is called under the lock. T needs `.meta` (kube::Meta) or, like
-// Node, `.name`, `.uid` and `.resource_version`. Every `key` must be the object's key_of(). Memory:
-// 64 bytes per object beside the object itself, 8 more if indexed; values shared by pods and nodes
-// are stored once (SharePool).
+// Node, `.name`, `.uid` and `.resource_version`. Every `key` must be the object's object_key().
+// Memory: 64 bytes per object beside the object itself, 8 more if indexed; values shared by pods
+// and nodes are stored once (SharePool).
 template <typename T>
 class Store {
  public:
@@ -146,7 +146,7 @@ class Store {
 
 // "namespace/name", or "name".
 template <typename T>
-std::string key_of(const T& object);
+std::string object_key(const T& object);
 
 }  // namespace nervex::kube
 

@@ -14,7 +14,7 @@ namespace nervex::kube {
 // ---- comparison by key; version and uid of objects
 
 template <typename T>
-std::string key_of(const T& object) {
+std::string object_key(const T& object) {
   if constexpr (requires { object.meta.key(); }) {
     return object.meta.key();
   } else {
@@ -23,7 +23,7 @@ std::string key_of(const T& object) {
 }
 
 template <typename T>
-const std::string& version_of(const T& object) {
+const std::string& object_version(const T& object) {
   if constexpr (requires { object.meta.resource_version; }) {
     return object.meta.resource_version;
   } else {
@@ -32,7 +32,7 @@ const std::string& version_of(const T& object) {
 }
 
 template <typename T>
-const std::string& uid_of(const T& object) {
+const std::string& object_uid(const T& object) {
   if constexpr (requires { object.meta.uid; }) {
     return object.meta.uid;
   } else {
@@ -47,7 +47,7 @@ struct KeyParts {
 };
 
 template <typename T>
-KeyParts key_parts_of(const T& object) {
+KeyParts object_key_parts(const T& object) {
   if constexpr (requires { object.meta.key(); }) {
     return {object.meta.ns.str(), object.meta.name};
   } else {
@@ -103,7 +103,7 @@ auto Store<T>::end_list(std::string_view version) -> std::vector<Ptr> {
 template <typename T>
 auto Store<T>::exchange(const std::string& key, T object) -> std::pair<Ptr, Ptr> {
   MutexLock lock(mutex_);
-  if (!listing_) see(version_of(object));
+  if (!listing_) see(object_version(object));
   forget_unreadable(key);
   if (was_deleted(object)) return {nullptr, nullptr};
   const auto at = entries_.find(std::string_view(key));
@@ -128,7 +128,7 @@ auto Store<T>::keep(const std::string& key, Unreadable what) -> Ptr {
   MutexLock lock(mutex_);
   const auto at = entries_.find(std::string_view(key));
   const bool is_stored = at != entries_.end();
-  const bool is_another = is_stored && uid_of(*at->object) != what.uid;
+  const bool is_another = is_stored && object_uid(*at->object) != what.uid;
   if (is_stored) at->listed_in = list_;
   unreadable_[key] = {std::move(what), list_};
   return is_another ? remove(at) : nullptr;
@@ -144,7 +144,7 @@ auto Store<T>::erase(const std::string& key, std::string_view version, std::stri
   const auto at = entries_.find(std::string_view(key));
   if (at == entries_.end()) return nullptr;
   const bool is_ours_to_keep = !listing_ || at->folded_in == list_;
-  if (is_ours_to_keep && is_newer_version(version_of(*at->object), version)) return nullptr;
+  if (is_ours_to_keep && is_newer_version(object_version(*at->object), version)) return nullptr;
   return remove(at);
 }
 
@@ -153,12 +153,12 @@ auto Store<T>::erase(const std::string& key, std::string_view version, std::stri
 template <typename T>
 bool Store<T>::update(const std::string& key, T object) {
   MutexLock lock(mutex_);
-  const std::string& version = version_of(object);
+  const std::string& version = object_version(object);
   if (!position_.empty() && !is_newer_version(version, position_)) return false;
-  if (deleted_.count(uid_of(object)) != 0) return false;  // the replies crossed
+  if (deleted_.count(object_uid(object)) != 0) return false;  // the replies crossed
   const auto at = entries_.find(std::string_view(key));
   if (at != entries_.end()) {
-    const std::string& stored = version_of(*at->object);
+    const std::string& stored = object_version(*at->object);
     if (is_newer_version(stored, version) || (!stored.empty() && stored == version)) return false;
   }
   set(key, std::move(object)).folded_in = list_;
@@ -170,7 +170,7 @@ template <typename T>
 auto Store<T>::forget(const std::string& key, const std::string& uid) -> Ptr {
   MutexLock lock(mutex_);
   const auto at = entries_.find(std::string_view(key));
-  const bool is_there = at != entries_.end() && uid_of(*at->object) == uid;
+  const bool is_there = at != entries_.end() && object_uid(*at->object) == uid;
   if (deleted_.emplace(uid, list_).second) deleted_order_.push_back(uid);
   if (deleted_order_.size() > kMaxDeleted) {
     deleted_.erase(deleted_order_.front());
@@ -213,7 +213,7 @@ std::vector<std::string> Store<T>::keys() const {
   MutexLock lock(mutex_);
   std::vector<std::string> keys;
   keys.reserve(entries_.size());
-  for (const auto& entry : entries_) keys.push_back(key_of(*entry.object));
+  for (const auto& entry : entries_) keys.push_back(object_key(*entry.object));
   return keys;
 }
 
@@ -249,14 +249,14 @@ std::size_t Store<T>::size() const {
 // We deleted the reported object; the watch, or a list that began earlier, is late.
 template <typename T>
 bool Store<T>::was_deleted(const T& reported) const {
-  const auto deleted = deleted_.empty() ? deleted_.end() : deleted_.find(uid_of(reported));
+  const auto deleted = deleted_.empty() ? deleted_.end() : deleted_.find(object_uid(reported));
   return deleted != deleted_.end() && (!listing_ || deleted->second == list_);
 }
 
 template <typename T>
 bool Store<T>::stays(const Entry& stored, const T& reported) const {
-  const std::string& had = version_of(*stored.object);
-  const std::string& has = version_of(reported);
+  const std::string& had = object_version(*stored.object);
+  const std::string& has = object_version(reported);
   const bool is_newer = is_newer_version(had, has);
   const bool is_same = !had.empty() && had == has;
   if (!listing_) return is_newer || is_same;
@@ -266,7 +266,7 @@ bool Store<T>::stays(const Entry& stored, const T& reported) const {
 
 template <typename T>
 bool Store<T>::outlives_list(const Entry& stored, std::string_view version) const {
-  return stored.folded_in == list_ && is_newer_version(version_of(*stored.object), version);
+  return stored.folded_in == list_ && is_newer_version(object_version(*stored.object), version);
 }
 
 // ---- the containers
@@ -320,15 +320,15 @@ void Store<T>::see(std::string_view version) {
 
 template <typename T>
 bool Store<T>::Less::operator()(const Entry& a, const Entry& b) const {
-  return compare_keys(key_parts_of(*a.object), key_parts_of(*b.object)) < 0;
+  return compare_keys(object_key_parts(*a.object), object_key_parts(*b.object)) < 0;
 }
 template <typename T>
 bool Store<T>::Less::operator()(const Entry& a, std::string_view key) const {
-  return compare_keys(key_parts_of(*a.object), key) < 0;
+  return compare_keys(object_key_parts(*a.object), key) < 0;
 }
 template <typename T>
 bool Store<T>::Less::operator()(std::string_view key, const Entry& b) const {
-  return compare_keys(key_parts_of(*b.object), key) > 0;
+  return compare_keys(object_key_parts(*b.object), key) > 0;
 }
 
 }  // namespace nervex::kube

@@ -46,7 +46,7 @@ bool is_held_by_other(const LeaseView& view, const LeaseOptions& options) {
 }
 
 // A duration of 0 is not trusted: another client's half-written lease must not be taken at once.
-milliseconds timeout_of(const LeaseRecord& record, const LeaseOptions& options) {
+milliseconds lease_timeout(const LeaseRecord& record, const LeaseOptions& options) {
   return record.duration > seconds(0) ? milliseconds(record.duration) : options.lease_duration;
 }
 
@@ -116,7 +116,7 @@ LeaseStep next_step(const LeaseView& view, const LeaseOptions& options, MonoTime
     const bool is_ours = view.exists && view.record && !view.record->holder.empty();
     return is_ours ? LeaseStep::kRenew : LeaseStep::kAcquire;  // ours: the reply had been lost
   }
-  const bool is_live = now - view.changed_at < timeout_of(*view.record, options);
+  const bool is_live = now - view.changed_at < lease_timeout(*view.record, options);
   return is_live ? LeaseStep::kWait : LeaseStep::kAcquire;
 }
 

@@ -52,7 +52,7 @@ AdmissionRequest decode_request(Json& request) {
   return result;
 }
 
-const char* reason_of(int code) {
+const char* reason_for_code(int code) {
   switch (code) {
     case 400:
       return "BadRequest";
@@ -78,7 +78,7 @@ Json encode_details(const StatusDetails& details) {
 
 Json encode_refusal(const AdmissionResponse& response) {
   const int code = response.code == 0 ? 403 : response.code;
-  Json status = {{"code", code}, {"reason", reason_of(code)}, {"message", response.message}};
+  Json status = {{"code", code}, {"reason", reason_for_code(code)}, {"message", response.message}};
   if (!response.details.kind.empty()) status["details"] = encode_details(response.details);
   return status;
 }

@@ -38,7 +38,7 @@ bool meets(const Json& requirement, const Labels& labels) {
 }
 
 // matchLabels as requirements, sorted by key, then matchExpressions: one form for all spellings.
-std::vector<Json> requirements_of(const Json& selector) {
+std::vector<Json> collect_requirements(const Json& selector) {
   std::vector<Json> out;
   const Json* labels = find(selector, {"matchLabels"});
   if (labels != nullptr && labels->is_object()) {
@@ -59,14 +59,14 @@ std::vector<Json> requirements_of(const Json& selector) {
 
 // The namespaces whose pods the term selects, "*" for all; nullopt: unknown, or the pod's own
 // namespace is not selected.
-std::optional<std::string> scope_of(const Json& term, std::string_view ns) {
+std::optional<std::string> namespace_scope(const Json& term, std::string_view ns) {
   std::set<std::string> names;
   for (const Json& name : array_at(term, {"namespaces"})) {
     if (name.is_string()) names.insert(name.get<std::string>());
   }
   const Json* selector = find(term, {"namespaceSelector"});
   if (selector != nullptr && selector->is_object()) {
-    if (requirements_of(*selector).empty()) return "*";
+    if (collect_requirements(*selector).empty()) return "*";
     return std::nullopt;
   }
   if (names.empty()) names.emplace(ns);
@@ -75,7 +75,8 @@ std::optional<std::string> scope_of(const Json& term, std::string_view ns) {
 }
 
 // "kubernetes.io/hostname#4fe5..." for a term that selects the pod itself.
-std::optional<std::string> name_of(const Json& term, std::string_view ns, const Labels& labels) {
+std::optional<std::string> make_term_name(const Json& term, std::string_view ns,
+                                          const Labels& labels) {
   const std::string key = string_at(term, {"topologyKey"});
   const Json* selector = find(term, {"labelSelector"});
   if (key.empty() || selector == nullptr || !selector->is_object()) return std::nullopt;
@@ -83,10 +84,10 @@ std::optional<std::string> name_of(const Json& term, std::string_view ns, const 
       !array_at(term, {"mismatchLabelKeys"}).empty()) {
     return std::nullopt;
   }
-  const auto scope = scope_of(term, ns);
+  const auto scope = namespace_scope(term, ns);
   if (!scope) return std::nullopt;
   std::string text = *scope;
-  for (const Json& requirement : requirements_of(*selector)) {
+  for (const Json& requirement : collect_requirements(*selector)) {
     if (!meets(requirement, labels)) return std::nullopt;
     text += to_text(requirement);
   }
@@ -100,7 +101,7 @@ std::vector<std::string> self_affinity(const Json& required, std::string_view ns
   std::vector<std::string> names;
   if (!required.is_array()) return names;
   for (const Json& term : required) {
-    if (auto name = name_of(term, ns, labels)) names.push_back(*std::move(name));
+    if (auto name = make_term_name(term, ns, labels)) names.push_back(*std::move(name));
   }
   return names;
 }
@@ -116,7 +117,7 @@ std::vector<std::string> self_anti_affinity(const Json& required, std::string_vi
   return resources;
 }
 
-std::string_view topology_key_of(std::string_view resource) {
+std::string_view parse_topology_key(std::string_view resource) {
   if (!resource.starts_with(kPodAntiAffinity)) return {};
   return topology_key_of_term(resource.substr(kPodAntiAffinity.size()));
 }

@@ -36,6 +36,6 @@ std::vector<std::string> self_affinity(const Json& required, std::string_view ns
 std::string_view topology_key_of_term(std::string_view term);
 
 // "kubernetes.io/hostname" from such a resource; empty for any other resource.
-std::string_view topology_key_of(std::string_view resource);
+std::string_view parse_topology_key(std::string_view resource);
 
 }  // namespace nervex::kube

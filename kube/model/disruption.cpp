@@ -53,7 +53,7 @@ bool was_rejected(const Pod& pod) {
 }  // namespace
 
 // The kubelet's own reason is more exact: it marks every pod it stops TerminationByKubelet.
-std::optional<std::string_view> disruption_of(const Pod& pod) {
+std::optional<std::string_view> classify_disruption(const Pod& pod) {
   if (const auto known = reason_for(kPodReasons, pod.reason.str())) return known;
   if (was_rejected(pod)) return kRejected;
   if (!pod.disruption_target) return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<std::string_view> disruption_of(const Pod& pod) {
 }
 
 bool was_taken_away(const Pod& pod) {
-  return pod.phase == PodPhase::kFailed && disruption_of(pod).has_value();
+  return pod.phase == PodPhase::kFailed && classify_disruption(pod).has_value();
 }
 
 }  // namespace nervex::kube

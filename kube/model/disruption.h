@@ -20,7 +20,7 @@ inline constexpr std::string_view kDisrupted = "Disrupted";        // by what se
 // The reason for condition Requeued: Evicted, Preempted, NodeLost, Rejected ... nullopt: caused by
 // the pod's own program or by a person. Call it only for pods that have failed, are being deleted
 // or were deleted; a mark on a running pod means nothing yet.
-std::optional<std::string_view> disruption_of(const Pod& pod);
+std::optional<std::string_view> classify_disruption(const Pod& pod);
 
 // The pod finished because of its node, not because of its program: evicted, preempted, rejected by
 // its kubelet, or shut down with its node. The controller creates a replacement.

@@ -27,7 +27,7 @@ Result<FilterArgs> decode_filter_args(std::string_view body, const PodFilter& fi
       if (key == "Pod") args.pod = scan_pod(item, filter);
       if (key == "Nodes") has_nodes = is_object(item);
       if (key == "NodeNames") {
-        each_item(item, [&](Value name) { args.node_names.push_back(string_of(name)); });
+        each_item(item, [&](Value name) { args.node_names.push_back(scan_string(name)); });
         has_names = !args.node_names.empty();
       }
     });
@@ -43,10 +43,10 @@ Result<BindArgs> decode_bind_args(std::string_view body) {
   return scan<BindArgs>("bind arguments", body, [](Scanned& scanned) -> Result<BindArgs> {
     BindArgs args;
     each_field(scanned.root(), [&](std::string_view key, Value item) {
-      if (key == "PodName") args.pod_name = text_of(item);
-      if (key == "PodNamespace") args.pod_namespace = text_of(item);
-      if (key == "PodUID") args.pod_uid = text_of(item);
-      if (key == "Node") args.node = text_of(item);
+      if (key == "PodName") args.pod_name = scan_text(item);
+      if (key == "PodNamespace") args.pod_namespace = scan_text(item);
+      if (key == "PodUID") args.pod_uid = scan_text(item);
+      if (key == "Node") args.node = scan_text(item);
     });
     if (args.pod_name.empty() || args.pod_namespace.empty() || args.node.empty()) {
       return Error{Code::kInvalid, "bind arguments: PodName, PodNamespace or Node is missing"};

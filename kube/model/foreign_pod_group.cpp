@@ -60,7 +60,7 @@ Json encode_foreign_status(const ForeignPodGroupStatus& status) {
   return json;
 }
 
-const std::string& foreign_group_of(const Meta& pod) { return label(pod, kForeignGroupLabel); }
+const std::string& foreign_group_name(const Meta& pod) { return label(pod, kForeignGroupLabel); }
 
 PodFilter with_foreign_groups(PodFilter filter) {
   filter.label_keys.emplace_back(kForeignGroupLabel);

@@ -51,8 +51,8 @@ Result<ForeignPodGroup> decode_foreign_pod_group(std::string_view json);
 Json encode_foreign_status(const ForeignPodGroupStatus& status);
 
 // "" if the pod names none.
-const std::string& foreign_group_of(const Meta& pod);
-// Keeps what foreign_group_of() and planning such pods need.
+const std::string& foreign_group_name(const Meta& pod);
+// Keeps what foreign_group_name() and planning such pods need.
 PodFilter with_foreign_groups(PodFilter filter);
 
 }  // namespace nervex::kube

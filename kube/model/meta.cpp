@@ -23,7 +23,7 @@ StringMap strings_at(const Json& value, std::initializer_list<std::string_view> 
   return strings;
 }
 
-Shared<OwnerRef> controller_of(const Json& meta) {
+Shared<OwnerRef> find_controller(const Json& meta) {
   for (const auto& owner : array_at(meta, {"ownerReferences"})) {
     if (!bool_at(owner, {"controller"})) continue;
     return OwnerRef{string_at(owner, {"apiVersion"}), string_at(owner, {"kind"}),
@@ -71,7 +71,7 @@ Meta decode_meta(const Json& object) {
   if (const auto created = parse_rfc3339(string_at(*at, {"creationTimestamp"}))) {
     meta.created = *created;
   }
-  meta.owner = controller_of(*at);
+  meta.owner = find_controller(*at);
   meta.labels = strings_at(*at, {"labels"});
   meta.annotations = strings_at(*at, {"annotations"});
   return meta;

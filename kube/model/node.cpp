@@ -8,18 +8,18 @@ namespace {
 Taint scan_taint(Value value) {
   Taint taint;
   each_field(value, [&](std::string_view key, Value item) {
-    if (key == "key") taint.key = text_of(item);
-    if (key == "value") taint.value = text_of(item);
-    if (key == "effect") taint.effect = text_of(item);
+    if (key == "key") taint.key = scan_text(item);
+    if (key == "value") taint.value = scan_text(item);
+    if (key == "effect") taint.effect = scan_text(item);
   });
   return taint;
 }
 
 void scan_metadata(Value value, Node& node) {
   each_field(value, [&](std::string_view key, Value item) {
-    if (key == "name") node.name = text_of(item);
-    if (key == "uid") node.uid = text_of(item);
-    if (key == "resourceVersion") node.resource_version = text_of(item);
+    if (key == "name") node.name = scan_text(item);
+    if (key == "uid") node.uid = scan_text(item);
+    if (key == "resourceVersion") node.resource_version = scan_text(item);
     if (key == "labels") node.labels = scan_strings(item);
   });
 }

@@ -54,7 +54,7 @@ struct NodeConstraints {
   Json volume_terms = Json::array();
   bool operator==(const NodeConstraints&) const = default;
 };
-NodeConstraints constraints_of(const Json& pod_spec);
+NodeConstraints decode_node_constraints(const Json& pod_spec);
 
 enum class NodeFit {
   kAllowed,

@@ -55,7 +55,7 @@ bool meets(const std::string* actual, const Json& requirement, const ConstraintI
   return false;
 }
 
-const std::string* label_of(const Node& node, const std::string& key) {
+const std::string* find_label(const Node& node, const std::string& key) {
   const auto at = node.labels.find(key);
   return at == node.labels.end() ? nullptr : &at->second.str();
 }
@@ -65,7 +65,7 @@ bool meets_term(const Node& node, const Json& term, const ConstraintIndex& index
   const Json& fields = array_at(term, {"matchFields"});
   if (expressions.empty() && fields.empty()) return false;  // an empty term selects nothing
   const auto by_label = [&](const Json& requirement) {
-    return meets(label_of(node, string_at(requirement, {"key"})), requirement, index);
+    return meets(find_label(node, string_at(requirement, {"key"})), requirement, index);
   };
   const auto by_field = [&](const Json& requirement) {  // metadata.name is the only field
     return string_at(requirement, {"key"}) == "metadata.name" &&
@@ -83,7 +83,7 @@ bool meets_any(const Node& node, const Json& terms, const ConstraintIndex& index
 bool is_selected(const Node& node, const NodeConstraints& constraints,
                  const ConstraintIndex& index) {
   for (const auto& [key, value] : constraints.node_selector.items()) {
-    const std::string* actual = label_of(node, key);
+    const std::string* actual = find_label(node, key);
     if (actual == nullptr || value != *actual) return false;
   }
   const Json& terms = constraints.node_selector_terms;
@@ -98,7 +98,7 @@ bool reaches_volumes(const Node& node, const NodeConstraints& constraints,
 
 }  // namespace
 
-NodeConstraints constraints_of(const Json& pod_spec) {
+NodeConstraints decode_node_constraints(const Json& pod_spec) {
   NodeConstraints constraints;
   const Json* selector = find(pod_spec, {"nodeSelector"});
   if (selector != nullptr && selector->is_object()) constraints.node_selector = *selector;

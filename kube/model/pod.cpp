@@ -57,10 +57,10 @@ struct Draft {
 OwnerRef scan_owner(Value value, bool& is_controller) {
   OwnerRef owner;
   each_field(value, [&](std::string_view key, Value item) {
-    if (key == "apiVersion") owner.api_version = text_of(item);
-    if (key == "kind") owner.kind = text_of(item);
-    if (key == "name") owner.name = text_of(item);
-    if (key == "uid") owner.uid = text_of(item);
+    if (key == "apiVersion") owner.api_version = scan_text(item);
+    if (key == "kind") owner.kind = scan_text(item);
+    if (key == "name") owner.name = scan_text(item);
+    if (key == "uid") owner.uid = scan_text(item);
     if (key == "controller") is_controller = is_true(item);
   });
   return owner;
@@ -80,7 +80,7 @@ void scan_labels(Value value, const PodFilter& filter, Draft& draft) {
   each_field(value, [&](std::string_view key, Value item) {
     if (key == filter.detail_label) draft.has_detail_label = true;
     if (key == filter.spec_label) draft.has_spec_label = true;
-    const std::string_view text = text_of(item);
+    const std::string_view text = scan_text(item);
     draft.labels.emplace_back(key, text);
     if (std::find(keep.begin(), keep.end(), key) != keep.end()) {
       draft.pod.meta.labels.emplace(key, std::string(text));
@@ -94,7 +94,7 @@ void scan_annotations(Value value, const PodFilter& filter, Draft& draft) {
   each_field(value, [&](std::string_view key, Value item) {
     if (key == filter.scheduling_annotation) draft.has_scheduling_annotation = true;
     if (std::find(keep.begin(), keep.end(), key) != keep.end()) {
-      draft.pod.meta.annotations.emplace(key, string_of(item));
+      draft.pod.meta.annotations.emplace(key, scan_string(item));
     }
   });
 }
@@ -103,14 +103,14 @@ void scan_life(std::string_view key, Value item, const PodFilter& filter, Draft&
   Meta& meta = draft.pod.meta;
   if (key == "deletionTimestamp") {
     draft.deletion_timestamp = scan_time(item);
-    meta.deleting = !text_of(item).empty();
+    meta.deleting = !scan_text(item).empty();
   } else if (key == "deletionGracePeriodSeconds") {
-    draft.deletion_grace_seconds = int_of(item);
+    draft.deletion_grace_seconds = scan_int(item);
   } else if (key == "creationTimestamp") {
     if (const auto created = scan_time(item)) meta.created = *created;
   } else if (key == "finalizers" && !filter.finalizer.empty()) {
     each_item(item, [&](Value one) {
-      if (text_of(one) == filter.finalizer) draft.pod.has_finalizer = true;
+      if (scan_text(one) == filter.finalizer) draft.pod.has_finalizer = true;
     });
   }
 }
@@ -119,15 +119,15 @@ void scan_metadata(Value value, const PodFilter& filter, Draft& draft) {
   Meta& meta = draft.pod.meta;
   each_field(value, [&](std::string_view key, Value item) {
     if (key == "name") {
-      meta.name = text_of(item);
+      meta.name = scan_text(item);
     } else if (key == "namespace") {
-      meta.ns = text_of(item);
+      meta.ns = scan_text(item);
     } else if (key == "uid") {
-      meta.uid = text_of(item);
+      meta.uid = scan_text(item);
     } else if (key == "resourceVersion") {
-      meta.resource_version = text_of(item);
+      meta.resource_version = scan_text(item);
     } else if (key == "generation") {
-      meta.generation = int_of(item);
+      meta.generation = scan_int(item);
     } else if (key == "ownerReferences") {
       scan_owners(item, meta);
     } else if (key == "labels") {
@@ -154,8 +154,8 @@ std::vector<std::string> scan_host_ports(Value value) {
     std::int64_t number = 0;
     std::string_view protocol;
     each_field(port, [&](std::string_view key, Value item) {
-      if (key == "hostPort") number = int_of(item);
-      if (key == "protocol") protocol = text_of(item);
+      if (key == "hostPort") number = scan_int(item);
+      if (key == "protocol") protocol = scan_text(item);
     });
     if (number != 0) ports.push_back(host_port(protocol, number));
   });
@@ -167,10 +167,10 @@ ContainerNeed scan_container(Value value, Draft& draft, std::vector<std::string>
   std::string name;
   std::string restart_policy;
   each_field(value, [&](std::string_view key, Value item) {
-    if (key == "name") name = text_of(item);
+    if (key == "name") name = scan_text(item);
     if (key == "resources") scan_resources(item, need);
     if (key == "ports") need.host_ports = scan_host_ports(item);
-    if (key == "restartPolicy") restart_policy = text_of(item);
+    if (key == "restartPolicy") restart_policy = scan_text(item);
   });
   need.is_sidecar = restart_policy == "Always";
   if (!restart_policy.empty()) draft.container_restart_policies[name] = restart_policy;
@@ -180,11 +180,11 @@ ContainerNeed scan_container(Value value, Draft& draft, std::vector<std::string>
 
 void scan_affinity(Value value, Draft& draft) {
   each_field(value, [&](std::string_view kind, Value affinity) {
-    if (kind == "nodeAffinity") draft.node_affinity = raw_of(affinity);
+    if (kind == "nodeAffinity") draft.node_affinity = scan_raw(affinity);
     if (kind != "podAntiAffinity") return;
     each_field(affinity, [&](std::string_view key, Value terms) {
       if (key == "requiredDuringSchedulingIgnoredDuringExecution") {
-        draft.anti_affinity = raw_of(terms);
+        draft.anti_affinity = scan_raw(terms);
       }
     });
   });
@@ -192,13 +192,13 @@ void scan_affinity(Value value, Draft& draft) {
 
 void scan_placement(std::string_view key, Value item, Draft& draft) {
   if (key == "nodeSelector") {
-    draft.node_selector = raw_of(item);
+    draft.node_selector = scan_raw(item);
   } else if (key == "tolerations") {
-    draft.tolerations = raw_of(item);
+    draft.tolerations = scan_raw(item);
   } else if (key == "volumes") {
-    draft.volumes = raw_of(item);
+    draft.volumes = scan_raw(item);
   } else if (key == "priority") {
-    draft.pod.priority = static_cast<int>(int_of(item));
+    draft.pod.priority = static_cast<int>(scan_int(item));
   } else if (key == "schedulingGates") {
     each_item(item, [&](Value) { draft.is_gated = true; });
   }
@@ -221,15 +221,15 @@ void scan_spec(Value value, Draft& draft) {
     } else if (key == "affinity") {
       scan_affinity(item, draft);
     } else if (key == "nodeName") {
-      draft.pod.node = text_of(item);
+      draft.pod.node = scan_text(item);
     } else if (key == "schedulerName") {
-      draft.pod.scheduler_name = text_of(item);
+      draft.pod.scheduler_name = scan_text(item);
     } else if (key == "restartPolicy") {
-      draft.restart_policy = text_of(item);
+      draft.restart_policy = scan_text(item);
     } else if (key == "hostname") {
-      draft.hostname = text_of(item);
+      draft.hostname = scan_text(item);
     } else if (key == "subdomain") {
-      draft.subdomain = text_of(item);
+      draft.subdomain = scan_text(item);
     } else {
       scan_placement(key, item, draft);
     }
@@ -241,9 +241,9 @@ using MaybeTime = std::optional<SysTime>;
 void scan_state_detail(Value value, ContainerState& state, MaybeTime& finished_at) {
   each_field(value, [&](std::string_view key, Value item) {
     if (key == "finishedAt") finished_at = scan_time(item);
-    if (key == "exitCode") state.exit_code = static_cast<int>(int_of(item));
-    if (key == "reason") state.reason = text_of(item);
-    if (key == "message") state.message = text_of(item);
+    if (key == "exitCode") state.exit_code = static_cast<int>(scan_int(item));
+    if (key == "reason") state.reason = scan_text(item);
+    if (key == "message") state.message = scan_text(item);
   });
 }
 
@@ -277,7 +277,7 @@ void scan_init_container_status(Value value, Draft& draft) {
   std::string name;
   Given given;
   each_field(value, [&](std::string_view key, Value item) {
-    if (key == "name") name = text_of(item);
+    if (key == "name") name = scan_text(item);
     scan_given(key, item, given);
   });
   if (given.is_known) draft.given[std::move(name)] = std::move(given);
@@ -291,9 +291,9 @@ void scan_container_status(Value value, Draft& draft) {
   Given given;
   each_field(value, [&](std::string_view key, Value item) {
     scan_given(key, item, given);
-    if (key == "name") state.name = text_of(item);
+    if (key == "name") state.name = scan_text(item);
     if (key == "ready") state.ready = is_true(item);
-    if (key == "restartCount") state.restarts = static_cast<int>(int_of(item));
+    if (key == "restartCount") state.restarts = static_cast<int>(scan_int(item));
     if (key == "state") scan_state(item, state, finished_at);
     if (key == "lastState") scan_state(item, last, last_finished_at);
   });
@@ -324,7 +324,7 @@ void apply_condition(Condition condition, Draft& draft) {
   if (condition.type == "PodScheduled" && condition.is_true) pod.bound_since = condition.since;
 }
 
-PodPhase phase_of(std::string_view text) {
+PodPhase parse_phase(std::string_view text) {
   if (text.empty() || text == "Pending") return PodPhase::kPending;
   if (text == "Running") return PodPhase::kRunning;
   if (text == "Succeeded") return PodPhase::kSucceeded;
@@ -336,17 +336,17 @@ void scan_status(Value value, Draft& draft) {
   Pod& pod = draft.pod;
   each_field(value, [&](std::string_view key, Value item) {
     if (key == "phase") {
-      pod.phase = phase_of(text_of(item));
+      pod.phase = parse_phase(scan_text(item));
     } else if (key == "reason") {
-      pod.reason = text_of(item);
+      pod.reason = scan_text(item);
     } else if (key == "message") {
-      pod.message = text_of(item);
+      pod.message = scan_text(item);
     } else if (key == "startTime") {
-      pod.has_start_time = !text_of(item).empty();
+      pod.has_start_time = !scan_text(item).empty();
     } else if (key == "podIP") {
-      draft.ip = text_of(item);
+      draft.ip = scan_text(item);
     } else if (key == "nominatedNodeName") {
-      pod.nominated_node = text_of(item);
+      pod.nominated_node = scan_text(item);
     } else if (key == "conditions") {
       each_item(item, [&](Value entry) { apply_condition(scan_condition(entry), draft); });
     } else if (key == "containerStatuses") {
@@ -437,7 +437,7 @@ void keep_apart(const Draft& draft, Pod& pod) {
 }
 
 // Few pods have such a label, so a DOM is cheap enough.
-PodSpecDetail detail_of(const Draft& draft) {
+PodSpecDetail make_spec_detail(const Draft& draft) {
   const auto part = [](std::string_view text) {
     auto json = text.empty() ? Result<Json>(Json()) : parse_json(text);
     return json ? *std::move(json) : Json();
@@ -446,13 +446,13 @@ PodSpecDetail detail_of(const Draft& draft) {
                   {"affinity", {{"nodeAffinity", part(draft.node_affinity)}}},
                   {"tolerations", part(draft.tolerations)},
                   {"volumes", part(draft.volumes)}};
-  return {draft.is_gated, constraints_of(spec), claims_of(spec)};
+  return {draft.is_gated, decode_node_constraints(spec), claim_names(spec)};
 }
 
 Pod complete(Draft draft) {
   Pod& pod = draft.pod;
   grow_to_given(draft);
-  pod.requests = total_of(draft.need);
+  pod.requests = total_requests(draft.need);
   pod.is_named_by_namespace = !draft.subdomain.empty() &&
                               draft.subdomain == std::string_view(pod.meta.ns.str()) &&
                               draft.hostname == pod.meta.name;
@@ -469,7 +469,7 @@ Pod complete(Draft draft) {
     pod.message = {};
     pod.bound_since = {};
   }
-  if (draft.has_spec_label) pod.detail = detail_of(draft);
+  if (draft.has_spec_label) pod.detail = make_spec_detail(draft);
   if (!draft.has_detail_label && !draft.has_scheduling_annotation && !draft.has_spec_label) {
     pod.unscheduled_message = {};
     pod.unscheduled_reason = {};

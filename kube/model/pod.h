@@ -37,7 +37,7 @@ struct ContainerState {
 struct PodSpecDetail {
   bool is_gated = false;  // spec.schedulingGates is not empty: no scheduler handles it yet
   NodeConstraints constraints;
-  std::vector<std::string> claims;  // claims_of()
+  std::vector<std::string> claims;  // claim_names()
   bool operator==(const PodSpecDetail&) const = default;
 };
 

@@ -28,9 +28,9 @@ struct PodNeed {
 };
 
 // The result of pod_requests().
-Resources total_of(const PodNeed& need);
+Resources total_requests(const PodNeed& need);
 
 // kMilli for cpu, kOne for the rest.
-Scale scale_of(std::string_view resource);
+Scale resource_scale(std::string_view resource);
 
 }  // namespace nervex::kube

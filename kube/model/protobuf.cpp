@@ -168,7 +168,7 @@ struct Part {
   std::int64_t number = 0;   // for fields without a length
 };
 
-std::vector<Part> parts_of(std::string_view message, Fields fields) {
+std::vector<Part> split_fields(std::string_view message, Fields fields) {
   constexpr std::size_t kUsual = 8;
   std::vector<Part> parts;
   parts.reserve(std::min(kUsual, fields.size()));
@@ -223,7 +223,7 @@ class Writer {
 
  private:
   void members(std::string_view message, Fields fields, bool& is_first) {
-    const std::vector<Part> parts = parts_of(message, fields);
+    const std::vector<Part> parts = split_fields(message, fields);
     for (auto at = parts.begin(); at != parts.end();) {
       const auto end =
           std::find_if(at, parts.end(), [&](const Part& part) { return part.field != at->field; });
@@ -303,7 +303,7 @@ class Writer {
   }
 
   void time(std::string_view message) {
-    const std::vector<Part> parts = parts_of(message, kTimeParts);
+    const std::vector<Part> parts = split_fields(message, kTimeParts);
     const std::int64_t seconds = parts.empty() ? 0 : parts.back().number;
     constexpr std::int64_t kYear9999 = 253'402'300'799;
     const bool is_possible = -kYear9999 < seconds && seconds <= kYear9999;

@@ -152,7 +152,7 @@ bool has_nonzero(std::string_view digits) {
 }
 
 // Uses decimal digits, so nothing is rounded on the way. Beyond int64 it is kMax.
-Amount amount_of(Parts parts) {
+Amount compute_amount(Parts parts) {
   Amount amount{.negative = parts.negative, .whole = 0, .has_rest = false};
   const Amount most{.negative = parts.negative, .whole = static_cast<Wide>(kMax)};
   if (!has_nonzero(parts.digits)) return Amount{};
@@ -183,7 +183,7 @@ Result<std::int64_t> parse_quantity(std::string_view text, Scale scale) {
   auto parts = take_apart(text);
   if (!parts) return not_a_quantity(text);
   if (scale == Scale::kMilli) parts->point += 3;
-  const Amount amount = amount_of(*std::move(parts));
+  const Amount amount = compute_amount(*std::move(parts));
   const Wide magnitude = amount.whole + (amount.has_rest ? 1 : 0);
   const auto value = static_cast<std::int64_t>(std::min(magnitude, static_cast<Wide>(kMax)));
   return amount.negative ? -value : value;
@@ -191,7 +191,7 @@ Result<std::int64_t> parse_quantity(std::string_view text, Scale scale) {
 
 bool is_whole(std::string_view text) {
   auto parts = take_apart(text);
-  return parts && !amount_of(*std::move(parts)).has_rest;
+  return parts && !compute_amount(*std::move(parts)).has_rest;
 }
 
 std::string format_quantity(std::int64_t amount, Scale scale) {

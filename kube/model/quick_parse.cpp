@@ -11,43 +11,43 @@ using Element = simdjson::dom::element;
 using ElementType = simdjson::dom::element_type;
 
 // `level`: of the value, below the document.
-Json value_of(Element element, int level, const MembersAt& skipped);
+Json convert_value(Element element, int level, const MembersAt& skipped);
 
-Json object_of(simdjson::dom::object object, int level, const MembersAt& skipped) {
+Json convert_object(simdjson::dom::object object, int level, const MembersAt& skipped) {
   Json made(Json::value_t::object);
   auto& members = made.get_ref<Json::object_t&>();
   for (const auto [key, element] : object) {
     if (level == skipped.level && key == skipped.key) continue;
     // Most writers sort keys, so inserting at the end is fast. Of two equal keys the last wins.
     members.insert_or_assign(members.end(), std::string(key),
-                             value_of(element, level + 1, skipped));
+                             convert_value(element, level + 1, skipped));
   }
   return made;
 }
 
-Json array_of(simdjson::dom::array array, int level, const MembersAt& skipped) {
+Json convert_array(simdjson::dom::array array, int level, const MembersAt& skipped) {
   Json made(Json::value_t::array);
   auto& items = made.get_ref<Json::array_t&>();
   items.reserve(array.size());
-  for (const Element element : array) items.push_back(value_of(element, level + 1, skipped));
+  for (const Element element : array) items.push_back(convert_value(element, level + 1, skipped));
   return made;
 }
 
 // nlohmann stores non-negative numbers as unsigned.
-Json number_of(std::int64_t number) {
+Json convert_number(std::int64_t number) {
   return number < 0 ? Json(number) : Json(static_cast<std::uint64_t>(number));
 }
 
-Json value_of(Element element, int level, const MembersAt& skipped) {
+Json convert_value(Element element, int level, const MembersAt& skipped) {
   switch (element.type()) {
     case ElementType::OBJECT:
-      return object_of(element.get_object().value_unsafe(), level, skipped);
+      return convert_object(element.get_object().value_unsafe(), level, skipped);
     case ElementType::ARRAY:
-      return array_of(element.get_array().value_unsafe(), level, skipped);
+      return convert_array(element.get_array().value_unsafe(), level, skipped);
     case ElementType::STRING:
       return std::string(element.get_string().value_unsafe());
     case ElementType::INT64:
-      return number_of(element.get_int64().value_unsafe());
+      return convert_number(element.get_int64().value_unsafe());
     case ElementType::UINT64:
       return element.get_uint64().value_unsafe();
     case ElementType::DOUBLE:
@@ -69,7 +69,7 @@ std::optional<Json> quick_parse(std::string_view text, int max_depth, MembersAt 
   }
   Element root;
   if (parser.parse(text.data(), text.size()).get(root) != simdjson::SUCCESS) return std::nullopt;
-  return value_of(root, 0, skipped);
+  return convert_value(root, 0, skipped);
 }
 
 }  // namespace nervex::kube

@@ -18,7 +18,7 @@ std::string requested(std::string_view name) {
   return std::string(name.substr(kRequests.size()));
 }
 
-std::int64_t amount_of(const Json* list, const std::string& name, const std::string& resource) {
+std::int64_t decode_amount(const Json* list, const std::string& name, const std::string& resource) {
   if (list == nullptr || !list->is_object() || !list->contains(name)) return 0;
   const auto amount = decode_resources({{resource, (*list)[name]}});
   return amount ? amount->get(resource) : 0;
@@ -52,7 +52,7 @@ Result<Quota> decode_quota(std::string_view json) {
     const std::string resource = requested(name);
     if (resource.empty() || !is_readable(quantity, resource)) continue;
     quota.limits.push_back(
-        {name, resource, amount_of(hard, name, resource), amount_of(used, name, resource)});
+        {name, resource, decode_amount(hard, name, resource), decode_amount(used, name, resource)});
   }
   return quota;
 }

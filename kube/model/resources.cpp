@@ -129,7 +129,7 @@ Resources without_implicit(const Resources& requests) {
   return real;
 }
 
-Scale scale_of(std::string_view resource) {
+Scale resource_scale(std::string_view resource) {
   return resource == "cpu" ? Scale::kMilli : Scale::kOne;
 }
 
@@ -140,7 +140,7 @@ Result<Resources> decode_resources(const Json& resource_list) {
   for (const auto& [name, value] : resource_list.items()) {
     const auto text = quantity_text(value);
     if (!text) return Error{Code::kInvalid, fmt::format("{}: not a quantity", name)};
-    const auto amount = parse_quantity(*text, scale_of(name));
+    const auto amount = parse_quantity(*text, resource_scale(name));
     if (!amount) return with_context(name, amount.error());
     resources.set(name, *amount);
   }
@@ -156,14 +156,15 @@ Json encode_resources(const Resources& resources) {
 }
 
 std::string format_amount(std::string_view resource, std::int64_t amount) {
-  return is_bytes(resource) ? format_bytes(amount) : format_quantity(amount, scale_of(resource));
+  return is_bytes(resource) ? format_bytes(amount)
+                            : format_quantity(amount, resource_scale(resource));
 }
 
 std::string format_need(std::string_view resource, std::int64_t amount) {
   if (!is_implicit(resource)) {
     return fmt::format("{} {}", resource, format_amount(resource, amount));
   }
-  if (const std::string_view key = topology_key_of(resource); !key.empty()) {
+  if (const std::string_view key = parse_topology_key(resource); !key.empty()) {
     return fmt::format("a {} of its own (podAntiAffinity)", key == kHostname ? "node" : key);
   }
   std::string text(resource);
@@ -179,7 +180,7 @@ std::string host_port(std::string_view protocol, std::int64_t port) {
 
 namespace {
 
-Resources sum_of(const std::vector<ResourceAmount>& amounts) {
+Resources sum_amounts(const std::vector<ResourceAmount>& amounts) {
   Resources sum;
   for (const auto& [name, amount] : amounts) sum.set(name, amount);
   return sum;
@@ -188,7 +189,7 @@ Resources sum_of(const std::vector<ResourceAmount>& amounts) {
 // The API server copies limits to absent requests when it stores a pod; a template has not been
 // stored yet.
 Resources effective_requests(const ContainerNeed& need) {
-  Resources all = sum_of(need.limits);
+  Resources all = sum_amounts(need.limits);
   for (const auto& [name, amount] : need.requests) all.set(name, amount);
   return all;
 }
@@ -234,13 +235,13 @@ std::vector<ResourceAmount> readable_amounts(const Json* list) {
   for (const auto& [name, value] : list->items()) {
     const auto text = quantity_text(value);
     if (!text) continue;
-    const auto amount = parse_quantity(*text, scale_of(name));
+    const auto amount = parse_quantity(*text, resource_scale(name));
     if (amount) amounts.push_back({name, *amount});
   }
   return amounts;
 }
 
-std::vector<std::string> host_ports_of(const Json& container, bool host_network) {
+std::vector<std::string> decode_host_ports(const Json& container, bool host_network) {
   std::vector<std::string> ports;
   for (const Json& port : array_at(container, {"ports"})) {
     std::int64_t number = int_at(port, {"hostPort"});
@@ -251,10 +252,10 @@ std::vector<std::string> host_ports_of(const Json& container, bool host_network)
 }
 
 // `holder` is a container or a pod spec: both have `resources`.
-ContainerNeed need_of(const Json& holder, bool host_network) {
+ContainerNeed decode_container_need(const Json& holder, bool host_network) {
   return {.requests = readable_amounts(find(holder, {"resources", "requests"})),
           .limits = readable_amounts(find(holder, {"resources", "limits"})),
-          .host_ports = host_ports_of(holder, host_network),
+          .host_ports = decode_host_ports(holder, host_network),
           .is_sidecar = string_at(holder, {"restartPolicy"}) == "Always"};
 }
 
@@ -271,10 +272,10 @@ void take_ports(const PodNeed& need, Resources& total) {
 
 }  // namespace
 
-Resources total_of(const PodNeed& need) {
+Resources total_requests(const PodNeed& need) {
   Resources total = total_of_containers(need);
   apply_pod_level(need.pod_level, total);
-  total += sum_of(need.overhead);
+  total += sum_amounts(need.overhead);
   total.set("pods", 1);
   take_ports(need, total);
   return total;
@@ -284,14 +285,14 @@ Resources pod_requests(const Json& pod_spec) {
   PodNeed need;
   const bool host_network = bool_at(pod_spec, {"hostNetwork"});
   for (const auto& c : array_at(pod_spec, {"containers"})) {
-    need.containers.push_back(need_of(c, host_network));
+    need.containers.push_back(decode_container_need(c, host_network));
   }
   for (const auto& c : array_at(pod_spec, {"initContainers"})) {
-    need.init_containers.push_back(need_of(c, host_network));
+    need.init_containers.push_back(decode_container_need(c, host_network));
   }
-  need.pod_level = need_of(pod_spec, false);
+  need.pod_level = decode_container_need(pod_spec, false);
   need.overhead = readable_amounts(find(pod_spec, {"overhead"}));
-  return total_of(need);
+  return total_requests(need);
 }
 
 }  // namespace nervex::kube

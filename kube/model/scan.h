@@ -47,12 +47,12 @@ void each_item(Value value, F on_item) {
 }
 
 // Valid until the scan ends.
-inline std::string_view text_of(Value value) {
+inline std::string_view scan_text(Value value) {
   std::string_view text;
   return got(value.get_string().get(text)) ? text : std::string_view();
 }
 
-inline std::string string_of(Value value) { return std::string(text_of(value)); }
+inline std::string scan_string(Value value) { return std::string(scan_text(value)); }
 
 inline bool is_true(Value value) {
   bool flag = false;
@@ -60,7 +60,7 @@ inline bool is_true(Value value) {
 }
 
 // Also zero for numbers beyond int64 and for fractions.
-inline std::int64_t int_of(Value value) {
+inline std::int64_t scan_int(Value value) {
   std::int64_t number = 0;
   const simdjson::error_code error = value.get_int64().get(number);
   if (error == simdjson::NUMBER_ERROR || error == simdjson::NUMBER_OUT_OF_RANGE) return 0;
@@ -68,7 +68,7 @@ inline std::int64_t int_of(Value value) {
 }
 
 // The text of an object or array, as part of the scanner's own copy; see Scanned::original().
-inline std::string_view raw_of(Value value) {
+inline std::string_view scan_raw(Value value) {
   simdjson::ondemand::object object;
   if (got(value.get_object().get(object))) return object.raw_json();
   simdjson::ondemand::array array;

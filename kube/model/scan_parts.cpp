@@ -15,7 +15,7 @@ std::string_view quantity_text(Value value) {
     while (!token.empty() && token.back() <= ' ') token.remove_suffix(1);
     return token;
   }
-  return text_of(value);
+  return scan_text(value);
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ std::string_view quantity_text(Value value) {
 StringMap scan_strings(Value value) {
   StringMap strings;
   each_field(value,
-             [&](std::string_view key, Value item) { strings.emplace(key, string_of(item)); });
+             [&](std::string_view key, Value item) { strings.emplace(key, scan_string(item)); });
   return strings;
 }
 
@@ -31,7 +31,7 @@ StringMap scan_strings(Value value, const std::vector<std::string>& keep) {
   StringMap strings;
   each_field(value, [&](std::string_view key, Value item) {
     if (std::find(keep.begin(), keep.end(), key) != keep.end()) {
-      strings.emplace(key, string_of(item));
+      strings.emplace(key, scan_string(item));
     }
   });
   return strings;
@@ -40,14 +40,14 @@ StringMap scan_strings(Value value, const std::vector<std::string>& keep) {
 std::vector<ResourceAmount> scan_amounts(Value value) {
   std::vector<ResourceAmount> amounts;
   each_field(value, [&](std::string_view name, Value item) {
-    const auto amount = parse_quantity(quantity_text(item), scale_of(name));
+    const auto amount = parse_quantity(quantity_text(item), resource_scale(name));
     if (amount) amounts.push_back({std::string(name), *amount});
   });
   return amounts;
 }
 
 std::optional<SysTime> scan_time(Value value) {
-  const auto time = parse_rfc3339(text_of(value));
+  const auto time = parse_rfc3339(scan_text(value));
   return time ? std::optional(*time) : std::nullopt;
 }
 
@@ -55,15 +55,15 @@ Condition scan_condition(Value value) {
   Condition condition;
   each_field(value, [&](std::string_view key, Value item) {
     if (key == "type") {
-      condition.type = text_of(item);
+      condition.type = scan_text(item);
     } else if (key == "status") {
-      const std::string_view status = text_of(item);
+      const std::string_view status = scan_text(item);
       condition.is_true = status == "True";
       condition.is_false = status == "False";
     } else if (key == "reason") {
-      condition.reason = text_of(item);
+      condition.reason = scan_text(item);
     } else if (key == "message") {
-      condition.message = text_of(item);
+      condition.message = scan_text(item);
     } else if (key == "lastTransitionTime") {
       condition.since = scan_time(item).value_or(SysTime{});
     }

@@ -10,23 +10,25 @@ std::size_t mix(std::size_t seed, std::size_t more) {
   return seed ^ (more + 0x9E3779B97F4A7C15ULL + (seed << 6) + (seed >> 2));
 }
 
-std::size_t hash_of(const std::string& text) { return std::hash<std::string>()(text); }
-std::size_t hash_of(const OwnerRef& owner) { return hash_of(owner.uid); }
-std::size_t hash_of(const ResourceAmount& amount) {
-  return mix(hash_of(amount.name), std::hash<std::int64_t>()(amount.amount));
+std::size_t compute_hash(const std::string& text) { return std::hash<std::string>()(text); }
+std::size_t compute_hash(const OwnerRef& owner) { return compute_hash(owner.uid); }
+std::size_t compute_hash(const ResourceAmount& amount) {
+  return mix(compute_hash(amount.name), std::hash<std::int64_t>()(amount.amount));
 }
-std::size_t hash_of(const ContainerState& state) {
-  return mix(hash_of(state.name), hash_of(state.reason));
+std::size_t compute_hash(const ContainerState& state) {
+  return mix(compute_hash(state.name), compute_hash(state.reason));
 }
-std::size_t hash_of(const StringMap::Entry& entry) {
-  return mix(hash_of(entry.first.str()), hash_of(entry.second.str()));
+std::size_t compute_hash(const StringMap::Entry& entry) {
+  return mix(compute_hash(entry.first.str()), compute_hash(entry.second.str()));
 }
-std::size_t hash_of(const Taint& taint) { return mix(hash_of(taint.key), hash_of(taint.value)); }
+std::size_t compute_hash(const Taint& taint) {
+  return mix(compute_hash(taint.key), compute_hash(taint.value));
+}
 
 template <typename T>
-std::size_t hash_of(const std::vector<T>& items) {
+std::size_t compute_hash(const std::vector<T>& items) {
   std::size_t seed = items.size();
-  for (const T& item : items) seed = mix(seed, hash_of(item));
+  for (const T& item : items) seed = mix(seed, compute_hash(item));
   return seed;
 }
 
@@ -34,7 +36,7 @@ std::size_t hash_of(const std::vector<T>& items) {
 
 template <typename T>
 std::size_t SharePool::Kind<T>::Hash::operator()(const Shared<T>& value) const {
-  return hash_of(*value);
+  return compute_hash(*value);
 }
 
 template <typename T>

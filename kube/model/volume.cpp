@@ -78,7 +78,7 @@ Result<Volume> decode_volume(std::string_view json) {
   return Volume{std::move(decoded->meta), all.empty() ? "" : to_text(all)};
 }
 
-std::vector<std::string> claims_of(const Json& pod_spec) {
+std::vector<std::string> claim_names(const Json& pod_spec) {
   std::vector<std::string> claims;
   for (const Json& volume : array_at(pod_spec, {"volumes"})) {
     std::string claim = string_at(volume, {"persistentVolumeClaim", "claimName"});

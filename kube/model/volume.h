@@ -34,6 +34,6 @@ Result<Volume> decode_volume(std::string_view json);
 
 // The claims that a pod spec names, sorted. Excludes the pod's ephemeral claims, which do not exist
 // before the pod.
-std::vector<std::string> claims_of(const Json& pod_spec);
+std::vector<std::string> claim_names(const Json& pod_spec);
 
 }  // namespace nervex::kube

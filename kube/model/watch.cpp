@@ -28,7 +28,7 @@ struct Head {
 bool has_end_mark(Value annotations) {
   bool is_end = false;
   each_field(annotations, [&](std::string_view key, Value item) {
-    if (key == "k8s.io/initial-events-end") is_end = text_of(item) == "true";
+    if (key == "k8s.io/initial-events-end") is_end = scan_text(item) == "true";
   });
   return is_end;
 }
@@ -36,11 +36,11 @@ bool has_end_mark(Value annotations) {
 Head scan_head(Value metadata) {
   Head head;
   each_field(metadata, [&](std::string_view key, Value item) {
-    if (key == "name") head.name = text_of(item);
-    if (key == "namespace") head.ns = text_of(item);
-    if (key == "uid") head.uid = text_of(item);
-    if (key == "resourceVersion") head.resource_version = text_of(item);
-    if (key == "continue") head.continue_token = text_of(item);
+    if (key == "name") head.name = scan_text(item);
+    if (key == "namespace") head.ns = scan_text(item);
+    if (key == "uid") head.uid = scan_text(item);
+    if (key == "resourceVersion") head.resource_version = scan_text(item);
+    if (key == "continue") head.continue_token = scan_text(item);
     if (key == "annotations") head.ends_initial_events = has_end_mark(item);
   });
   return head;
@@ -54,7 +54,7 @@ Head scan_object_head(Value object) {
   return head;
 }
 
-bool watch_type_of(std::string_view text, WatchType& type) {
+bool parse_watch_type(std::string_view text, WatchType& type) {
   if (text == "ADDED") type = WatchType::kAdded;
   if (text == "MODIFIED") type = WatchType::kModified;
   if (text == "DELETED") type = WatchType::kDeleted;
@@ -68,7 +68,7 @@ Error error_event(std::string_view status) {
   return status_error("watch", static_cast<int>(code), status);
 }
 
-Code code_of(int http_status) {
+Code to_error_code(int http_status) {
   switch (http_status) {
     case 401:
       return Code::kUnauthorized;
@@ -100,7 +100,7 @@ bool is_too_large(int http_status, std::string_view message) {
 }
 
 // A Status' own message, else the body's text.
-std::string message_of(std::string_view body, std::string& reason) {
+std::string extract_message(std::string_view body, std::string& reason) {
   if (body.starts_with('{')) {
     if (const auto status = parse_json(body)) {
       reason = string_at(*status, {"reason"});
@@ -120,14 +120,14 @@ Result<WatchEvent> split_watch_line(std::string_view line) {
     std::string type;
     std::string_view object;
     each_field(scanned.root(), [&](std::string_view key, Value item) {
-      if (key == "type") type = text_of(item);
-      if (key == "object") object = scanned.original(raw_of(item));
+      if (key == "type") type = scan_text(item);
+      if (key == "object") object = scanned.original(scan_raw(item));
     });
     if (object.empty()) return Error{Code::kInvalid, "watch line: it has no object"};
     if (type == "ERROR") return error_event(object);
     WatchEvent event;
     event.object = object;
-    if (!watch_type_of(type, event.type)) {
+    if (!parse_watch_type(type, event.type)) {
       return Error{Code::kInvalid,
                    fmt::format("watch line: unknown type {}", first_bytes(type, 64))};
     }
@@ -153,8 +153,9 @@ Result<ListPage> split_list(std::string_view body) {
         page.continue_token = std::move(head.continue_token);
       } else if (key == "items") {
         has_items = true;
-        each_item(item,
-                  [&](Value element) { page.items.push_back(scanned.original(raw_of(element))); });
+        each_item(item, [&](Value element) {
+          page.items.push_back(scanned.original(scan_raw(element)));
+        });
       }
     });
     if (!has_items) return Error{Code::kInvalid, "list: it has no items"};
@@ -174,8 +175,8 @@ Result<ObjectId> identify(std::string_view json) {
 
 Error status_error(std::string_view context, int http_status, std::string_view body) {
   std::string reason;
-  const std::string said = message_of(body, reason);
-  Code code = code_of(http_status);
+  const std::string said = extract_message(body, reason);
+  Code code = to_error_code(http_status);
   // An ERROR event may lack the number.
   if (reason == "Expired" || reason == "Gone") code = Code::kExpired;
   if (is_too_large(http_status, said)) code = Code::kInvalid;

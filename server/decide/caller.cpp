@@ -39,7 +39,7 @@ constexpr std::array<Rule, 6> kRules{{
     {[](const Caller& c) { return c.job->meta.deleting; }, Code::kConflict,
      "its job is being deleted"},
     {[](const Caller& c) {
-       return job::is_final(c.job->status.phase) || has_ended(job::state_of(*c.pod));
+       return job::is_final(c.job->status.phase) || has_ended(job::pod_state(*c.pod));
      },
      Code::kConflict, "its job has finished"},
     {[](const Caller& c) { return c.pod->meta.deleting; }, Code::kTransient,

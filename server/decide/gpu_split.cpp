@@ -27,7 +27,7 @@ int most_common(std::span<const int> node_gpus) {
 
 }  // namespace
 
-Result<std::int64_t> gpus_of(const RoleRequest& request) {
+Result<std::int64_t> count_gpus(const RoleRequest& request) {
   return request.gpus.empty() ? Result<std::int64_t>(0)
                               : kube::parse_quantity(request.gpus, kube::Scale::kOne);
 }
@@ -42,7 +42,7 @@ Result<GpuNode> decode_gpu_node(std::string_view text) {
                  static_cast<int>(std::min(gpus, most)), node->unschedulable};
 }
 
-std::vector<int> gpus_of(std::span<const std::shared_ptr<const GpuNode>> nodes) {
+std::vector<int> count_gpus(std::span<const std::shared_ptr<const GpuNode>> nodes) {
   std::vector<int> open, all;
   for (const auto& node : nodes) {
     all.push_back(node->gpus);

@@ -19,7 +19,7 @@ namespace nervex::server {
 inline constexpr int kMaxGpusPerLearner = 1024;
 
 // GPUs of each replica. 0: the template's. kInvalid for values that parse_add_request() refuses.
-Result<std::int64_t> gpus_of(const RoleRequest& request);
+Result<std::int64_t> count_gpus(const RoleRequest& request);
 
 // The stored part of a node.
 struct GpuNode {
@@ -36,7 +36,7 @@ Result<GpuNode> decode_gpu_node(std::string_view text);
 
 // The GPUs of every node that accepts new pods. Includes unready nodes: they return, and a learner
 // keeps its split. If all are cordoned, all count, for lack of a better guess.
-std::vector<int> gpus_of(std::span<const std::shared_ptr<const GpuNode>> nodes);
+std::vector<int> count_gpus(std::span<const std::shared_ptr<const GpuNode>> nodes);
 
 // The parts of the cluster that decide how a multi-GPU learner is built.
 struct ClusterView {

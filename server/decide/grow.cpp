@@ -127,9 +127,9 @@ Result<Nothing> check_bounds(const JobView& view, job::Requests& requests,
 }
 
 // Only the request, not the template, decides whether a learner has several GPUs.
-Result<std::vector<int>> split_of(const job::Job& job, const RoleRequest& request,
-                                  const ClusterView& cluster) {
-  const auto gpus = gpus_of(request);
+Result<std::vector<int>> choose_split(const job::Job& job, const RoleRequest& request,
+                                      const ClusterView& cluster) {
+  const auto gpus = count_gpus(request);
   if (!gpus) return gpus.error();
   if (*gpus <= 1) return std::vector<int>();
   if (*gpus > kMaxGpusPerLearner) {
@@ -141,7 +141,8 @@ Result<std::vector<int>> split_of(const job::Job& job, const RoleRequest& reques
                  "AggregatorConfig to make it from (see --aggregator-config): create it"};
   }
   auto split = split_gpus(static_cast<int>(*gpus), cluster.node_gpus);
-  const int port = job::main_port(job::template_of(job, Role::kDdpLearner, {}), Role::kDdpLearner);
+  const int port =
+      job::main_port(job::role_template(job, Role::kDdpLearner, {}), Role::kDdpLearner);
   if (auto ports = job::check_gpu_ports(port, split); !ports) {
     return with_context("learners.gpus", ports.error());
   }
@@ -154,7 +155,7 @@ Result<Nothing> add_entry(const JobView& view, int replicas, job::RequestEntry e
   job::Requests& requests = change.requests;
   if (auto bounds = check_bounds(view, requests, entry, replicas, limits); !bounds) return bounds;
   const int first = next_ordinal(requests, entry.role);
-  const int step = ordinals_of(entry);
+  const int step = count_ordinals(entry);
   if (first + std::int64_t{replicas} * step > job::kFirstContinuedOrdinal) {
     return Error{Code::kConflict,
                  fmt::format("{}s: all ordinals are exhausted", to_string(entry.role))};
@@ -183,7 +184,7 @@ Result<Nothing> add_role(const JobView& view, Role role, const RoleRequest& requ
   entry.gpus = request.gpus;
   entry.memory = request.memory;
   if (role == Role::kLearner) {
-    auto split = split_of(view.job, request, cluster);
+    auto split = choose_split(view.job, request, cluster);
     if (!split) return split.error();
     entry.gpu_split = *std::move(split);
   }
@@ -214,7 +215,7 @@ using job::Role;
 using PlacedSlot = std::tuple<std::string_view, int, int, std::int64_t>;
 
 // Borrows from the entry.
-auto kind_of(const job::RequestEntry& entry) {
+auto entry_kind(const job::RequestEntry& entry) {
   return std::tuple(entry.attempt, entry.role, std::string_view(entry.cpus),
                     std::string_view(entry.gpus), std::string_view(entry.memory), entry.gpu_split);
 }
@@ -238,7 +239,7 @@ std::set<PodSlot> slots_with_pods(const JobView& view) {
   const std::set<PlacedSlot> placed = placed_slots(*view.group);
   std::set<PodSlot> slots;
   for (const auto& pod : view.pods) {
-    const auto of = gang::slot_of(*pod);
+    const auto of = gang::pod_slot(*pod);
     const auto role = of ? job::parse_role(of->role) : std::nullopt;
     if (!role || pod->meta.deleting || of->pod_group_uid != view.group->meta.uid) continue;
     const auto [ordinal, incarnation] = std::pair(of->slot.ordinal, of->slot.incarnation);
@@ -258,7 +259,7 @@ std::set<std::int64_t> waiting_entries(const JobView& view) {
   for (const Role role : {Role::kCollector, Role::kLearner}) {
     for (const auto& replica : living_replicas(view, role)) {
       if (replica.entry == nullptr) continue;
-      const auto pods = job::pods_of(replica);
+      const auto pods = job::replica_pods(replica);
       if (!std::all_of(pods.begin(), pods.end(), has_pod)) waiting.insert(replica.entry->id);
     }
   }
@@ -279,13 +280,13 @@ void merge_placed(const JobView& view, job::Requests& requests) {
 
   std::vector<job::RequestEntry> merged;
   merged.reserve(requests.entries.size());  // the keys below borrow from its entries
-  std::map<decltype(kind_of(merged.front())), std::size_t> oldest;
+  std::map<decltype(entry_kind(merged.front())), std::size_t> oldest;
   for (auto& entry : requests.entries) {
     const bool is_placed = entry.attempt == attempt && waiting.count(entry.id) == 0;
-    const auto known = is_placed ? oldest.find(kind_of(entry)) : oldest.end();
+    const auto known = is_placed ? oldest.find(entry_kind(entry)) : oldest.end();
     if (known == oldest.end()) {
       merged.push_back(std::move(entry));
-      if (is_placed) oldest.emplace(kind_of(merged.back()), merged.size() - 1);
+      if (is_placed) oldest.emplace(entry_kind(merged.back()), merged.size() - 1);
       continue;
     }
     auto& slots = merged[known->second].slots;
@@ -298,8 +299,8 @@ void merge_placed(const JobView& view, job::Requests& requests) {
 }
 
 std::size_t count_kinds(const job::Requests& requests) {
-  std::set<decltype(kind_of(requests.entries.front()))> kinds;
-  for (const auto& entry : requests.entries) kinds.insert(kind_of(entry));
+  std::set<decltype(entry_kind(requests.entries.front()))> kinds;
+  for (const auto& entry : requests.entries) kinds.insert(entry_kind(entry));
   return kinds.size();
 }
 

@@ -98,7 +98,7 @@ void remember_call(std::vector<CallRecord>& calls, CallRecord record, SysTime no
   keep_newest_runs(calls, kMaxRuns);
 }
 
-std::vector<job::ReplicaRun> runs_of(const job::Job& job, const Listing& named) {
+std::vector<job::ReplicaRun> collect_runs(const job::Job& job, const Listing& named) {
   std::vector<job::ReplicaRun> runs;
   for (const auto* urls : {&named.collectors, &named.learners}) {
     for (const auto& url : *urls) {
@@ -117,8 +117,8 @@ std::vector<job::ReplicaRun> runs_of(const job::Job& job, const Listing& named) 
   return runs;
 }
 
-Listing listing_of(const job::Job& job, const std::string& coordinator,
-                   const std::vector<job::ReplicaRun>& runs, int aggregator_port) {
+Listing make_listing(const job::Job& job, const std::string& coordinator,
+                     const std::vector<job::ReplicaRun>& runs, int aggregator_port) {
   Listing listing{job.meta.ns, coordinator, {}, {}};
   for (const auto& run : runs) {
     for (int i = 0; i < run.count; ++i) {

@@ -56,8 +56,8 @@ Result<const job::CallRecord*> find_repeat(
 void remember_call(std::vector<job::CallRecord>& calls, job::CallRecord record, SysTime now);
 
 // An answer's replicas in the short form of a record, and back. Uses the job's own addresses.
-std::vector<job::ReplicaRun> runs_of(const job::Job& job, const Listing& named);
-Listing listing_of(const job::Job& job, const std::string& coordinator,
-                   const std::vector<job::ReplicaRun>& runs, int aggregator_port);
+std::vector<job::ReplicaRun> collect_runs(const job::Job& job, const Listing& named);
+Listing make_listing(const job::Job& job, const std::string& coordinator,
+                     const std::vector<job::ReplicaRun>& runs, int aggregator_port);
 
 }  // namespace nervex::server

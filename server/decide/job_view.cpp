@@ -18,7 +18,7 @@ using EndedSlot = std::tuple<std::string_view, int, int>;  // role, ordinal, inc
 
 // Ended by itself. A pod that the cluster stopped is replaced, so it counts as living.
 bool has_finished(const kube::Pod& pod) {
-  return has_ended(job::state_of(pod)) && !kube::was_taken_away(pod);
+  return has_ended(job::pod_state(pod)) && !kube::was_taken_away(pod);
 }
 
 // From the status, plus what the controller will add when it has seen the same pods.
@@ -28,7 +28,7 @@ std::set<EndedSlot> ended_slots(const JobView& view) {
     ended.emplace(to_string(one.role), one.slot.ordinal, one.slot.incarnation);
   }
   for (const auto& pod : view.pods) {
-    const auto slot = gang::slot_of(*pod);
+    const auto slot = gang::pod_slot(*pod);
     const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
     const bool is_current = view.group == nullptr || attempt_uid(*pod) == view.group->meta.uid;
     if (role && is_current && has_finished(*pod)) {
@@ -55,7 +55,9 @@ std::vector<job::Replica> replicas_that_have(bool ended, const JobView& view, Ro
 
 }  // namespace
 
-job::ReplicaPod addressed_pod(const job::Replica& replica) { return job::pods_of(replica).front(); }
+job::ReplicaPod addressed_pod(const job::Replica& replica) {
+  return job::replica_pods(replica).front();
+}
 
 void add_address(Listing& listing, const job::Job& job, Role role, job::Slot slot,
                  int aggregator_port) {

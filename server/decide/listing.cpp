@@ -17,26 +17,26 @@ namespace {
 using job::Role;
 
 bool is_shown(const kube::Pod& pod) {
-  const auto state = job::state_of(pod);
+  const auto state = job::pod_state(pod);
   return !pod.meta.deleting &&
          (state == job::PodState::kPending || state == job::PodState::kRunning);
 }
 
 // The slot in a pod's annotations; nullopt: not a pod of a gang.
-std::optional<job::Slot> slot_of(const kube::Pod& pod) {
-  const auto slot = gang::slot_of(pod);
+std::optional<job::Slot> pod_slot(const kube::Pod& pod) {
+  const auto slot = gang::pod_slot(pod);
   if (!slot) return std::nullopt;
   return job::Slot{slot->slot.ordinal, slot->slot.incarnation};
 }
 
 // The job's own aggregator belongs to the base gang.
 bool is_of_a_learner(const kube::Pod& aggregator) {
-  const auto slot = slot_of(aggregator);
+  const auto slot = pod_slot(aggregator);
   return slot && slot->ordinal >= job::kFirstRequestedOrdinal;
 }
 
 void add_replica(Listing& listing, const job::Job& job, const kube::Pod& pod, int aggregator_port) {
-  const auto role = job::role_of(pod);
+  const auto role = job::pod_role(pod);
   const std::string& name = pod.meta.name;
   if (role == Role::kCollector) {
     listing.collectors.push_back(replica_address(job, *role, name, aggregator_port));
@@ -46,9 +46,9 @@ void add_replica(Listing& listing, const job::Job& job, const kube::Pod& pod, in
 }
 
 // A ddp-learner's position in its learner; nullopt: not a ddp-learner, or no longer requested.
-std::optional<job::DdpPlace> place_of(const job::Job& job, const kube::Pod& pod) {
-  const auto slot = slot_of(pod);
-  if (!slot || job::role_of(pod) != Role::kDdpLearner) return std::nullopt;
+std::optional<job::DdpPlace> find_ddp_place(const job::Job& job, const kube::Pod& pod) {
+  const auto slot = pod_slot(pod);
+  if (!slot || job::pod_role(pod) != Role::kDdpLearner) return std::nullopt;
   for (const auto& entry : job.spec.requests.entries) {
     if (entry.role != Role::kLearner) continue;
     if (auto place = job::place_of_ddp_learner(entry, *slot)) return place;
@@ -58,8 +58,9 @@ std::optional<job::DdpPlace> place_of(const job::Job& job, const kube::Pod& pod)
 
 void add_gpus(Listing& listing, const job::Job& job, const kube::Pod& pod,
               const job::DdpPlace& place) {
-  const int main = job::main_port(job::template_of(job, Role::kDdpLearner, {}), Role::kDdpLearner);
-  for (const int port : job::gpu_ports_of(main, place)) {
+  const int main =
+      job::main_port(job::role_template(job, Role::kDdpLearner, {}), Role::kDdpLearner);
+  for (const int port : job::make_gpu_ports(main, place)) {
     listing.learners.push_back(job::replica_url(pod.meta.name, job.meta.ns, port));
   }
 }
@@ -70,7 +71,7 @@ std::string replica_address(const job::Job& job, job::Role role, const std::stri
                             int aggregator_port) {
   const int port = role == Role::kAggregator
                        ? aggregator_port
-                       : job::main_port(job::template_of(job, role, {}), role);
+                       : job::main_port(job::role_template(job, role, {}), role);
   return job::replica_url(pod, job.meta.ns, port);
 }
 
@@ -92,11 +93,11 @@ Listing list_replicas(const job::Job& job, std::string_view coordinator,
 Listing list_aggregator(const job::Job& job, const kube::Pod& aggregator,
                         std::span<const PodPtr> pods) {
   Listing listing{job.meta.ns, job::pod_name(job, Role::kCoordinator, {}), {}, {}};
-  const auto learner = slot_of(aggregator);
+  const auto learner = pod_slot(aggregator);
   std::map<int, std::pair<const kube::Pod*, job::DdpPlace>> by_rank;
   for (const auto& pod : pods) {
     if (!is_shown(*pod) || attempt_uid(*pod) != attempt_uid(aggregator)) continue;
-    const auto place = place_of(job, *pod);
+    const auto place = find_ddp_place(job, *pod);
     if (place && place->learner == learner) by_rank[place->start_rank] = {pod.get(), *place};
   }
   for (const auto& [rank, of] : by_rank) add_gpus(listing, job, *of.first, of.second);
@@ -108,7 +109,7 @@ std::optional<Listing> list_one(const job::Job& job, const kube::Pod& replica,
   if (!is_shown(replica)) return std::nullopt;
   Listing listing{job.meta.ns, job::pod_name(job, Role::kCoordinator, {}), {}, {}};
   add_replica(listing, job, replica, aggregator_port);
-  if (const auto place = place_of(job, replica)) add_gpus(listing, job, replica, *place);
+  if (const auto place = find_ddp_place(job, replica)) add_gpus(listing, job, replica, *place);
   if (listing.collectors.empty() && listing.learners.empty()) return std::nullopt;
   return listing;
 }
@@ -118,7 +119,7 @@ Released::Released(const job::Job& job) : job_(job) {
   is_lost_ = lost != nullptr && lost->status;
   for (const Role role : {Role::kCollector, Role::kLearner}) {
     for (const auto& replica : job::wanted_replicas(job, role)) {
-      for (const auto& pod : job::pods_of(replica)) {
+      for (const auto& pod : job::replica_pods(replica)) {
         wanted_[{pod.role, pod.slot.ordinal}] = pod.slot.incarnation;
       }
     }
@@ -126,7 +127,7 @@ Released::Released(const job::Job& job) : job_(job) {
 }
 
 bool Released::has(const kube::Pod& pod) const {
-  const auto id = gang::slot_of(pod);
+  const auto id = gang::pod_slot(pod);
   const auto role = id ? job::parse_role(id->role) : std::nullopt;
   if (!role) return false;
   const auto at = wanted_.find({*role, id->slot.ordinal});

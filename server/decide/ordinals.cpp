@@ -42,7 +42,7 @@ void see_job(const job::Job& job, Counters& counters) {
   for (const auto& entry : job.spec.requests.entries) {
     counters.see_id(entry.id);
     for (const auto& slot : entry.slots) {
-      counters.see(entry.role, slot.ordinal, job::ordinals_of(entry));
+      counters.see(entry.role, slot.ordinal, job::count_ordinals(entry));
     }
   }
   for (const auto& moved : job.spec.requests.moved) {
@@ -88,7 +88,7 @@ job::Requests normalized_requests(const JobView& view) {
   see_job(view.job, counters);
   if (view.group != nullptr) see_group(*view.group, counters);
   for (const auto& pod : view.pods) {
-    const auto slot = gang::slot_of(*pod);
+    const auto slot = gang::pod_slot(*pod);
     if (slot) counters.see(job::parse_role(slot->role), slot->slot.ordinal);
   }
   drop_earlier_attempts(requests, status.attempt);
@@ -119,7 +119,7 @@ job::Slot* find_slot(job::Requests& requests, job::Role role, int attempt, int o
 
 Result<job::Slot> move_to_fresh_ordinal(job::Requests& requests, int attempt,
                                         const job::Replica& replica) {
-  const int ordinals = replica.entry != nullptr ? job::ordinals_of(*replica.entry) : 1;
+  const int ordinals = replica.entry != nullptr ? job::count_ordinals(*replica.entry) : 1;
   int& next = next_ordinal(requests, replica.role);
   if (next + ordinals > job::kFirstContinuedOrdinal) {
     return Error{Code::kConflict,

@@ -32,7 +32,7 @@ class ReplicaNames {
       for (const auto& replica : job::wanted_replicas(view.job, role)) replicas_.push_back(replica);
     }
     for (const auto& replica : replicas_) {
-      for (const auto& pod : job::pods_of(replica))
+      for (const auto& pod : job::replica_pods(replica))
         by_pod_[{pod.role, pod.slot.ordinal}] = &replica;
     }
   }
@@ -96,7 +96,7 @@ class ReplicaNames {
       if (moved.role != role) continue;
       const job::Replica* replica = replica_at_end(moved);
       if (replica == nullptr) continue;
-      const int ordinals = replica->entry != nullptr ? job::ordinals_of(*replica->entry) : 1;
+      const int ordinals = replica->entry != nullptr ? job::count_ordinals(*replica->entry) : 1;
       const int offset = named.slot.ordinal - moved.from;
       if (offset >= 0 && offset < ordinals) return replica;
     }

@@ -31,7 +31,7 @@ bool is_own(const Caller& target, const Caller& self) {
   return is_known(target) && is_known(self) && target.job->meta.uid == self.job->meta.uid;
 }
 
-std::string verb_of(const Subject& subject) {
+std::string access_verb(const Subject& subject) {
   if (subject.changes) return "patch";
   return subject.pod.empty() ? "list" : "get";
 }
@@ -74,7 +74,7 @@ class TokenAuthorizer final : public Authorizer {
 };
 
 // The approximate size of an answer.
-std::size_t bytes_of(const Result<Identity>& answer) {
+std::size_t estimate_bytes(const Result<Identity>& answer) {
   if (!answer) return answer.error().message.size();
   std::size_t bytes = sizeof(Identity) + answer->user.size() + answer->uid.size();
   for (const auto& group : answer->groups) bytes += sizeof(std::string) + group.size();
@@ -110,7 +110,7 @@ Result<Nothing> TokenAuthorizer::allow(const Identity& who, const Subject& subje
       if (self->pod && self->pod->meta.uid == who.pod_uid && is_own(*target, *self)) return ok();
     }
   }
-  const JobAccess access{verb_of(subject), subject.ns,
+  const JobAccess access{access_verb(subject), subject.ns,
                          is_known(*target) ? target->job->meta.name : ""};
   const auto reply =
       ask("authorization.k8s.io", "subjectaccessreviews", subject_access_review(who, access));
@@ -133,7 +133,7 @@ std::optional<Result<Identity>> TokenAuthorizer::remembered(const std::string& t
 void TokenAuthorizer::remember(const std::string& token_hash, const Result<Identity>& answer) {
   const MutexLock lock(mutex_);
   const MonoTime now = clock_.mono();
-  reviewed_.put(token_hash, answer, bytes_of(answer), now + kReviewAge, now);
+  reviewed_.put(token_hash, answer, estimate_bytes(answer), now + kReviewAge, now);
 }
 
 // From the cache if it knows the pod (with that uid, unless empty), else from the API server.

@@ -31,7 +31,7 @@ HttpReply reply(int status, bool success, std::string_view message, std::string_
   return {status, std::move(body), "application/json"};
 }
 
-int status_of(Code code) {
+int to_http_status(Code code) {
   switch (code) {
     case Code::kInvalid:
       return 400;
@@ -79,7 +79,7 @@ std::string without_api_paths(std::string message) {
 }
 
 HttpReply failure(const Error& error) {
-  return reply(status_of(error.code), false, without_api_paths(error.message), "null");
+  return reply(to_http_status(error.code), false, without_api_paths(error.message), "null");
 }
 
 HttpReply unauthenticated(std::string_view what) {

@@ -110,7 +110,7 @@ Result<RoleRequest> parse_role_request(const Json& body, std::string_view group,
 
 // A collector with more GPUs just fits nowhere; a learner's GPUs are listed one by one.
 Result<Nothing> check_gpus(const RoleRequest& learners) {
-  const auto gpus = gpus_of(learners);
+  const auto gpus = count_gpus(learners);
   if (!gpus) return invalid("learners.gpus: " + gpus.error().message);
   if (*gpus <= kMaxGpusPerLearner) return ok();
   return invalid(fmt::format("learners.gpus: a learner has at most {}, not {}", kMaxGpusPerLearner,
@@ -205,7 +205,7 @@ Result<std::string> parse_key(const RequestHeaders& headers) {
 namespace {
 
 // The field for that query key; nullptr: unknown key.
-std::optional<std::string>* slot_of(std::string_view key, ListQuery& list) {
+std::optional<std::string>* find_query_field(std::string_view key, ListQuery& list) {
   if (key == "namespace") return &list.ns;
   if (key == "coordinator") return &list.coordinator;
   if (key == "aggregator") return &list.aggregator;
@@ -218,7 +218,7 @@ std::optional<std::string>* slot_of(std::string_view key, ListQuery& list) {
 Result<ListQuery> parse_list_query(const std::multimap<std::string, std::string>& query) {
   ListQuery list;
   for (const auto& [key, value] : query) {
-    std::optional<std::string>* slot = slot_of(to_lower(key), list);
+    std::optional<std::string>* slot = find_query_field(to_lower(key), list);
     if (slot == nullptr) return invalid(fmt::format("query: unknown key {}", key));
     if (slot->has_value()) return invalid(fmt::format("query: {} is given twice", key));
     if (value.size() > kMaxNameLength) return invalid(fmt::format("query: {} is too long", key));

@@ -49,7 +49,7 @@ HttpReply refuse_unknown(const Exchange& exchange, const Error& error) {
   return error.code == Code::kUnauthorized ? unauthenticated(error.message) : reply;
 }
 
-Subject subject_of(const ListQuery& query) {
+Subject query_subject(const ListQuery& query) {
   const auto& pod = query.coordinator  ? query.coordinator
                     : query.aggregator ? query.aggregator
                                        : query.name;
@@ -59,7 +59,7 @@ Subject subject_of(const ListQuery& query) {
 HttpReply list(const Exchange& exchange) {
   const auto query = parse_list_query(exchange.http.query);
   if (!query) return refuse(exchange, query.error());
-  if (auto may = exchange.authorizer.allow(exchange.who, subject_of(*query)); !may) {
+  if (auto may = exchange.authorizer.allow(exchange.who, query_subject(*query)); !may) {
     return refuse(exchange, may.error());
   }
   const auto listed = exchange.replicas.list(*query);

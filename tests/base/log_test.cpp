@@ -16,7 +16,7 @@ namespace {
 
 const SysTime kTime = *parse_rfc3339("2026-11-21T13:56:04.123Z");
 
-std::string text_of(std::string value) {
+std::string format_value(std::string value) {
   const LogField field{"k", std::move(value)};
   return log_line(LogFormat::kText, kTime, LogLevel::kInfo, "m", {&field, 1})
       .substr(std::string("2026-11-21T13:56:04.123Z info m k=").size());
@@ -63,7 +63,7 @@ TEST_CASE("A text value is quoted and escaped where it must be", "[base][log]") 
       {"it is a surrogate", "\xed\xa0\x80", R"("\xed\xa0\x80")"},
   }));
   INFO("when " << row.when);
-  CHECK(text_of(row.value) == row.want);
+  CHECK(format_value(row.value) == row.want);
 }
 
 TEST_CASE("The message is escaped as well, so that no event fakes another", "[base][log]") {

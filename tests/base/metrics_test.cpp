@@ -17,7 +17,7 @@ bool has(const std::string& text, const std::string& line) {
 }
 
 // The value of the sample; -1 if there is none.
-double value_of(const std::string& text, const std::string& series) {
+double sample_value(const std::string& text, const std::string& series) {
   const auto at = ("\n" + text).find("\n" + series + " ");
   return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 1));
 }
@@ -98,16 +98,16 @@ TEST_CASE("the process is described as Prometheus' own clients do it", "[base][m
   INFO(text);
   CHECK(exposition_problems(text).empty());
   CHECK(has(text, "nervex_build_info{version=\"1.2.3\"} 1"));
-  CHECK(value_of(text, "process_cpu_seconds_total") >= 0);
-  CHECK(value_of(text, "process_resident_memory_bytes") > 1e6);
-  CHECK(value_of(text, "process_virtual_memory_bytes") >
-        value_of(text, "process_resident_memory_bytes"));
-  CHECK(value_of(text, "process_open_fds") >= 3);
-  CHECK(value_of(text, "process_max_fds") >= value_of(text, "process_open_fds"));
+  CHECK(sample_value(text, "process_cpu_seconds_total") >= 0);
+  CHECK(sample_value(text, "process_resident_memory_bytes") > 1e6);
+  CHECK(sample_value(text, "process_virtual_memory_bytes") >
+        sample_value(text, "process_resident_memory_bytes"));
+  CHECK(sample_value(text, "process_open_fds") >= 3);
+  CHECK(sample_value(text, "process_max_fds") >= sample_value(text, "process_open_fds"));
   const auto now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch());
-  CHECK(value_of(text, "process_start_time_seconds") > 1.6e9);
-  CHECK(value_of(text, "process_start_time_seconds") < now.count() + 60);
+  CHECK(sample_value(text, "process_start_time_seconds") > 1.6e9);
+  CHECK(sample_value(text, "process_start_time_seconds") < now.count() + 60);
 }
 
 TEST_CASE("requests are counted with what their reply says", "[base][metrics]") {

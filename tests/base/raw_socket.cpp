@@ -111,13 +111,13 @@ std::string RawSocket::receive_message() {
 
 bool RawSocket::is_at_end() { return receive_all().empty() && !gave_up_; }
 
-int status_of(const std::string& reply) {
+int reply_status(const std::string& reply) {
   int status = 0;
   if (reply.starts_with("HTTP/1.1 ")) std::from_chars(&reply[9], &reply[9] + 3, status);
   return status;
 }
 
-std::string body_of(const std::string& reply) {
+std::string reply_body(const std::string& reply) {
   const std::size_t end = reply.find("\r\n\r\n");
   return end == std::string::npos ? "" : reply.substr(end + 4);
 }

@@ -43,8 +43,8 @@ class RawSocket {
 };
 
 // Status of "HTTP/1.1 404 Not Found..."; 0 if it is no reply.
-int status_of(const std::string& reply);
-std::string body_of(const std::string& reply);
+int reply_status(const std::string& reply);
+std::string reply_body(const std::string& reply);
 
 // A server scripted by the test, on one thread, one connection at a time.
 class RawServer {

@@ -20,7 +20,7 @@ void wait_with(JobSnapshot& seen, std::string message,
 }
 
 // The lines before the first empty one, without the job's name and phase.
-std::string head_of(const std::string& explanation) {
+std::string explanation_head(const std::string& explanation) {
   const auto from = explanation.find('\n', explanation.find("\n  Phase") + 1) + 1;
   return explanation.substr(from, explanation.find("\n\n") + 1 - from);
 }
@@ -150,20 +150,20 @@ TEST_CASE("a job that waits without a PodGroup says so from its conditions", "[c
   JobSnapshot seen = a_snapshot(job::Phase::kCreated);
   job::set_condition(seen.job.status, a_condition("Scheduled", false, "spec.suspend is true",
                                                   "2026-11-21T14:01:00Z"));
-  CHECK(head_of(explain(summarize(seen))) ==
+  CHECK(explanation_head(explain(summarize(seen))) ==
         "  Waits    the whole gang, since 2026-11-21T14:01:00Z, 4m ago\n"
         "  Because  spec.suspend is true\n");
 
   job::set_condition(seen.job.status,
                      a_condition("PodsCreated", false, "403", "2026-11-21T14:02:00Z"));
-  CHECK(head_of(explain(summarize(seen))) ==
+  CHECK(explanation_head(explain(summarize(seen))) ==
         "  Waits    the whole gang, since 2026-11-21T14:02:00Z, 3m ago\n"
         "  Because  403\n");
 
   seen.job.status.phase = job::Phase::kRunning;
   seen.job.status.conditions.clear();
   job::set_condition(seen.job.status, a_condition("RequestsScheduled", false, "request-1: later"));
-  CHECK(head_of(explain(summarize(seen))) ==
+  CHECK(explanation_head(explain(summarize(seen))) ==
         "  Waits    requested replicas, since 2026-11-21T14:00:00Z, 5m ago\n"
         "  Because  request-1: later\n");
 }
@@ -178,7 +178,7 @@ TEST_CASE("a waiting job says until when, which node is avoided and why it was q
   seen.job.spec.schedule_timeout_seconds = 600;
   seen.job.status.waiting_since = at("2026-11-21T14:00:00Z");
   job::set_condition(seen.job.status, a_condition("Requeued", true, "learner/0 lost its node"));
-  CHECK(head_of(explain(summarize(seen))) ==
+  CHECK(explanation_head(explain(summarize(seen))) ==
         "  Waits    the whole gang, since 2026-11-21T14:00:02Z, 4m58s ago\n"
         "  Because  learner: does not fit\n"
         "  Until    2026-11-21T14:10:00Z, in 5m: then the job fails (scheduleTimeoutSeconds)\n"

@@ -144,7 +144,7 @@ TEST_CASE("an answer is its data, or the server's message", "[cli][replicas]") {
       {"another API answers", 404, R"({"kind":"Status"})", Code::kInvalid, "404"},
   }));
   INFO(row.when);
-  const auto data = data_of(row.status, row.body);
+  const auto data = parse_reply_data(row.status, row.body);
   REQUIRE(data.has_value() == !row.want);
   if (data) {
     CHECK(data->dump() == row.says);

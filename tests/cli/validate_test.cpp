@@ -46,7 +46,7 @@ std::vector<Finding> judged(const Json& object) {
   return judge(object, is_config ? **kOfConfigs : **kOfJobs);
 }
 
-std::vector<Verdict> verdicts_of(std::string_view text) {
+std::vector<Verdict> validate_text(std::string_view text) {
   std::vector<Verdict> verdicts;
   const auto manifests = parse_manifests(text);
   REQUIRE(manifests);
@@ -195,10 +195,10 @@ TEST_CASE("a list of jobs that is no List is told of, others are passed over", "
   CHECK(finding->message.find("kind: List") != std::string::npos);
   CHECK_FALSE(judge_kind(Json::array({1, 2})));
   CHECK_FALSE(judge_kind("text"));
-  CHECK(kind_of(jobs) == "a list");
-  CHECK(kind_of("text") == "a text");
-  CHECK(kind_of(Json::object()) == "an object without a kind");
-  CHECK(kind_of({{"kind", "Service"}}) == "Service");
+  CHECK(describe_kind(jobs) == "a list");
+  CHECK(describe_kind("text") == "a text");
+  CHECK(describe_kind(Json::object()) == "an object without a kind");
+  CHECK(describe_kind({{"kind", "Service"}}) == "Service");
 }
 
 TEST_CASE("what is no YAML is said with its line", "[cli][validate]") {
@@ -221,7 +221,7 @@ TEST_CASE("anchors cannot fill the memory", "[cli][validate]") {
 }
 
 TEST_CASE("the verdict names each wrong field, as text, JSON and SARIF", "[cli][validate]") {
-  const auto verdicts = verdicts_of(kJob);
+  const auto verdicts = validate_text(kJob);
   CHECK(has_errors(verdicts));
   CHECK(to_text(verdicts, Format::kText) ==
         "job.yaml:2: dqn: spec.cleanPodPolicy: Unsupported value: \"hello\": supported values: "
@@ -245,7 +245,7 @@ TEST_CASE("a right job has no errors, and what the webhook fills in is none", "[
   std::string text(kJob);
   text.replace(text.find("hello"), 5, "ALL");
   text.replace(text.find("4GB"), 3, "4Gi");
-  const auto verdicts = verdicts_of(text);
+  const auto verdicts = validate_text(text);
   CHECK_FALSE(has_errors(verdicts));
   CHECK(to_text(verdicts, Format::kText) ==
         "job.yaml:2: dqn: warning: spec.cleanPodPolicy: ALL is stored as All, which tools that "
@@ -283,11 +283,11 @@ TEST_CASE("warnings name their field and are no errors, in each format", "[cli][
 }
 
 TEST_CASE("a warning's field is told from its text", "[cli][validate]") {
-  CHECK(warning_of("spec.reservationSeconds: with 0, capacity") ==
+  CHECK(parse_warning("spec.reservationSeconds: with 0, capacity") ==
         Finding{"spec.reservationSeconds", "with 0, capacity", false});
   for (const char* text : {"only nervex-server may change spec.requests: the change was dropped",
                            "no AggregatorConfig a/b: the job waits", "spec.x", "", ": "}) {
-    CHECK(warning_of(text) == Finding{"", text, false});
+    CHECK(parse_warning(text) == Finding{"", text, false});
   }
 }
 
@@ -297,9 +297,9 @@ TEST_CASE("what a server warns of is told once and as a whole", "[cli][validate]
   REQUIRE(lines.size() == 3);
   lines.insert(lines.begin(), "first...");  // cut, not broken
   lines.insert(lines.end(), {"...", "first..."});
-  CHECK(warnings_of(lines) ==
-        std::vector<Finding>{{"", "first...", false}, warning_of(text), {"", "...", false}});
-  CHECK(warnings_of({}).empty());
+  CHECK(parse_warning_lines(lines) ==
+        std::vector<Finding>{{"", "first...", false}, parse_warning(text), {"", "...", false}});
+  CHECK(parse_warning_lines({}).empty());
 }
 
 TEST_CASE("what could not be checked stands beside the verdicts, in each format",
@@ -522,7 +522,7 @@ TEST_CASE("an AggregatorConfig is judged by its template", "[cli][validate]") {
 }
 
 TEST_CASE("jobs and other objects are counted together", "[cli][validate]") {
-  auto verdicts = verdicts_of(kConfig);
+  auto verdicts = validate_text(kConfig);
   CHECK(to_text(verdicts, Format::kText) == "1 of 1 objects is valid\n");
   CHECK(Json::parse(to_text(verdicts, Format::kJson))[0]["kind"] == "AggregatorConfig");
 }

@@ -13,7 +13,7 @@ using kube::find;
 using kube::string_at;
 
 // The simulation writes no other units.
-std::int64_t amount_of(const std::string& resource, const Json& quantity) {
+std::int64_t parse_amount(const std::string& resource, const Json& quantity) {
   const std::string text = quantity.is_string() ? quantity.get<std::string>() : quantity.dump();
   const bool is_milli = text.back() == 'm';
   const std::int64_t number = std::stoll(is_milli ? text.substr(0, text.size() - 1) : text);
@@ -30,12 +30,12 @@ const kube::PodFilter kSlotFilter{
 
 void add_requests(PodSeen& pod, const Json& requests) {
   for (const auto& [name, quantity] : requests.items()) {
-    if (name != "memory") pod.requests[name] += amount_of(name, quantity);
+    if (name != "memory") pod.requests[name] += parse_amount(name, quantity);
   }
 }
 
 // Of the first term: the controller adds the same pin to each.
-std::string pin_of(const Json& object) {
+std::string find_pin(const Json& object) {
   for (const Json& term : kube::array_at(
            object, {"spec", "affinity", "nodeAffinity",
                     "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"})) {
@@ -65,9 +65,9 @@ PodSeen decode_pod(const Json& object) {
   pod.reason = string_at(object, {"status", "reason"});
   pod.has_begun = !string_at(object, {"status", "startTime"}).empty();
   pod.deleting = find(object, {"metadata", "deletionTimestamp"}) != nullptr;
-  pod.slot = gang::slot_of(*kube::decode_pod(kube::to_text(object), kSlotFilter));
+  pod.slot = gang::pod_slot(*kube::decode_pod(kube::to_text(object), kSlotFilter));
   pod.scheduler = string_at(object, {"spec", "schedulerName"});
-  pod.pinned_to = pin_of(object);
+  pod.pinned_to = find_pin(object);
   pod.requests["pods"] = 1;
   for (const Json& container : kube::array_at(object, {"spec", "containers"})) {
     if (const Json* requests = find(container, {"resources", "requests"}))
@@ -92,7 +92,7 @@ NodeSeen decode_node(const Json& object) {
   node.cordoned = object["spec"].value("unschedulable", false);
   node.tainted = !object["spec"].value("taints", Json::array()).empty();
   for (const auto& [name, quantity] : object["status"]["allocatable"].items()) {
-    if (name != "memory") node.allocatable[name] = amount_of(name, quantity);
+    if (name != "memory") node.allocatable[name] = parse_amount(name, quantity);
   }
   node.allocatable.try_emplace("nvidia.com/gpu", 0);
   return node;
@@ -122,9 +122,11 @@ void refresh_kind(const FakeApi& api, const kube::ResourceKind& kind, const char
 
 void View::refresh() {
   if (std::exchange(version_, api_.resource_version()) == api_.resource_version()) return;
-  const auto version_of = [](const auto& object) -> const std::string& { return object.version; };
-  refresh_kind(api_, kube::kPods, "uid", pods_, version_of, decode_pod);
-  refresh_kind(api_, kube::kNodes, "name", nodes_, version_of, decode_node);
+  const auto object_version = [](const auto& object) -> const std::string& {
+    return object.version;
+  };
+  refresh_kind(api_, kube::kPods, "uid", pods_, object_version, decode_pod);
+  refresh_kind(api_, kube::kNodes, "name", nodes_, object_version, decode_node);
   refresh_kind(
       api_, kube::kPodGroups, "uid", groups_,
       [](const gang::PodGroup& group) -> const std::string& { return group.meta.resource_version; },

@@ -35,9 +35,9 @@ void fill(kube::Store<T>& store, const FakeApi& api, const kube::ResourceKind& k
   }
 }
 
-controller::ObserveOptions options_of(bool shared_services,
-                                      std::chrono::milliseconds status_update_period,
-                                      bool direct_placement) {
+controller::ObserveOptions observe_options(bool shared_services,
+                                           std::chrono::milliseconds status_update_period,
+                                           bool direct_placement) {
   return {.server_url = "server:8080",
           .aggregator_config = "nervex-system/aggregator-config",
           .status_update_period = status_update_period,
@@ -54,10 +54,10 @@ Process::Process(kube::Api& api, const Clock& clock, bool shared_services,
       pool(0),
       performer(api, stores, events, pool),
       worker(api, stores, queues, performer, clock,
-             options_of(shared_services, status_update_period, direct_placement)),
+             observe_options(shared_services, status_update_period, direct_placement)),
       slices(api, stores, queues.endpoint_slices, events, clock),
       dry_runs(api, stores, queues.jobs, clock,
-               options_of(shared_services, status_update_period, direct_placement)) {
+               observe_options(shared_services, status_update_period, direct_placement)) {
   set_log_level(LogLevel::kError);  // failures are what these tests are about
 }
 

@@ -20,7 +20,7 @@ T must(Result<T> result) {
   return *std::move(result);
 }
 
-std::string name_of(const Json& manifest) { return manifest["metadata"]["name"]; }
+std::string manifest_name(const Json& manifest) { return manifest["metadata"]["name"]; }
 
 template <typename T>
 void erase(Ptrs<T>& objects, const Target& target) {
@@ -37,7 +37,7 @@ void add_sorted(Ptrs<T>& objects, T object) {
 }
 
 template <typename T>
-std::vector<std::string> names_of(const Ptrs<T>& objects) {
+std::vector<std::string> object_names(const Ptrs<T>& objects) {
   std::vector<std::string> names;
   for (const auto& object : objects) names.push_back(object->meta.name);
   return names;
@@ -81,7 +81,7 @@ void World::perform(const CreateServices& action) {
     auto service = decode_service(kube::to_text(manifest));
     service->meta.uid = fmt::format("uid-{}", next_uid_++);
     add_sorted(seen.services, *std::move(service));
-    created.push_back("service " + name_of(manifest));
+    created.push_back("service " + manifest_name(manifest));
   }
 }
 
@@ -89,7 +89,7 @@ void World::perform(const CreateSharedService& action) {
   auto service = decode_service(kube::to_text(action.manifest));
   service->meta.uid = fmt::format("uid-{}", next_uid_++);
   seen.shared_service = std::make_shared<const Service>(*std::move(service));
-  created.push_back("service " + name_of(action.manifest));
+  created.push_back("service " + manifest_name(action.manifest));
 }
 
 void World::perform(const UpdateSharedService& action) {
@@ -104,7 +104,7 @@ void World::perform(const CreatePods& action) {
     pod->meta.uid = fmt::format("uid-{}", next_uid_++);
     pod->meta.created = seen.now;
     add_sorted(seen.pods, *std::move(pod));
-    created.push_back("pod " + name_of(manifest));
+    created.push_back("pod " + manifest_name(manifest));
   }
 }
 
@@ -314,8 +314,8 @@ void World::run_all() {
   for (const auto& pod : pod_names()) run(pod);
 }
 
-std::vector<std::string> World::pod_names() const { return names_of(seen.pods); }
-std::vector<std::string> World::service_names() const { return names_of(seen.services); }
+std::vector<std::string> World::pod_names() const { return object_names(seen.pods); }
+std::vector<std::string> World::service_names() const { return object_names(seen.services); }
 
 std::string World::name(job::Role role, int ordinal, int incarnation) const {
   return job::pod_name(seen.job, role, {ordinal, incarnation});

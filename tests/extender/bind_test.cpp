@@ -39,8 +39,8 @@ TEST_CASE("the first bind of a gang commits it, the others only bind", "[extende
   CHECK(c.bind(c.names[0], "n1").empty());
   CHECK(c.planned_nodes("a") == "n1 n2!");
   CHECK(c.bind(c.names[1], "n2").empty());
-  CHECK(c.node_of(c.names[0]) == "n1");
-  CHECK(c.node_of(c.names[1]) == "n2");
+  CHECK(c.bound_node(c.names[0]) == "n1");
+  CHECK(c.bound_node(c.names[1]) == "n2");
   CHECK(c.api.writes("PATCH", kStatus).size() == 1);
   CHECK(c.api.writes().size() == 3);
 }
@@ -63,7 +63,7 @@ TEST_CASE("many binds of one gang at once make one commit", "[extender][bind]") 
   }
   for (const std::string& error : errors) CHECK(error.empty());
   CHECK(c.api.writes("PATCH", kStatus).size() == 1);
-  for (const std::string& name : names) CHECK(c.node_of(name) == "n1");
+  for (const std::string& name : names) CHECK(c.bound_node(name) == "n1");
 }
 
 TEST_CASE("many binds of a gang that cannot start bind no pod", "[extender][bind]") {
@@ -81,7 +81,7 @@ TEST_CASE("many binds of a gang that cannot start bind no pod", "[extender][bind
           "needs 8");
   }
   CHECK(c.planned_nodes("a") == "n1 n2");
-  CHECK(c.node_of(c.names[0]).empty());
+  CHECK(c.bound_node(c.names[0]).empty());
   CHECK(c.api.writes().empty());
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("a pod that was created and deleted between two watches does not block
   SECTION("without any list") { c.bind_and_delete(); }
   const std::string next = c.create_pod();
   CHECK(c.bind(next, "n1").empty());
-  CHECK(c.node_of(next) == "n1");
+  CHECK(c.bound_node(next) == "n1");
 }
 
 TEST_CASE("a pod that the cache lacks but the API server has keeps its slot", "[extender][bind]") {
@@ -205,12 +205,12 @@ TEST_CASE("a commit that meets a conflict reads the PodGroup and retries", "[ext
     status.gangs[0].placements.clear();
     c.api.change(kube::kPodGroups, kNs, "a", {{"status", gang::encode_status(status)}});
     CHECK(c.bind(c.names[0], "n1") == "gang base cannot start now: gang base has no plan");
-    CHECK(c.node_of(c.names[0]).empty());
+    CHECK(c.bound_node(c.names[0]).empty());
   }
   SECTION("the PodGroup was deleted") {
     c.api.remove(kube::kPodGroups, kNs, "a");
     CHECK_FALSE(c.bind(c.names[0], "n1").empty());
-    CHECK(c.node_of(c.names[0]).empty());
+    CHECK(c.bound_node(c.names[0]).empty());
   }
   SECTION("it keeps changing") {
     c.api.fail_next("PATCH", kStatus, {Code::kConflict, "changed"}, Applied::kNo, 100);
@@ -237,7 +237,7 @@ TEST_CASE("a commit whose reply was lost is found or repeated", "[extender][bind
     CHECK(c.bind(c.names[0], "n1").empty());
   }
   CHECK(c.planned_nodes("a") == "n1 n2!");
-  CHECK(c.node_of(c.names[0]) == "n1");
+  CHECK(c.bound_node(c.names[0]) == "n1");
 }
 
 TEST_CASE("a bind of a stale or foreign pod is an error", "[extender][bind]") {
@@ -304,7 +304,7 @@ TEST_CASE("only one of two pods for the same slot is bound", "[extender][bind]")
   CHECK(c.bind(twin, "n1") == "learner/0 is pod a-learner-0-0 already");  // before any watch
   c.see();
   CHECK(c.bind(twin, "n1") == "learner/0 is pod a-learner-0-0 already");
-  CHECK(c.node_of(twin).empty());
+  CHECK(c.bound_node(twin).empty());
 }
 
 TEST_CASE("a pod of no gang is bound by one write", "[extender][bind]") {
@@ -313,7 +313,7 @@ TEST_CASE("a pod of no gang is bound by one write", "[extender][bind]") {
   c.add_plain_pod("plain", ask(1));
   c.see();
   CHECK(c.bind("plain", "n1").empty());
-  CHECK(c.node_of("plain") == "n1");
+  CHECK(c.bound_node("plain") == "n1");
   const auto writes = c.api.writes();
   REQUIRE(writes.size() == 1);
   CHECK(writes[0].body["metadata"]["uid"] == c.pod("plain").meta.uid);

@@ -45,7 +45,7 @@ struct ExtenderCluster : Cluster, ExtenderProcess {
   void add_plain_pod(const std::string& name, const kube::Resources& requests,
                      const std::string& node = "");
   kube::Pod pod(const std::string& name) const;  // the live one
-  std::string node_of(const std::string& pod_name) const { return pod(pod_name).node; }
+  std::string bound_node(const std::string& pod_name) const { return pod(pod_name).node; }
 
   kube::FilterResult filter(const std::string& pod_name,
                             const std::vector<std::string>& node_names) const;

@@ -36,7 +36,7 @@ struct Direct : ExtenderCluster {
     see();
   }
   gang::GangStatus base() const { return group("a").status.gangs.at(0); }
-  static std::string name_of(const gang::Placement& placement) {
+  static std::string placement_pod_name(const gang::Placement& placement) {
     return "a-" + placement.role + "-" + std::to_string(placement.slot.ordinal) + "-" +
            std::to_string(placement.slot.incarnation);
   }
@@ -215,7 +215,7 @@ TEST_CASE("the coordinator is bound when the kubelets have begun with all others
     c.clock.advance(9s);
     c.start("a-learner-1-0");
     CHECK(c.outcome().empty());
-    CHECK(c.node_of("a-coordinator-0-0") == "n1");
+    CHECK(c.bound_node("a-coordinator-0-0") == "n1");
   }
   SECTION("one of them has ended by itself already") {
     c.change("a-learner-1-0", {{"phase", "Succeeded"}, {"startTime", "2026-01-01T00:00:00Z"}});
@@ -228,7 +228,7 @@ TEST_CASE("the coordinator is bound when the kubelets have begun with all others
     CHECK(c.outcome() ==
           "gang base: the coordinator is bound last, and 1 of 3 pods are not started yet: "
           "learner/1 (on n2, whose kubelet has not started it)");
-    CHECK(c.node_of("a-coordinator-0-0").empty());
+    CHECK(c.bound_node("a-coordinator-0-0").empty());
 
     // Its successor comes through kube-scheduler, elsewhere, and is bound there.
     c.add_node("n3", 8);
@@ -258,7 +258,7 @@ TEST_CASE("a pod that is made through kube-scheduler after all is bound at once"
   const std::string name = c.add_gang_pod(c.group("a"), first);
   c.see();
   CHECK(c.bind(name, first.node).empty());
-  CHECK(c.node_of(name) == "n1");
+  CHECK(c.bound_node(name) == "n1");
 }
 
 // Else the planner would give the slot another place while its pod is being created here.

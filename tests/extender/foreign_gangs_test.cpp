@@ -76,7 +76,7 @@ struct Foreign : ExtenderCluster {
     std::string text;
     for (const Json& one : api.list(kube::kPods)) {
       const kube::Pod live = *kube::decode_pod(kube::to_text(one), pod_filter());
-      if (kube::foreign_group_of(live.meta) != group || !live.node.empty()) continue;
+      if (kube::foreign_group_name(live.meta) != group || !live.node.empty()) continue;
       text += (text.empty() ? "" : " ") +
               (live.nominated_node.empty() ? "-" : live.nominated_node.str());
     }
@@ -86,7 +86,7 @@ struct Foreign : ExtenderCluster {
     int count = 0;
     for (const Json& one : api.list(kube::kPods)) {
       const kube::Pod live = *kube::decode_pod(kube::to_text(one), pod_filter());
-      if (kube::foreign_group_of(live.meta) == group && !live.node.empty()) ++count;
+      if (kube::foreign_group_name(live.meta) == group && !live.node.empty()) ++count;
     }
     return count;
   }

@@ -58,7 +58,7 @@ class HeldBinds {
     for (const Call& call : left_) holds_.leave(call.ticket);
   }
   // The node to which the pod is assumed to be bound; "": none.
-  std::string node_of(const std::string& pod_uid) const {
+  std::string bound_node(const std::string& pod_uid) const {
     const auto call = calls_.find(pod_uid);
     return call == calls_.end() ? "" : call->second.bind.args.node;
   }

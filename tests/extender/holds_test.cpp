@@ -39,7 +39,7 @@ struct Held : ExtenderCluster {
   }
 
   std::string planned_node(const std::string& name) const {
-    const auto slot = gang::slot_of(pod(name));
+    const auto slot = gang::pod_slot(pod(name));
     return gang::find_placement(group("a").status, slot->role, slot->slot)->node;
   }
   std::future<std::string> begin(const std::string& name) {
@@ -72,7 +72,7 @@ TEST_CASE("no pod is bound before all of its gang are here; then all are", "[ext
   CHECK(second.get().empty());
   // Bound last: when the others are seen to be.
   c.wait_for(1);
-  CHECK(c.node_of(c.names[0]).empty());
+  CHECK(c.bound_node(c.names[0]).empty());
   CHECK(c.planned_nodes("a").ends_with("!"));
   c.see_pods();
   CHECK(coordinator.get().empty());
@@ -229,7 +229,7 @@ TEST_CASE("a gang waits only for the slots that it wants", "[extender][hold]") {
   c.set_members("a", members);
   c.see_groups();
   CHECK(first.get().empty());
-  CHECK(c.node_of(c.names[1]) == "n1");
+  CHECK(c.bound_node(c.names[1]) == "n1");
 }
 
 TEST_CASE("a gang that is committed is not held, but for the pod that is bound last",
@@ -343,18 +343,18 @@ TEST_CASE("many calls at once of many gangs", "[extender][hold]") {
     names.insert(names.end(), some.begin(), some.end());
   }
   c.see();
-  std::map<std::string, std::string> node_of;
+  std::map<std::string, std::string> bound_node;
   for (int i = 0; i < kGangs; ++i) {
     const auto group = c.group("g" + std::to_string(i));
     for (const auto& placement : group.status.gangs[0].placements) {
-      node_of[group.meta.name + "-collector-" + std::to_string(placement.slot.ordinal) + "-0"] =
+      bound_node[group.meta.name + "-collector-" + std::to_string(placement.slot.ordinal) + "-0"] =
           placement.node;
     }
   }
   std::vector<std::future<std::string>> calls;
   for (const std::string& name : names) {
-    calls.push_back(std::async(std::launch::async,
-                               [&c, name, node = node_of.at(name)] { return c.bind(name, node); }));
+    calls.push_back(std::async(
+        std::launch::async, [&c, name, node = bound_node.at(name)] { return c.bind(name, node); }));
   }
   for (auto& call : calls) CHECK(call.get().empty());
   CHECK(c.api.writes("PATCH", "/status").size() >= kGangs);

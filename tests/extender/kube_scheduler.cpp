@@ -26,14 +26,14 @@ bool KubeScheduler::is_due(const std::string& uid) const {
 
 std::string KubeScheduler::assumed_on(const PodSeen& pod) const {
   if (pod.is_bound()) return pod.occupies() ? pod.node : "";
-  return extender_ ? extender_->held.node_of(pod.uid) : "";
+  return extender_ ? extender_->held.bound_node(pod.uid) : "";
 }
 
 bool KubeScheduler::is_on(const PodSeen& pod, const NodeSeen& node, bool sees_assumed) const {
   return (sees_assumed ? assumed_on(pod) : pod.occupies() ? pod.node : "") == node.name;
 }
 
-std::string KubeScheduler::zone_of(const std::string& claim) const {
+std::string KubeScheduler::claim_zone(const std::string& claim) const {
   const Json object = cluster_.api.get(kube::kPersistentVolumeClaims, kNamespace, claim);
   const std::string volume = kube::string_at(object, {"spec", "volumeName"});
   return volume.empty() ? "" : volume.substr(volume.rfind('-') + 1);
@@ -53,7 +53,7 @@ bool KubeScheduler::plugins_allow(const PodSeen& pod, const NodeSeen& node,
   if (!node.lets_in()) return false;
   if (!pod.pinned_to.empty() && pod.pinned_to != node.name) return false;
   for (const std::string& claim : pod.claims) {
-    const std::string zone = zone_of(claim);
+    const std::string zone = claim_zone(claim);
     if (zone.empty() || zone == node.zone) continue;
     report("volume elsewhere");
     return false;
@@ -126,7 +126,7 @@ int KubeScheduler::finish_held() {
 // VolumeBinding's PreBind: a claim that waited for its first consumer stays with that zone.
 void KubeScheduler::bind_claims(const PodSeen& pod, const std::string& node) {
   for (const std::string& claim : pod.claims) {
-    if (!zone_of(claim).empty()) continue;
+    if (!claim_zone(claim).empty()) continue;
     report("claim bound late");
     const std::string volume = "volume-" + cluster_.view.node(node)->zone;
     cluster_.api.change(kube::kPersistentVolumeClaims, kNamespace, claim,
@@ -153,7 +153,7 @@ void KubeScheduler::try_pod(const std::string& uid) {
     if (pod->slot) refuse(*pod, result.error.empty() ? "Unschedulable" : "SchedulerError");
     return;
   }
-  const std::string node = result.node_names[choose_one_of(result.node_names.size())];
+  const std::string node = result.node_names[choose_index(result.node_names.size())];
   bind_claims(*pod, node);
   const kube::BindArgs bind{pod->name, kNamespace, uid, node};
   in_extender([&] { extender_->held.begin(bind); });
@@ -168,7 +168,7 @@ void KubeScheduler::restart() {
 void KubeScheduler::lose_extender() {
   if (!extender_) return;
   for (const auto& [uid, pod] : cluster_.view.pods()) {
-    if (!extender_->held.node_of(uid).empty()) retry_later(uid);
+    if (!extender_->held.bound_node(uid).empty()) retry_later(uid);
   }
 }
 

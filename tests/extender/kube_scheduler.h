@@ -29,9 +29,9 @@ class KubeScheduler {
 
   // Wraps work that may end the extender's process.
   std::function<void(const std::function<void()>&)> in_extender = [](const auto& work) { work(); };
-  std::function<void()> look = [] {};                    // after each change
-  std::function<void(const std::string&)> count;         // counts events by a short description
-  std::function<std::size_t(std::size_t)> choose_one_of  // index below the argument
+  std::function<void()> look = [] {};                   // after each change
+  std::function<void(const std::string&)> count;        // counts events by a short description
+  std::function<std::size_t(std::size_t)> choose_index  // index below the argument
       = [](std::size_t) { return std::size_t{0}; };
 
   // UIDs of the pods that need a node and may be tried now.
@@ -51,7 +51,7 @@ class KubeScheduler {
   bool plugins_allow(const PodSeen& pod, const NodeSeen& node, bool sees_assumed = true) const;
 
  private:
-  std::string zone_of(const std::string& claim) const;  // "": not bound
+  std::string claim_zone(const std::string& claim) const;  // "": not bound
   bool is_port_free(const PodSeen& pod, const NodeSeen& node, bool sees_assumed) const;
   bool is_on(const PodSeen& pod, const NodeSeen& node, bool sees_assumed) const;
   void bind_claims(const PodSeen& pod, const std::string& node);

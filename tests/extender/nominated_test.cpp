@@ -82,7 +82,7 @@ TEST_CASE("a plan that is not committed leaves a node for which a pod is nominat
     c.nominate("urgent", 5, "n1");
     c.see_pods();
     CHECK_FALSE(c.bind(names[0], "n1").empty());
-    CHECK(c.node_of(names[0]).empty());
+    CHECK(c.bound_node(names[0]).empty());
     c.planner.schedule_once();
     CHECK(c.planned_nodes("a") == "n2");
   }

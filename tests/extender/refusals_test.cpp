@@ -47,7 +47,7 @@ gang::PodGroup planned_again(gang::PodGroup group, SysTime now,
   return group;
 }
 
-std::string nodes_of(const gang::PodGroup& group) {
+std::string placement_nodes(const gang::PodGroup& group) {
   std::string text;
   for (const auto& placement : group.status.gangs[0].placements) text += placement.node + " ";
   return text;
@@ -68,7 +68,7 @@ TEST_CASE("a refused plan is dropped, and its node takes fewer of the set",
   CHECK(group.status.next_placement == 4);
 
   const gang::PodGroup next = planned_again(group, kStart + 1s);
-  CHECK(nodes_of(next) == "n2 n2 n2 ");
+  CHECK(placement_nodes(next) == "n2 n2 n2 ");
   CHECK(next.status.gangs[0].placements[0].number == 4);
   CHECK(next.status.gangs[0].message ==
         "3 pods are placed; before, kube-scheduler refused collector/1 on node n1: 0/2 nodes are "
@@ -107,7 +107,7 @@ TEST_CASE("a gang is not planned before its pause is over", "[extender][refusals
   std::optional<std::chrono::milliseconds> look_again;
   CHECK(planned_again(group, kStart + 1s, &look_again) == group);
   CHECK(look_again == 4s);
-  CHECK(nodes_of(planned_again(group, kStart + 5s)) == "n1 n1 n1 ");
+  CHECK(placement_nodes(planned_again(group, kStart + 5s)) == "n1 n1 n1 ");
 }
 
 TEST_CASE("a gang that has no other nodes waits, says why, and tries again later",
@@ -171,7 +171,7 @@ TEST_CASE("what a clock that was wrong has written holds nothing up", "[extender
   gang::PodGroup group = after(three_collectors(), {refused(0, "n1")}, kStart + 24h);
   group.status.gangs[0].refusals.plan_after = kStart + 24h;
   CHECK_FALSE(is_paused(group.status.gangs[0], kStart));
-  CHECK(limits_of(group.status.avoid, kStart).empty());
+  CHECK(collect_node_limits(group.status.avoid, kStart).empty());
   CHECK(still_of_use(group.status.avoid, kStart).empty());
 }
 

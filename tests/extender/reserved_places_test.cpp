@@ -508,7 +508,7 @@ struct Random : Jobs {
       for (const auto& gang : group.status.gangs) {
         for (const auto& entry : gang.reserved) gpus[entry.node] += 8L * entry.count;
         for (const auto& placement : gang.placements) {
-          const bool is_bound = !pods_of(group, placement).empty();
+          const bool is_bound = !find_pod_names(group, placement).empty();
           if (gang.committed && !is_bound && placement.role == "learner") gpus[placement.node] += 8;
         }
       }
@@ -527,11 +527,12 @@ struct Random : Jobs {
       CHECK(used <= (node == "cpu" ? 0 : 8));
     }
   }
-  std::vector<std::string> pods_of(const gang::PodGroup& group, const gang::Placement& placement) {
+  std::vector<std::string> find_pod_names(const gang::PodGroup& group,
+                                          const gang::Placement& placement) {
     std::vector<std::string> names;
     for (const Json& object : api.list(kube::kPods)) {
       const auto pod = *kube::decode_pod(kube::to_text(object), pod_filter());
-      const auto slot = gang::slot_of(pod);
+      const auto slot = gang::pod_slot(pod);
       if (slot && slot->pod_group_uid == group.meta.uid && slot->placement == placement.number &&
           !pod.node.empty()) {
         names.push_back(pod.meta.name);

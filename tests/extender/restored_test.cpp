@@ -42,11 +42,11 @@ struct LostStatus : testing::ExtenderCluster {
     std::reverse(places.begin(), places.end());  // the coordinator comes last
     for (const auto& placement : places) {
       see_pods();
-      REQUIRE(bind(pod_of(placement), placement.node).empty());
+      REQUIRE(bind(placement_pod_name(placement), placement.node).empty());
     }
     cycle();
   }
-  static std::string pod_of(const gang::Placement& of) {
+  static std::string placement_pod_name(const gang::Placement& of) {
     return "a-" + of.role + "-" + std::to_string(of.slot.ordinal) + "-" +
            std::to_string(of.slot.incarnation);
   }

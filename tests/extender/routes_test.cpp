@@ -59,7 +59,7 @@ TEST_CASE("filter and bind answer in the format of kube-scheduler", "[extender][
                   {"PodUID", pod["metadata"]["uid"]},
                   {"Node", "n1"}};
   CHECK(s.post("/bind", kube::to_text(bind)) == Json{{"Error", ""}});
-  CHECK(s.node_of(names[0]) == "n1");
+  CHECK(s.bound_node(names[0]) == "n1");
 }
 
 TEST_CASE("a failed call is answered with an Error and status 200", "[extender][routes]") {

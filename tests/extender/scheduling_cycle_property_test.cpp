@@ -90,8 +90,8 @@ struct World {
     }
   }
 
-  static const gang::MemberSet* set_of(const gang::PodGroup& group,
-                                       const gang::Placement& placement) {
+  static const gang::MemberSet* find_member_set(const gang::PodGroup& group,
+                                                const gang::Placement& placement) {
     for (const gang::MemberSet& set : group.spec.members) {
       const bool is_its = set.role == placement.role &&
                           std::count(set.slots.begin(), set.slots.end(), placement.slot) > 0;
@@ -99,7 +99,7 @@ struct World {
     }
     return nullptr;
   }
-  static Use use_of(const gang::MemberSet& set) {
+  static Use gang_set_use(const gang::MemberSet& set) {
     return {set.shape.requests.get("nvidia.com/gpu"), set.shape.requests.get("cpu") / 1000};
   }
 
@@ -110,7 +110,8 @@ struct World {
       for (const gang::GangStatus& gang : group.status.gangs) {
         if (gang.committed != committed) continue;
         for (const gang::Placement& placement : gang.placements) {
-          if (const auto* set = set_of(group, placement)) sums[placement.node] += use_of(*set);
+          if (const auto* set = find_member_set(group, placement))
+            sums[placement.node] += gang_set_use(*set);
         }
       }
     }
@@ -233,7 +234,8 @@ struct World {
 
   using SlotKey = std::tuple<std::string, std::string, int, int>;
   std::map<SlotKey, gang::Placement> committed_placements;
-  std::map<std::pair<std::string, std::int64_t>, std::string> owner_of;  // of every number ever
+  std::map<std::pair<std::string, std::int64_t>, std::string>
+      number_owners;  // of every number ever
 
   // `before`: the placements before the cycle that is checked.
   using Known = std::set<std::pair<std::string, std::int64_t>>;
@@ -256,7 +258,8 @@ struct World {
       for (const gang::GangStatus& gang : group.status.gangs) {
         for (const gang::Placement& placement : gang.placements) {
           if (before.count({group.meta.uid, placement.number}) > 0) continue;
-          if (const auto* set = set_of(group, placement)) given[placement.node] += use_of(*set);
+          if (const auto* set = find_member_set(group, placement))
+            given[placement.node] += gang_set_use(*set);
         }
       }
     }
@@ -289,11 +292,12 @@ struct World {
           check_placement(group, gang, placement);
       }
       for (const auto& [key, placement] : committed_placements) {
-        if (std::get<0>(key) != group.meta.uid || set_of(group, placement) == nullptr) continue;
+        if (std::get<0>(key) != group.meta.uid || find_member_set(group, placement) == nullptr)
+          continue;
         const auto* now = gang::find_placement(group.status, placement.role, placement.slot);
         REQUIRE(now != nullptr);
         CHECK(*now == placement);
-        CHECK(gang::gang_of(group.status, placement.role, placement.slot)->committed);
+        CHECK(gang::find_gang_with_slot(group.status, placement.role, placement.slot)->committed);
       }
     }
   }
@@ -303,7 +307,8 @@ struct World {
     CHECK(placement.number < group.status.next_placement);
     const std::string owner = placement.role + "/" + std::to_string(placement.slot.ordinal) + "/" +
                               std::to_string(placement.slot.incarnation) + "@" + placement.node;
-    const auto [known, is_new] = owner_of.try_emplace({group.meta.uid, placement.number}, owner);
+    const auto [known, is_new] =
+        number_owners.try_emplace({group.meta.uid, placement.number}, owner);
     CHECK(known->second == owner);  // a number is never used for another slot or node
     if (!gang.committed) return;
     committed_placements.try_emplace(

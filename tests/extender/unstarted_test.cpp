@@ -188,7 +188,7 @@ TEST_CASE("a plan has its time from when something about it moved last", "[exten
   }
   SECTION("the bind of a pod has begun") {
     c.pass(119s);
-    c.plans.note_bind_call(*gang::slot_of(c.pod(first)));
+    c.plans.note_bind_call(*gang::pod_slot(c.pod(first)));
     c.pass(119s);
     CHECK(c.planned_nodes("a") == "n1 n2");
     c.pass(1s);
@@ -221,7 +221,7 @@ TEST_CASE("a pod that is created for an expired plan is not bound", "[extender][
   c.see();
   CHECK(c.filter(late, {"n1", "n2"}).node_names.empty());
   CHECK_FALSE(c.bind(late, "n1").empty());
-  CHECK(c.node_of(late).empty());
+  CHECK(c.bound_node(late).empty());
 }
 
 TEST_CASE("a pod of a committed gang wakes nobody", "[extender][unstarted]") {

@@ -64,7 +64,7 @@ PodGroup a_large_group(const Shape& shape) {
   return group;
 }
 
-Json json_of(const PodGroup& group) {
+Json encode_group(const PodGroup& group) {
   return Json{{"apiVersion", kApiVersion},
               {"kind", kKind},
               {"metadata", {{"namespace", group.meta.ns}, {"name", group.meta.name}}},
@@ -84,7 +84,7 @@ TEST_CASE("a PodGroup of 5,000 slots stays below 1 MiB", "[gang][pod_group][size
   }));
   INFO("when " << shape.when);
   const PodGroup group = a_large_group(shape);
-  const std::string text = kube::to_text(json_of(group));
+  const std::string text = kube::to_text(encode_group(group));
   UNSCOPED_INFO(text.size() << " bytes");
   CHECK(text.size() < kMiB);
   const auto decoded = decode_pod_group(*kube::parse_json(text));
@@ -105,7 +105,7 @@ TEST_CASE("a PodGroup with capacity reserved for 5,000 pods stays below 1 MiB",
   base.placements.clear();
   group.spec.members.front().slots.clear();
   group.spec.members.front().reserved_pods = kSlots;
-  const std::string text = kube::to_text(json_of(group));
+  const std::string text = kube::to_text(encode_group(group));
   UNSCOPED_INFO(text.size() << " bytes");
   CHECK(text.size() < kMiB);
   const auto decoded = decode_pod_group(*kube::parse_json(text));
@@ -116,7 +116,7 @@ TEST_CASE("a PodGroup with capacity reserved for 5,000 pods stays below 1 MiB",
 
 TEST_CASE("neighbouring slots are stored as one entry", "[gang][pod_group][size]") {
   const PodGroup group = a_large_group({"", 63, kSlots, 1, false});
-  CHECK(kube::to_text(json_of(group)).size() < 2000);
+  CHECK(kube::to_text(encode_group(group)).size() < 2000);
 }
 
 }  // namespace

@@ -234,8 +234,8 @@ TEST_CASE("placements are found by role, ordinal and incarnation", "[gang][pod_g
   CHECK(placement->number == 3);
   CHECK(find_placement(group.status, "learner", {1, 1}) == nullptr);
   CHECK(find_placement(group.status, "collector", {1, 0}) == nullptr);
-  REQUIRE(gang_of(group.status, "learner", {1, 0}) != nullptr);
-  CHECK(gang_of(group.status, "learner", {1, 0})->name == "base");
+  REQUIRE(find_gang_with_slot(group.status, "learner", {1, 0}) != nullptr);
+  CHECK(find_gang_with_slot(group.status, "learner", {1, 0})->name == "base");
   CHECK(find_gang(group.status, "request-7") == &group.status.gangs[2]);
   CHECK(find_gang(group.status, "request-8") == nullptr);
 }

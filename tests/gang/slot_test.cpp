@@ -14,7 +14,7 @@ kube::Pod pod_with(const std::map<std::string, std::string>& annotations) {
 
 TEST_CASE("a slot is the same after writing and reading annotations", "[gang][slot]") {
   const PodSlot slot{"uid-1", "ddp-learner", {4097, 3}, 12};
-  CHECK(slot_of(pod_with(annotations_for(slot))) == slot);
+  CHECK(pod_slot(pod_with(annotations_for(slot))) == slot);
 }
 
 TEST_CASE("the pod filter keeps the annotations of a slot", "[gang][slot]") {
@@ -45,9 +45,9 @@ TEST_CASE("a pod with missing or invalid annotations has no slot", "[gang][slot]
   INFO("when " << row.when);
   auto annotations = annotations_for({"uid-1", "learner", {3, 1}, 7});
   annotations[std::string(row.key)] = row.value;
-  CHECK(slot_of(pod_with(annotations)) == std::nullopt);
+  CHECK(pod_slot(pod_with(annotations)) == std::nullopt);
   annotations.erase(std::string(row.key));
-  CHECK(slot_of(pod_with(annotations)) == std::nullopt);
+  CHECK(pod_slot(pod_with(annotations)) == std::nullopt);
 }
 
 }  // namespace

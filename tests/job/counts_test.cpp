@@ -90,7 +90,7 @@ TEST_CASE("the main container tells how far a pod is", "[job][counts]") {
        PodState::kTerminating},
   }));
   INFO("when " << row.when);
-  CHECK(state_of(row.pod) == row.want);
+  CHECK(pod_state(row.pod) == row.want);
 }
 
 TEST_CASE("counts are by role and state", "[job][counts]") {

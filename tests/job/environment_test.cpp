@@ -25,8 +25,8 @@ PodContext a_context(bool has_aggregator) {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-Json env_of(const Job& job, Role role, Slot slot, const RequestEntry* entry,
-            const PodContext& context) {
+Json container_env(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+                   const PodContext& context) {
   PodOrder order;
   order.role = role;
   order.slot = slot;
@@ -34,10 +34,10 @@ Json env_of(const Job& job, Role role, Slot slot, const RequestEntry* entry,
   return pod_manifest(job, order, context)["spec"]["containers"][0]["env"];
 }
 
-Environment environment_of(const Job& job, Role role, Slot slot, const RequestEntry* entry,
-                           const PodContext& context) {
+Environment decode_environment(const Job& job, Role role, Slot slot, const RequestEntry* entry,
+                               const PodContext& context) {
   Environment environment;
-  for (const Json& variable : env_of(job, role, slot, entry, context)) {
+  for (const Json& variable : container_env(job, role, slot, entry, context)) {
     environment.emplace_back(variable["name"], variable["value"]);
   }
   return environment;
@@ -46,7 +46,7 @@ Environment environment_of(const Job& job, Role role, Slot slot, const RequestEn
 TEST_CASE("a pod finds its own port, its job's addresses and the server's", "[job][environment]") {
   const Job job = a_job(1, 1);
   const std::string collector = pod_name(job, Role::kCollector, {0, 0});
-  CHECK(environment_of(job, Role::kCollector, {0, 0}, nullptr, a_context(true)) ==
+  CHECK(decode_environment(job, Role::kCollector, {0, 0}, nullptr, a_context(true)) ==
         Environment{{"COLLECTOR_PORT", "22270"},
                     {"KUBERNETES_POD_NAMESPACE", "rl"},
                     {"KUBERNETES_POD_NAME", collector},
@@ -58,7 +58,7 @@ TEST_CASE("a pod finds its own port, its job's addresses and the server's", "[jo
 
 TEST_CASE("a job without an aggregator advertises none", "[job][environment]") {
   const auto environment =
-      environment_of(a_job(), Role::kCoordinator, {}, nullptr, a_context(false));
+      decode_environment(a_job(), Role::kCoordinator, {}, nullptr, a_context(false));
   CHECK(environment.back().first == "KUBERNETES_COORDINATOR_URL");
   CHECK(environment.front() == std::pair<std::string, std::string>{"COORDINATOR_PORT", "22273"});
 }
@@ -67,7 +67,8 @@ TEST_CASE("declared ports are advertised", "[job][environment]") {
   Job job = a_job();
   job.spec.coordinator_template["spec"]["containers"][0]["ports"] =
       Json::array({{{"name", "nervex-port"}, {"containerPort", 80}}});
-  const auto environment = environment_of(job, Role::kCoordinator, {}, nullptr, a_context(false));
+  const auto environment =
+      decode_environment(job, Role::kCoordinator, {}, nullptr, a_context(false));
   CHECK(environment.front().second == "80");
   CHECK(environment.back().second == "dqn-coordinator.rl:80");
 }
@@ -79,7 +80,7 @@ TEST_CASE("the pods of a multi-GPU learner get the environment to find each othe
   entry.gpu_split = {8, 2};
   const bool has_aggregator = GENERATE(false, true);
   const auto of = [&](Slot slot) {
-    auto all = environment_of(job, Role::kDdpLearner, slot, &entry, a_context(has_aggregator));
+    auto all = decode_environment(job, Role::kDdpLearner, slot, &entry, a_context(has_aggregator));
     return Environment(all.begin() + 6, all.end());
   };
   const std::string aggregator = pod_name(job, Role::kAggregator, {4100, 3}) + ".rl:22272";
@@ -105,7 +106,7 @@ TEST_CASE("where the namespace's service names pods, the master's address is its
   PodContext context = a_context(true);
   context.shared_names = true;
   const auto master = [&](Slot slot) {
-    const auto all = environment_of(job, Role::kDdpLearner, slot, &entry, context);
+    const auto all = decode_environment(job, Role::kDdpLearner, slot, &entry, context);
     return all.at(all.size() - 2);
   };
   CHECK(master({4100, 3}) == std::pair<std::string, std::string>{"MASTER_ADDR", "localhost"});
@@ -118,7 +119,7 @@ TEST_CASE("a ddp-learner's own port is its learner port", "[job][environment]") 
   RequestEntry entry = testing::an_entry(1, Role::kLearner, 1);
   entry.gpu_split = {2};
   const auto all =
-      environment_of(a_job(0, 1), Role::kDdpLearner, {4096, 0}, &entry, a_context(true));
+      decode_environment(a_job(0, 1), Role::kDdpLearner, {4096, 0}, &entry, a_context(true));
   CHECK(all.front() == std::pair<std::string, std::string>{"LEARNER_PORT", "22271"});
 }
 
@@ -126,7 +127,7 @@ TEST_CASE("the aggregator of a multi-GPU learner has no ranks", "[job][environme
   RequestEntry entry = testing::an_entry(1, Role::kLearner, 1);
   entry.gpu_split = {2};
   const auto all =
-      environment_of(a_job(0, 1), Role::kAggregator, {4096, 0}, &entry, a_context(true));
+      decode_environment(a_job(0, 1), Role::kAggregator, {4096, 0}, &entry, a_context(true));
   CHECK(all.front() == std::pair<std::string, std::string>{"AGGREGATOR_PORT", "22272"});
   CHECK(all.size() == 7);
 }
@@ -136,8 +137,8 @@ TEST_CASE("the user's variables stay, but for those of ours", "[job][environment
   job.spec.coordinator_template["spec"]["containers"][0]["env"] = Json::parse(R"([
     {"name":"COORDINATOR_PORT","valueFrom":{"fieldRef":{"fieldPath":"x"}}},
     {"name":"MINE","value":"1"}])");
-  const Json env = env_of(job, Role::kCoordinator, {}, nullptr, a_context(false));
-  Json want = env_of(a_job(), Role::kCoordinator, {}, nullptr, a_context(false));
+  const Json env = container_env(job, Role::kCoordinator, {}, nullptr, a_context(false));
+  Json want = container_env(a_job(), Role::kCoordinator, {}, nullptr, a_context(false));
   CHECK(want[0] == Json::parse(R"({"name":"COORDINATOR_PORT","value":"22273"})"));
   want.insert(want.begin(), Json::parse(R"({"name":"MINE","value":"1"})"));
   CHECK(env == want);
@@ -146,8 +147,8 @@ TEST_CASE("the user's variables stay, but for those of ours", "[job][environment
 TEST_CASE("an env that is no list is replaced", "[job][environment]") {
   Job job = a_job();
   job.spec.coordinator_template["spec"]["containers"][0]["env"] = "text";
-  CHECK(env_of(job, Role::kCoordinator, {}, nullptr, a_context(false)) ==
-        env_of(a_job(), Role::kCoordinator, {}, nullptr, a_context(false)));
+  CHECK(container_env(job, Role::kCoordinator, {}, nullptr, a_context(false)) ==
+        container_env(a_job(), Role::kCoordinator, {}, nullptr, a_context(false)));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ Json rows() {
   return Json::parse(file);
 }
 
-Json template_of(const Json& row, const char* list) {
+Json make_template(const Json& row, const char* list) {
   Json pod = {{"spec", row.value("spec", Json::object())}};
   if (row.contains("metadata")) pod["metadata"] = row["metadata"];
   pod["spec"]["containers"] = Json::array({{{"name", "main"}, {"image", "i"}}});
@@ -35,7 +35,7 @@ Json template_of(const Json& row, const char* list) {
   return pod;
 }
 
-Lines fields_of(const FieldErrors& errors) {
+Lines error_fields(const FieldErrors& errors) {
   Lines fields;
   for (const auto& error : errors) fields.push_back(error.field);
   return fields;
@@ -45,8 +45,8 @@ Lines fields_of(const FieldErrors& errors) {
 
 TEST_CASE("what reaches into the node is found, of each control of Pod Security's baseline",
           "[job][host_access]") {
-  std::set<std::string> refused_of;
-  std::set<std::string> allowed_of;
+  std::set<std::string> refused_controls;
+  std::set<std::string> allowed_controls;
   for (const Json& row : rows()) {
     const auto control = row["control"].get<std::string>();
     const auto role = std::string(control < "M" ? "coordinator" : "aggregator");
@@ -58,25 +58,25 @@ TEST_CASE("what reaches into the node is found, of each control of Pod Security'
           field.replace(0, 9, std::string("spec.") + list + "[0]");
         want.push_back("spec." + role + ".template." + field);
       }
-      const Json job = {{"spec", {{role, {{"template", template_of(row, list)}}}}}};
+      const Json job = {{"spec", {{role, {{"template", make_template(row, list)}}}}}};
       const FieldErrors found = find_host_access(job);
-      CHECK(fields_of(found) == want);
+      CHECK(error_fields(found) == want);
       for (const auto& error : found) {
         CHECK(error.type == FieldErrorType::kForbidden);
         CHECK(error.detail.starts_with("gives access to the node"));
       }
       CHECK(host_access_warnings(job).size() == want.size());
     }
-    (row["refused"].empty() ? allowed_of : refused_of).insert(control);
+    (row["refused"].empty() ? allowed_controls : refused_controls).insert(control);
   }
   // The page Pod Security Standards of Kubernetes 1.36, and what goes beyond it.
-  CHECK(refused_of ==
+  CHECK(refused_controls ==
         std::set<std::string>{"HostProcess", "Host Namespaces", "Privileged Containers",
                               "Capabilities", "HostPath Volumes", "Host Ports",
                               "Host Probes / Lifecycle Hooks", "AppArmor", "SELinux",
                               "/proc Mount Type", "Seccomp", "Sysctls", "Volume Types"});
-  refused_of.erase("Volume Types");
-  CHECK(allowed_of == refused_of);
+  refused_controls.erase("Volume Types");
+  CHECK(allowed_controls == refused_controls);
 }
 
 TEST_CASE("access to the node says which control it breaks", "[job][host_access]") {

@@ -14,7 +14,7 @@ using testing::a_job;
 constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
 
 // A number below 27^5, or -1 if a character is not allowed.
-int number_of(std::string_view suffix) {
+int suffix_number(std::string_view suffix) {
   int number = 0;
   for (const char c : suffix) {
     const auto at = kAlphabet.find(c);
@@ -40,7 +40,7 @@ TEST_CASE("within a job and role no two suffixes are equal", "[job][names][prope
   int bad = 0;
   for (int ordinal = 0; ordinal <= kMaxOrdinal; ++ordinal) {
     for (int incarnation = 0; incarnation <= kMaxIncarnation; ++incarnation) {
-      const int number = number_of(name_suffix(uid, Role::kLearner, {ordinal, incarnation}));
+      const int number = suffix_number(name_suffix(uid, Role::kLearner, {ordinal, incarnation}));
       if (number < 0 || seen[static_cast<std::size_t>(number)]) {
         ++bad;
         continue;

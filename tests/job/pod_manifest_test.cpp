@@ -25,7 +25,7 @@ PodOrder an_order(Role role = Role::kCoordinator) {
   return order;
 }
 
-const Json& container_of(const Json& pod, std::size_t i = 0) {
+const Json& nth_container(const Json& pod, std::size_t i = 0) {
   return pod["spec"]["containers"][i];
 }
 
@@ -77,10 +77,10 @@ TEST_CASE("every regular container gets the environment, the main one the port",
   spec["containers"].insert(spec["containers"].begin(), Json::object({{"name", "sidecar"}}));
   spec["initContainers"] = Json::parse(R"([{"name":"init"}])");
   const Json pod = pod_manifest(job, an_order(), a_context());
-  CHECK(container_of(pod, 0)["env"].size() == 6);
-  CHECK_FALSE(container_of(pod, 0).contains("ports"));
-  CHECK(container_of(pod, 1)["env"].size() == 6);
-  CHECK(container_of(pod, 1)["ports"].size() == 1);
+  CHECK(nth_container(pod, 0)["env"].size() == 6);
+  CHECK_FALSE(nth_container(pod, 0).contains("ports"));
+  CHECK(nth_container(pod, 1)["env"].size() == 6);
+  CHECK(nth_container(pod, 1)["ports"].size() == 1);
   CHECK(pod["spec"]["initContainers"][0] == Json{{"name", "init"}});
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("what a template says reaches the pods of its role", "[job][pod_manife
   CHECK(pod["metadata"]["labels"]["team"] == "a");
   CHECK(pod["metadata"]["annotations"]["note"] == "kept");
   REQUIRE(pod["spec"]["containers"].size() == 2);
-  CHECK(container_of(pod, 1)["env"] == container_of(pod, 0)["env"]);
+  CHECK(nth_container(pod, 1)["env"] == nth_container(pod, 0)["env"]);
 }
 
 TEST_CASE("a main container of another name is written down", "[job][pod_manifest]") {

@@ -16,14 +16,14 @@ TEST_CASE("each role has its template", "[job][pod_spec]") {
   PodContext context;
   context.aggregator_template = a_template("agg");
   const auto is = [&](Role role, const kube::SharedJson& pod_template) {
-    return &template_of(job, role, context) == &pod_template.get();
+    return &role_template(job, role, context) == &pod_template.get();
   };
   CHECK(is(Role::kCoordinator, job.spec.coordinator_template));
   CHECK(is(Role::kCollector, job.spec.collector->pod_template));
   CHECK(is(Role::kLearner, job.spec.learner->pod_template));
   CHECK(is(Role::kDdpLearner, job.spec.learner->pod_template));
   CHECK(is(Role::kAggregator, context.aggregator_template));
-  CHECK(template_of(a_job(), Role::kLearner, context).is_null());
+  CHECK(role_template(a_job(), Role::kLearner, context).is_null());
 }
 
 TEST_CASE("a request's amounts replace the main container's, zero does not", "[job][pod_spec]") {

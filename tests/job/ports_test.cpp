@@ -18,23 +18,23 @@ Job with_learner_port(int port) {
   return job;
 }
 
-RequestEntry an_entry_of(std::vector<int> gpu_split) {
+RequestEntry an_entry_with_split(std::vector<int> gpu_split) {
   RequestEntry entry = an_entry(1, Role::kLearner, 1);
   entry.gpu_split = std::move(gpu_split);
   return entry;
 }
 
 std::vector<Port> ports(const Job& job, const RequestEntry& entry, Slot slot) {
-  return ports_of(job, Role::kDdpLearner, slot, &entry, {});
+  return make_ports(job, Role::kDdpLearner, slot, &entry, {});
 }
 
 TEST_CASE("every other role has its main port alone", "[job][ports]") {
   const Role role =
       GENERATE(Role::kCoordinator, Role::kAggregator, Role::kCollector, Role::kLearner);
-  const RequestEntry entry = an_entry_of({8});
+  const RequestEntry entry = an_entry_with_split({8});
   const Job job = with_learner_port(80);
   const int want = role == Role::kLearner ? 80 : default_port(role);
-  CHECK(ports_of(job, role, {4096, 0}, &entry, {}) == std::vector<Port>{{"nervex-port", want}});
+  CHECK(make_ports(job, role, {4096, 0}, &entry, {}) == std::vector<Port>{{"nervex-port", want}});
 }
 
 TEST_CASE("the port that is added to a main container is told", "[job][ports]") {
@@ -51,7 +51,7 @@ TEST_CASE("the port that is added to a main container is told", "[job][ports]") 
 
 // Fault 9 of the predecessor: local ranks, so that two pods advertised the same ones.
 TEST_CASE("a GPU's port follows from its rank among all of the learner", "[job][ports]") {
-  const RequestEntry entry = an_entry_of({3, 2});
+  const RequestEntry entry = an_entry_with_split({3, 2});
   CHECK(ports(with_learner_port(80), entry, {4096, 0}) ==
         std::vector<Port>{
             {"nervex-port", 80}, {"gpu-port-1", 81}, {"gpu-port-2", 82}, {"master-port", 10314}});
@@ -61,19 +61,20 @@ TEST_CASE("a GPU's port follows from its rank among all of the learner", "[job][
 }
 
 TEST_CASE("the numbers of all pods together are one per GPU, in a row", "[job][ports]") {
-  const RequestEntry entry = an_entry_of({3, 2});
-  CHECK(gpu_ports_of(80, *place_of_ddp_learner(entry, {4096, 0})) == std::vector<int>{80, 81, 82});
-  CHECK(gpu_ports_of(80, *place_of_ddp_learner(entry, {4097, 0})) == std::vector<int>{83, 84});
+  const RequestEntry entry = an_entry_with_split({3, 2});
+  CHECK(make_gpu_ports(80, *place_of_ddp_learner(entry, {4096, 0})) ==
+        std::vector<int>{80, 81, 82});
+  CHECK(make_gpu_ports(80, *place_of_ddp_learner(entry, {4097, 0})) == std::vector<int>{83, 84});
 }
 
 TEST_CASE("ports that Kubernetes would refuse are never asked for", "[job][ports]") {
   CHECK(
-      ports(with_learner_port(65'534), an_entry_of({4}), {4096, 0}) ==
+      ports(with_learner_port(65'534), an_entry_with_split({4}), {4096, 0}) ==
       std::vector<Port>{{"nervex-port", 65'534}, {"gpu-port-1", 65'535}, {"master-port", 10'314}});
-  CHECK(ports(with_learner_port(10'313), an_entry_of({2}), {4096, 0}) ==
+  CHECK(ports(with_learner_port(10'313), an_entry_with_split({2}), {4096, 0}) ==
         std::vector<Port>{{"nervex-port", 10'313}, {"gpu-port-1", 10'314}});
-  CHECK(ports(with_learner_port(2'000'000'000), an_entry_of({2}), {4096, 0}).size() == 2);
-  CHECK(ports(with_learner_port(-5), an_entry_of({2}), {4096, 0}).size() == 1);
+  CHECK(ports(with_learner_port(2'000'000'000), an_entry_with_split({2}), {4096, 0}).size() == 2);
+  CHECK(ports(with_learner_port(-5), an_entry_with_split({2}), {4096, 0}).size() == 1);
 }
 
 TEST_CASE("a learner whose GPUs cannot all have a port is refused", "[job][ports]") {
@@ -114,7 +115,7 @@ TEST_CASE("the user's ports stay, but for those with one of our names", "[job][p
 
 TEST_CASE("a pod and its service have the same ports", "[job][ports]") {
   const Job job = with_learner_port(80);
-  const RequestEntry entry = an_entry_of({3, 2});
+  const RequestEntry entry = an_entry_with_split({3, 2});
   PodOrder order;
   order.role = Role::kDdpLearner;
   order.slot = {4097, 0};

@@ -10,7 +10,7 @@ namespace {
 
 using testing::a_job;
 
-Json pod_of(const Job& job, bool server_token) {
+Json make_pod_spec(const Job& job, bool server_token) {
   PodContext context;
   context.server_token = server_token;
   return pod_manifest(job, {}, context)["spec"];
@@ -20,7 +20,7 @@ TEST_CASE("with authentication on, every regular container finds the token", "[j
   Job job = a_job();
   Json& spec = job.spec.coordinator_template["spec"];
   spec["containers"].push_back({{"name", "sidecar"}});
-  const Json pod = pod_of(job, true);
+  const Json pod = make_pod_spec(job, true);
   CHECK(pod["volumes"] == Json::parse(R"([{"name":"nervex-server-token","projected":{"sources":[
     {"serviceAccountToken":{"audience":"nervex-server","expirationSeconds":3600,"path":"token"}}]}}])"));
   for (const auto& container : pod["containers"]) {
@@ -32,7 +32,7 @@ TEST_CASE("with authentication on, every regular container finds the token", "[j
 }
 
 TEST_CASE("without it no pod gets one", "[job][token]") {
-  const Json pod = pod_of(a_job(), false);
+  const Json pod = make_pod_spec(a_job(), false);
   CHECK_FALSE(pod.contains("volumes"));
   CHECK(kube::to_text(pod).find("TOKEN") == std::string::npos);
 }

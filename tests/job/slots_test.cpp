@@ -18,7 +18,7 @@ Job in_its_second_attempt() {
   return job;
 }
 
-RequestEntry entry_of(int attempt, Role role, std::vector<Slot> slots) {
+RequestEntry an_entry_with_slots(int attempt, Role role, std::vector<Slot> slots) {
   RequestEntry entry = an_entry(1, role, 0);
   entry.attempt = attempt;
   entry.slots = std::move(slots);
@@ -33,9 +33,9 @@ std::vector<Slot> slots(const Job& job, Role role) {
 
 TEST_CASE("a job wants its base replicas and what was requested in this attempt", "[job][slots]") {
   Job job = in_its_second_attempt();
-  job.spec.requests.entries = {entry_of(2, Role::kCollector, {{4098, 1}, {4096, 0}}),
-                               entry_of(1, Role::kCollector, {{4097, 0}}),
-                               entry_of(2, Role::kLearner, {{4096, 0}})};
+  job.spec.requests.entries = {an_entry_with_slots(2, Role::kCollector, {{4098, 1}, {4096, 0}}),
+                               an_entry_with_slots(1, Role::kCollector, {{4097, 0}}),
+                               an_entry_with_slots(2, Role::kLearner, {{4096, 0}})};
   CHECK(slots(job, Role::kCollector) == std::vector<Slot>{{0, 0}, {1, 0}, {4096, 0}, {4098, 1}});
   CHECK(slots(job, Role::kLearner) == std::vector<Slot>{{4096, 0}});
   const auto replicas = wanted_replicas(job, Role::kCollector);
@@ -46,7 +46,7 @@ TEST_CASE("a job wants its base replicas and what was requested in this attempt"
 TEST_CASE("a role without a template wants nothing", "[job][slots]") {
   Job job = in_its_second_attempt();
   job.spec.collector.reset();
-  job.spec.requests.entries = {entry_of(2, Role::kCollector, {{4096, 0}})};
+  job.spec.requests.entries = {an_entry_with_slots(2, Role::kCollector, {{4096, 0}})};
   CHECK(wanted_replicas(job, Role::kCollector).empty());
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("what clients did to base replicas count in the attempt they did it in
 TEST_CASE("of client and controller the one that replaced more often counts", "[job][slots]") {
   Job job = in_its_second_attempt();
   job.spec.requests.base = {{2, Role::kCollector, {0, 3}, false}};
-  job.spec.requests.entries = {entry_of(2, Role::kCollector, {{4096, 2}, {4097, 0}})};
+  job.spec.requests.entries = {an_entry_with_slots(2, Role::kCollector, {{4096, 2}, {4097, 0}})};
   job.status.replaced = {{Role::kCollector, {0, 2}},
                          {Role::kCollector, {4096, 2}},
                          {Role::kCollector, {4097, 1}},
@@ -73,20 +73,20 @@ TEST_CASE("of client and controller the one that replaced more often counts", "[
 }
 
 TEST_CASE("a multi-GPU learner is an aggregator and its ddp-learners", "[job][slots]") {
-  RequestEntry entry = entry_of(2, Role::kLearner, {{4100, 1}});
-  CHECK(ordinals_of(entry) == 1);
+  RequestEntry entry = an_entry_with_slots(2, Role::kLearner, {{4100, 1}});
+  CHECK(count_ordinals(entry) == 1);
   entry.gpu_split = {8, 2};
-  CHECK(ordinals_of(entry) == 2);
-  CHECK(pods_of({Role::kLearner, {4100, 1}, &entry}) ==
+  CHECK(count_ordinals(entry) == 2);
+  CHECK(replica_pods({Role::kLearner, {4100, 1}, &entry}) ==
         std::vector<ReplicaPod>{{Role::kAggregator, {4100, 1}, 0, 0},
                                 {Role::kDdpLearner, {4100, 1}, 8, 0},
                                 {Role::kDdpLearner, {4101, 1}, 2, 8}});
-  CHECK(pods_of({Role::kCollector, {0, 0}, nullptr}) ==
+  CHECK(replica_pods({Role::kCollector, {0, 0}, nullptr}) ==
         std::vector<ReplicaPod>{{Role::kCollector, {0, 0}, 0, 0}});
 }
 
 TEST_CASE("a ddp-learner's slot tells its learner, its index and its ranks", "[job][slots]") {
-  RequestEntry entry = entry_of(2, Role::kLearner, {{4100, 0}, {4103, 0}});
+  RequestEntry entry = an_entry_with_slots(2, Role::kLearner, {{4100, 0}, {4103, 0}});
   entry.gpu_split = {8, 8, 4};
   CHECK(place_of_ddp_learner(entry, {4100, 0}) == DdpPlace{{4100, 0}, 0, 8, 0, 20});
   CHECK(place_of_ddp_learner(entry, {4101, 0}) == DdpPlace{{4100, 0}, 1, 8, 8, 20});

@@ -72,7 +72,7 @@ ConnectionConfig config_for(const std::string& url) {
 }
 
 // "" if it is not there.
-std::string header_of(const HttpRequest& request, std::string_view name) {
+std::string header_value(const HttpRequest& request, std::string_view name) {
   const std::string* found = find_header(request.headers, name);
   return found == nullptr ? "" : *found;
 }
@@ -95,10 +95,10 @@ TEST_CASE("a request carries who asks and what is wanted", "[kube][client]") {
   CHECK(seen.query.find("limit")->second == "5");
   CHECK(seen.query.find("x")->second == "/");
   CHECK(seen.body == R"({"a":1})");
-  CHECK(header_of(seen, "authorization") == "Bearer secret");
-  CHECK(header_of(seen, "accept") == "application/json");
-  CHECK(header_of(seen, "user-agent") == "nervex-test/1");
-  CHECK(header_of(seen, "content-type") == "application/merge-patch+json");
+  CHECK(header_value(seen, "authorization") == "Bearer secret");
+  CHECK(header_value(seen, "accept") == "application/json");
+  CHECK(header_value(seen, "user-agent") == "nervex-test/1");
+  CHECK(header_value(seen, "content-type") == "application/merge-patch+json");
 }
 
 TEST_CASE("every verb of the API reaches the server", "[kube][client]") {
@@ -152,15 +152,15 @@ TEST_CASE("the token file is read again after a 401, and the request repeated", 
   config.token = "never";
   Client client(config, "t");
   CHECK(client.send(get("/api")));
-  CHECK(header_of(server.last(), "authorization") == "Bearer first");
+  CHECK(header_value(server.last(), "authorization") == "Bearer first");
 
   folder.write("token", "second");
   CHECK(client.send(get("/api")));
-  CHECK(header_of(server.last(), "authorization") == "Bearer first");  // not a minute old
+  CHECK(header_value(server.last(), "authorization") == "Bearer first");  // not a minute old
 
   server.reply(401);
   CHECK(client.send(get("/api")));
-  CHECK(header_of(server.last(), "authorization") == "Bearer second");
+  CHECK(header_value(server.last(), "authorization") == "Bearer second");
 
   for (int i = 0; i < 3; ++i) server.reply(401);
   CHECK(client.send(get("/api")).error().code == Code::kUnauthorized);

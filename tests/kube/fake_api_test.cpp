@@ -22,7 +22,7 @@ Json named(const std::string& name, Json more = Json::object()) {
   return more;
 }
 
-std::string version_of(const Json& object) {
+std::string object_version(const Json& object) {
   return string_at(object, {"metadata", "resourceVersion"});
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("generation counts changes of the spec only", "[kube][fake_api]") {
   const auto changed = merge_patch(api, kNervexJobs, "a", "j", {{"spec", {{"x", 2}}}});
   CHECK(int_at(*changed, {"metadata", "generation"}) == 2);
   const auto same = merge_patch(api, kNervexJobs, "a", "j", {{"spec", {{"x", 2}}}});
-  CHECK(version_of(*same) == version_of(*changed));
+  CHECK(object_version(*same) == object_version(*changed));
 }
 
 TEST_CASE("status and the rest are written through different doors", "[kube][fake_api]") {

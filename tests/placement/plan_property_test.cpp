@@ -55,7 +55,7 @@ Case random_case(std::mt19937& rng, Size size) {
   return out;
 }
 
-const gang::MemberSet& set_of(const Case& c, const std::string& role) {
+const gang::MemberSet& find_role_set(const Case& c, const std::string& role) {
   for (const gang::MemberSet& set : c.members) {
     if (set.role == role) return set;
   }
@@ -70,14 +70,14 @@ void check_plan(const Case& c, const std::vector<Assignment>& plan) {
   std::set<std::pair<std::string, gang::SlotId>> seen;
   for (const Assignment& a : plan) {
     CHECK(seen.emplace(a.role, a.slot).second);
-    const gang::MemberSet& set = set_of(c, a.role);
+    const gang::MemberSet& set = find_role_set(c, a.role);
     used[a.node] += set.shape.requests;
     ++on_node[{set.name, a.node}];
     for (const NodeView& view : c.nodes) {
       if (view.node->name != a.node) continue;
       CHECK(kube::judge(*view.node, set.shape.constraints) == kube::NodeFit::kAllowed);
       for (const auto& [resource, amount] : set.shape.requests.amounts()) {
-        const auto label = view.node->labels.find(kube::topology_key_of(resource));
+        const auto label = view.node->labels.find(kube::parse_topology_key(resource));
         if (label == view.node->labels.end()) continue;
         const auto& value = label->second.str();
         CHECK(++in_domain[{resource, value}] == 1);
@@ -193,7 +193,7 @@ class BruteForce {
       if (is_its && count_[set][node] >= limit.at_most) return false;
     }
     for (const auto& [resource, amount] : member.shape.requests.amounts()) {
-      const std::string_view key = kube::topology_key_of(resource);
+      const std::string_view key = kube::parse_topology_key(resource);
       if (key.empty() || on.labels.count(key) == 0) continue;
       for (std::size_t other = 0; other < free_.size(); ++other) {
         const auto& labels = case_.nodes[other].node->labels;

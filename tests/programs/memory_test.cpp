@@ -82,7 +82,7 @@ std::string repeated(const std::string& piece, std::size_t bytes, const std::str
   return text + last;
 }
 
-std::string review_of(const std::string& spec) {
+std::string make_review(const std::string& spec) {
   return R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",)"
          R"("operation":"CREATE","kind":{"kind":"NerveXJob"},"object":{"metadata":{"name":"j"},)"
          R"("spec":{)" +
@@ -95,11 +95,11 @@ std::string containers(const std::string& list) {
 
 std::vector<std::string> hostile_bodies(std::size_t size) {
   return {
-      review_of("\"x\":[" + repeated("[],", size, "1]")),
-      review_of("\"x\":[" + repeated("{},", size, "1]")),
-      review_of(containers(repeated("{},", size, "{}"))),
-      review_of(containers(repeated(R"({"name":1,"image":[],"env":{},"tty":"x"},)", size, "{}"))),
-      review_of(containers("{\"env\":[" + repeated("{\"name\":1},", size, "{}]}"))),
+      make_review("\"x\":[" + repeated("[],", size, "1]")),
+      make_review("\"x\":[" + repeated("{},", size, "1]")),
+      make_review(containers(repeated("{},", size, "{}"))),
+      make_review(containers(repeated(R"({"name":1,"image":[],"env":{},"tty":"x"},)", size, "{}"))),
+      make_review(containers("{\"env\":[" + repeated("{\"name\":1},", size, "{}]}"))),
   };
 }
 
@@ -109,13 +109,13 @@ std::string honest_job() {
   for (int i = 0; variables.size() < 250'000; ++i) {
     variables += fmt::format(R"(,{{"name":"VARIABLE_{}","value":"what it is set to"}})", i);
   }
-  return review_of(
+  return make_review(
       containers(R"({"name":"nervex-container","image":"i","env":[)" + variables + "]}"));
 }
 
 // Each caller has all bodies reviewed on its own connection. Returns the statuses of all.
-std::vector<int> reviews_of(const Webhook& webhook, int callers,
-                            const std::vector<std::string>& bodies) {
+std::vector<int> post_reviews(const Webhook& webhook, int callers,
+                              const std::vector<std::string>& bodies) {
   std::vector<int> statuses(static_cast<std::size_t>(callers) * bodies.size());
   std::vector<std::jthread> threads;
   for (int i = 0; i < callers; ++i) {
@@ -132,7 +132,7 @@ std::vector<int> reviews_of(const Webhook& webhook, int callers,
 
 void check_survives(const Webhook& webhook, const std::string& what, int callers,
                     const std::vector<std::string>& bodies, std::vector<int> allowed) {
-  const auto statuses = reviews_of(webhook, callers, bodies);
+  const auto statuses = post_reviews(webhook, callers, bodies);
   std::map<int, int> counts;
   for (const int status : statuses) ++counts[status];
   for (const auto& [status, count] : counts) {

@@ -64,7 +64,7 @@ pid_t spawn(const std::string& program, std::vector<std::string> flags, const st
   return pid;
 }
 
-int exit_code_of(int status) {
+int to_exit_code(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -151,7 +151,7 @@ std::optional<Ended> RunningProgram::wait(milliseconds limit) {
   const bool ended = wait_until([&] { return waitpid(pid_, &status, WNOHANG) == pid_; }, limit);
   if (!ended) return std::nullopt;
   pid_ = 0;
-  return Ended{exit_code_of(status), std::chrono::floor<milliseconds>(SteadyClock::now() - began)};
+  return Ended{to_exit_code(status), std::chrono::floor<milliseconds>(SteadyClock::now() - began)};
 }
 
 Output run_program(const std::string& program, const std::vector<std::string>& flags,
@@ -169,7 +169,7 @@ Output run_program(const std::string& program, const std::vector<std::string>& f
     waitpid(pid, nullptr, 0);
     return {-1, "it did not end: " + read(output)};
   }
-  return {exit_code_of(status), read(output)};
+  return {to_exit_code(status), read(output)};
 }
 
 }  // namespace nervex::testing

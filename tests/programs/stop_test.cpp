@@ -31,7 +31,7 @@ void check_ends_well(RunningProgram& program, const std::string& what) {
   std::cout << fmt::format("  {}: {} ms\n", what, ended->took.count());
 }
 
-std::vector<int> ports_of(const RunningProgram& program) {
+std::vector<int> listening_ports(const RunningProgram& program) {
   std::vector<int> ports{program.metrics_port()};
   if (program.port() != 0) ports.push_back(program.port());
   return ports;
@@ -43,12 +43,12 @@ TEST_CASE("a program ends when it is told to, with idle connections open", "[pro
   const std::string nobody = "http://127.0.0.1:" + std::to_string(test::unused_port());
   RunningProgram program(name, nobody);
   std::vector<RawSocket> idle;
-  for (const int port : ports_of(program)) {
+  for (const int port : listening_ports(program)) {
     for (int i = 0; i < 200; ++i) {
       idle.push_back(RawSocket::connect_to(port));
       const bool is_plain = port == program.metrics_port() || !program.uses_tls();
       if (is_plain) idle.back().send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
-      if (is_plain) CHECK(test::status_of(idle.back().receive_message()) == 200);
+      if (is_plain) CHECK(test::reply_status(idle.back().receive_message()) == 200);
     }
   }
   check_ends_well(program, name + " with 200 idle connections");
@@ -68,7 +68,7 @@ TEST_CASE("a program ends when a caller never finishes its request", "[programs]
   const HungApiServer api;
   RunningProgram program(name, api.url());
   std::vector<RawSocket> slow;
-  for (const int port : ports_of(program)) {
+  for (const int port : listening_ports(program)) {
     slow.push_back(RawSocket::connect_to(port));
     slow.back().send("POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf");
     slow.push_back(RawSocket::connect_to(port));

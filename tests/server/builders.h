@@ -22,7 +22,7 @@ inline job::Job running_job(int collectors = 0, int learners = 0) {
   return job;
 }
 
-inline gang::PodGroup group_of(const job::Job& job) {
+inline gang::PodGroup make_pod_group(const job::Job& job) {
   gang::PodGroup group;
   group.meta.ns = job.meta.ns;
   group.meta.name = job::pod_group_name(job, job.status.attempt);
@@ -34,8 +34,8 @@ inline gang::PodGroup group_of(const job::Job& job) {
 inline constexpr std::int64_t kPlacement = 1;  // of every pod below
 
 // A running pod of the job in the attempt with that PodGroup UID.
-inline kube::Pod pod_of(const job::Job& job, job::Role role, job::Slot slot = {},
-                        const std::string& group_uid = kGroupUid) {
+inline kube::Pod running_pod(const job::Job& job, job::Role role, job::Slot slot = {},
+                             const std::string& group_uid = kGroupUid) {
   kube::Pod pod;
   pod.meta.ns = job.meta.ns;
   pod.meta.name = job::pod_name(job, role, slot);
@@ -58,7 +58,7 @@ std::shared_ptr<const T> share(T value) {
 }
 
 inline PodPtr shared_pod(const job::Job& job, job::Role role, job::Slot slot = {}) {
-  return share(pod_of(job, role, slot));
+  return share(running_pod(job, role, slot));
 }
 
 }  // namespace nervex::server

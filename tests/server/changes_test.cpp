@@ -30,10 +30,10 @@ ReplaceRequest failed(std::vector<std::string> collectors) {
 }
 
 // As long as a real hash, and different for each body.
-std::string hash_of(const std::string& body) { return body + std::string(64 - body.size(), '0'); }
+std::string fake_hash(const std::string& body) { return body + std::string(64 - body.size(), '0'); }
 
 CallId id(const std::string& body, const std::string& key = "") {
-  return {"POST", hash_of(body), key, "10.0.0.7"};
+  return {"POST", fake_hash(body), key, "10.0.0.7"};
 }
 
 std::vector<std::string> urls(const Result<Listing>& named) {
@@ -362,7 +362,7 @@ TEST_CASE("other calls are no repeats", "[server][changes][repeats]") {
   other.source = "10.0.0.8";
   REQUIRE(add(world.replicas, more(1), other, true));
   other = call;
-  other.body_hash = hash_of("two");
+  other.body_hash = fake_hash("two");
   REQUIRE(add(world.replicas, more(1), other, true));
   CHECK(wanted(world) == 3);
 }

@@ -22,7 +22,7 @@ AddRequest ask(int collectors, int learners, const std::string& coordinator = "d
   return request;
 }
 
-Code code_of(const Result<Listing>& result) {
+Code failure_code(const Result<Listing>& result) {
   REQUIRE_FALSE(result);
   return result.error().code;
 }
@@ -83,7 +83,7 @@ TEST_CASE("an attempt that ended under the request is noticed on the way", "[ser
   World world;
   world.change_job({{"status", {{"attempt", 2}}}});
   const auto added = world.replicas.add(ask(1, 0));
-  CHECK(code_of(added) == Code::kTransient);
+  CHECK(failure_code(added) == Code::kTransient);
   CHECK(world.requests_now().is_null());
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("each failure is one that the client can act on", "[server][replicas]"
   INFO("when " << row.when);
   World world;
   row.change(world);
-  CHECK(code_of(world.replicas.add(ask(1, 1))) == row.want);
+  CHECK(failure_code(world.replicas.add(ask(1, 1))) == row.want);
   for (const auto& write : world.api.writes()) CHECK_FALSE(write.applied);
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("concurrent requests for one job run one at a time", "[server][replica
 TEST_CASE("names that would climb in the API's paths exist nowhere", "[server][replicas]") {
   World world;
   const int before = world.api.requests();
-  CHECK(code_of(world.replicas.add(ask(1, 0, ".."))) == Code::kNotFound);
+  CHECK(failure_code(world.replicas.add(ask(1, 0, ".."))) == Code::kNotFound);
   CHECK(world.api.requests() == before);
 }
 

@@ -538,7 +538,7 @@ TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
   std::map<std::string, int> want = {{"coordinator/0", 1}, {"aggregator/0", 1}};
   for (const auto role : {job::Role::kCollector, job::Role::kLearner}) {
     for (const auto& replica : job::wanted_replicas(job, role)) {
-      for (const auto& pod : job::pods_of(replica)) {
+      for (const auto& pod : job::replica_pods(replica)) {
         want[fmt::format("{}/{}", to_string(pod.role), pod.slot.ordinal)] = 1;
       }
     }

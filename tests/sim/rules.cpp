@@ -15,7 +15,7 @@ namespace {
 using job::Role;
 using kube::string_at;
 
-std::string text_of(const gang::PodSlot& slot) {
+std::string describe_pod_slot(const gang::PodSlot& slot) {
   return fmt::format("{}/{}/{}", slot.role, slot.slot.ordinal, slot.slot.incarnation);
 }
 
@@ -65,7 +65,7 @@ std::vector<const Rules::LivePod*> Rules::live_pods() const {
       return;
     }
     auto pod = *controller::decode_pod(kube::to_text(object));
-    auto slot = gang::slot_of(pod);
+    auto slot = gang::pod_slot(pod);
     const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
     if (role) known.emplace(uid, LivePod{std::move(pod), *std::move(slot), *role});
   });
@@ -186,7 +186,7 @@ void Rules::check_deletion(const kube::ApiRequest& request, const FakePath& path
     const auto* base = gang::find_gang(group.status, gang::kBaseGang);
     bool has_started = base != nullptr && base->committed;
     for (const Json& one : api_.list(kube::kPods)) {
-      const auto slot = gang::slot_of(*controller::decode_pod(kube::to_text(one)));
+      const auto slot = gang::pod_slot(*controller::decode_pod(kube::to_text(one)));
       const bool is_its = slot && slot->pod_group_uid == group.meta.uid;
       has_started = has_started || (is_its && !string_at(one, {"spec", "nodeName"}).empty());
     }
@@ -199,7 +199,7 @@ void Rules::check_deletion(const kube::ApiRequest& request, const FakePath& path
 
 void Rules::check_pod_deletion(const Json& object) {
   const auto pod = *controller::decode_pod(kube::to_text(object));
-  const auto slot = gang::slot_of(pod);
+  const auto slot = gang::pod_slot(pod);
   const auto group = current_group(*job_before_);
   if (!slot || !group || slot->pod_group_uid != group->meta.uid) return;
   const auto role = job::parse_role(slot->role);
@@ -211,18 +211,20 @@ void Rules::check_pod_deletion(const Json& object) {
   const auto* placement = gang::find_placement(group->status, slot->role, slot->slot);
   const bool is_bound = !pod.node.empty();
   if (placement == nullptr ? is_bound : placement->number == slot->placement) {
-    breach(fmt::format("deletes pod {} ({}), which is wanted", pod.meta.name, text_of(*slot)));
+    breach(fmt::format("deletes pod {} ({}), which is wanted", pod.meta.name,
+                       describe_pod_slot(*slot)));
   }
 }
 
 // Rule 1: only what the spec that was read wants.
 void Rules::check_creation(const Json& manifest, const controller::Stores& stores) {
   const auto pod = controller::decode_pod(kube::to_text(manifest));
-  const auto slot = gang::slot_of(*pod);
+  const auto slot = gang::pod_slot(*pod);
   const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
   const auto known = stores.jobs.get(ns_ + "/" + name_);
   if (!role || !known) return breach("creates a pod of no slot, or of no job");
-  const std::string what = fmt::format("creates pod {} ({})", pod->meta.name, text_of(*slot));
+  const std::string what =
+      fmt::format("creates pod {} ({})", pod->meta.name, describe_pod_slot(*slot));
   const auto group = job_before_ ? current_group(*job_before_) : std::nullopt;
   // With the aggregator: the PodGroup says whether there is one, and may be older than the plan.
   const job::WantedSlots slots(*known, true);
@@ -257,7 +259,7 @@ void Rules::check_coordinator(const gang::PodGroup& group, const controller::Sto
   }
   // One without our finalizer may have been deleted a moment ago.
   for (const auto& pod : stores.pods.by_index(ns_ + "/" + name_)) {
-    const auto slot = gang::slot_of(*pod);
+    const auto slot = gang::pod_slot(*pod);
     if (slot && slot->pod_group_uid == group.meta.uid) {
       there.emplace(slot->role, slot->slot.ordinal);
     }
@@ -282,8 +284,8 @@ void Rules::check_replacement(const job::Job& job, const gang::PodSlot& slot, Ro
   const job::WantedSlots slots(asked, false);
   const auto* want = slots.find(role, slot.slot.ordinal);
   if (want != nullptr && want->slot.incarnation > ended->second) return;
-  breach(fmt::format("replaces {}, whose incarnation {} finished by itself", text_of(slot),
-                     ended->second));
+  breach(fmt::format("replaces {}, whose incarnation {} finished by itself",
+                     describe_pod_slot(slot), ended->second));
 }
 
 // What is wanted stays in the PodGroup.
@@ -433,7 +435,8 @@ void Rules::look() {
         check_fence(of, group->second);
       }
       if (group != groups.end()) {
-        const auto* gang = gang::gang_of(group->second.status, of.slot.role, of.slot.slot);
+        const auto* gang =
+            gang::find_gang_with_slot(group->second.status, of.slot.role, of.slot.slot);
         if (gang != nullptr && !gang->committed) {
           breach(fmt::format("pod {} is bound and its gang is not committed", of.pod.meta.name));
         }

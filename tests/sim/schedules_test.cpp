@@ -272,7 +272,7 @@ WantedNames wanted_names(const job::Job& job, bool has_aggregator) {
   if (has_aggregator) names.must_live.push_back("dqn-aggregator");
   for (const auto role : {job::Role::kCollector, job::Role::kLearner}) {
     for (const auto& replica : job::wanted_replicas(job, role)) {
-      const auto pods = job::pods_of(replica);
+      const auto pods = job::replica_pods(replica);
       const bool is_over =
           std::any_of(job.status.ended.begin(), job.status.ended.end(), [&](const auto& of) {
             return std::any_of(pods.begin(), pods.end(), [&](const auto& pod) {

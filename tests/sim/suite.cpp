@@ -136,7 +136,7 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
   };
   const auto pod_changed = [&stores, &queue, &slices](const auto& before, const auto& after) {
     const bool was_coordinator =
-        after == nullptr && job::role_of(*before) == job::Role::kCoordinator;
+        after == nullptr && job::pod_role(*before) == job::Role::kCoordinator;
     if (was_coordinator && before->disruption_target) {
       stores.disrupted_coordinators.put(before->meta.key(), *before);
     }

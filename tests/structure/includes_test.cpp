@@ -116,7 +116,7 @@ std::vector<Include> all_includes() {
 }
 
 // The key of kMayInclude that says most about this path; "" for a library's header.
-std::string area_of(std::string path) {
+std::string find_area(std::string path) {
   while (!path.empty() && !kMayInclude.contains(path)) {
     const auto slash = path.rfind('/');
     path = slash == std::string::npos ? "" : path.substr(0, slash);
@@ -130,9 +130,9 @@ TEST_CASE("every folder includes only what stands before it", "[structure]") {
   const auto includes = all_includes();
   REQUIRE(includes.size() > 100);  // else the search itself is broken
   for (const auto& [file, target] : includes) {
-    if (area_of(target).empty()) continue;
+    if (find_area(target).empty()) continue;
     INFO(file << " includes " << target);
-    CHECK(kMayInclude.at(area_of(file)).contains(area_of(target)));
+    CHECK(kMayInclude.at(find_area(file)).contains(find_area(target)));
   }
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("pure folders use values of base, never its I/O", "[structure]") {
         "controller/decide/", "server/decide/"};
     const auto is_below = [&](const std::string& folder) { return file.starts_with(folder); };
     if (std::none_of(kPure.begin(), kPure.end(), is_below)) continue;
-    if (area_of(target) != "base") continue;
+    if (find_area(target) != "base") continue;
     INFO(file << " includes " << target);
     CHECK(kPureBase.contains(target));
   }

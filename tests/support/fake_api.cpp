@@ -203,7 +203,7 @@ Result<Json> FakeApi::handle_update(const FakePath& path, const Json& body, bool
   if (!is_patch && string_at(body, {"metadata", "name"}) != path.name) {
     return refuse(400, "BadRequest", "the name of the object does not match the name on the URL");
   }
-  if (!is_patch && needs_version(path) && version_of(body).empty()) {
+  if (!is_patch && needs_version(path) && object_version(body).empty()) {
     return refuse(422, "Invalid",
                   "metadata.resourceVersion: Invalid value: 0: must be specified for an update");
   }

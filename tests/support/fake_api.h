@@ -183,7 +183,7 @@ class FakeApi final : public kube::Api {
   Result<Json> handle_apply(const FakePath& path, const Json& body);
   Result<Json> handle_delete(const FakePath& path, const Json& options);
   void mark_deleted(Json& object, int grace_seconds) const;
-  std::vector<FakePath> dependants_of(const std::string& uid) const;
+  std::vector<FakePath> find_dependants(const std::string& uid) const;
   void orphan_dependants(const std::string& uid);
   int collect_orphans();
   int end_foreground_deletions();

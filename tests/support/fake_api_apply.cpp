@@ -32,7 +32,7 @@ void collect_fields(const Json& value, const Pointer& at, Fields& into) {
 bool is_status(const std::string& field) { return field.starts_with("/status"); }
 
 // Of what the body names, what this door of the object lets in.
-Fields fields_of(const Json& body, const FakePath& path) {
+Fields collect_applied_fields(const Json& body, const FakePath& path) {
   Fields fields;
   collect_fields(body, Pointer(), fields);
   const bool through_status = path.sub_resource == "status";
@@ -67,13 +67,13 @@ Result<Json> FakeApi::handle_apply(const FakePath& path, const Json& body) {
     return refuse(400, "BadRequest", "metadata.managedFields must be nil");
   }
   manager += "/" + path.sub_resource;  // each door has managers of its own
-  const Fields fields = fields_of(body, path);
+  const Fields fields = collect_applied_fields(body, path);
   const std::string id = path.collection + " " + path.key();
 
   const Json* stored = object_at(path);
   if (stored == nullptr) {
     if (!path.sub_resource.empty()) return not_found(path);
-    if (!uid_of(body).empty() || !version_of(body).empty()) {
+    if (!object_uid(body).empty() || !object_version(body).empty()) {
       return conflict(path, "the object to apply to does not exist any more");
     }
     auto created = handle_create(path, body);

@@ -53,7 +53,7 @@ Result<Json> FakeApi::handle_delete(const FakePath& path, const Json& options) {
   if (is_dry_run(path) || !array_at(options, {"dryRun"}).empty()) return *stored;
   Json last = *stored;
   const std::string policy = string_at(options, {"propagationPolicy"}, "Background");
-  if (policy == "Orphan") orphan_dependants(uid_of(last));
+  if (policy == "Orphan") orphan_dependants(object_uid(last));
   if (policy == "Foreground") last["metadata"]["finalizers"].push_back(kForeground);
   const std::int64_t asked = int_at(options, {"gracePeriodSeconds"}, 30);
   const bool is_slow =
@@ -98,18 +98,18 @@ bool FakeApi::end_termination(std::string_view ns, std::string_view name) {
 
 // ---- dependants
 
-std::vector<FakePath> FakeApi::dependants_of(const std::string& uid) const {
+std::vector<FakePath> FakeApi::find_dependants(const std::string& uid) const {
   std::vector<FakePath> found;
   for (const auto& [name, collection] : objects_) {
     for (const auto& [key, object] : collection) {
-      if (is_owned_by(object, uid)) found.push_back(path_of(name, key));
+      if (is_owned_by(object, uid)) found.push_back(make_fake_path(name, key));
     }
   }
   return found;
 }
 
 void FakeApi::orphan_dependants(const std::string& uid) {
-  for (const FakePath& path : dependants_of(uid)) {
+  for (const FakePath& path : find_dependants(uid)) {
     Json after = *object_at(path);
     erase_where(after["metadata"]["ownerReferences"],
                 [&](const Json& owner) { return string_at(owner, {"uid"}) == uid; });
@@ -130,7 +130,7 @@ int FakeApi::collect_garbage() {
 int FakeApi::collect_orphans() {
   std::set<std::string> uids;
   for (const auto& [name, collection] : objects_) {
-    for (const auto& [key, object] : collection) uids.insert(uid_of(object));
+    for (const auto& [key, object] : collection) uids.insert(object_uid(object));
   }
   std::vector<FakePath> orphans;
   for (const auto& [name, collection] : objects_) {
@@ -140,7 +140,7 @@ int FakeApi::collect_orphans() {
           owners.empty() || std::any_of(owners.begin(), owners.end(), [&](const Json& owner) {
             return uids.count(string_at(owner, {"uid"})) != 0;
           });
-      if (!has_owner) orphans.push_back(path_of(name, key));
+      if (!has_owner) orphans.push_back(make_fake_path(name, key));
     }
   }
   int deleted = 0;
@@ -163,12 +163,12 @@ int FakeApi::end_foreground_deletions() {
   std::vector<FakePath> leaving;
   for (const auto& [name, collection] : objects_) {
     for (const auto& [key, object] : collection) {
-      if (waits_for_dependants(object)) leaving.push_back(path_of(name, key));
+      if (waits_for_dependants(object)) leaving.push_back(make_fake_path(name, key));
     }
   }
   int deleted = 0;
   for (const FakePath& path : leaving) {
-    const auto dependants = dependants_of(uid_of(*object_at(path)));
+    const auto dependants = find_dependants(object_uid(*object_at(path)));
     for (const FakePath& dependant : dependants) erase(dependant);
     Json after = *object_at(path);
     erase_where(after["metadata"]["finalizers"],

@@ -48,15 +48,15 @@ std::map<std::string, std::string> parse_query(const std::string& text) {
 }
 
 // "a=b", "a==b", "a!=b", "a", "!a". `value` is null where the object has nothing there.
-bool meets(const std::string& requirement, const auto& value_of) {
-  if (requirement.front() == '!') return value_of(requirement.substr(1)) == nullptr;
+bool meets(const std::string& requirement, const auto& look_up) {
+  if (requirement.front() == '!') return look_up(requirement.substr(1)) == nullptr;
   const auto equals = requirement.find('=');
-  if (equals == std::string::npos) return value_of(requirement) != nullptr;
+  if (equals == std::string::npos) return look_up(requirement) != nullptr;
   const bool is_negated = equals > 0 && requirement[equals - 1] == '!';
   const std::string key = requirement.substr(0, is_negated ? equals - 1 : equals);
   std::string wanted = requirement.substr(equals + 1);
   if (wanted.starts_with('=')) wanted.erase(0, 1);
-  const Json* value = value_of(key);
+  const Json* value = look_up(key);
   const bool is_equal = value != nullptr ? *value == wanted : false;
   return is_negated ? !is_equal : is_equal;
 }
@@ -115,7 +115,7 @@ FakePath parse_path(const std::string& url) {
   return path;
 }
 
-FakePath path_of(const std::string& collection, const std::string& key) {
+FakePath make_fake_path(const std::string& collection, const std::string& key) {
   FakePath path;
   path.collection = collection;
   path.plural = collection.substr(collection.rfind('/') + 1);

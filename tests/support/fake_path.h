@@ -23,7 +23,7 @@ struct FakePath {
 
 FakePath parse_path(const std::string& url);
 // The inverse, for one stored object; `key` is FakePath::key().
-FakePath path_of(const std::string& collection, const std::string& key);
+FakePath make_fake_path(const std::string& collection, const std::string& key);
 
 // Do the path's namespace, labelSelector and fieldSelector select this object?
 bool is_selected(const FakePath& path, const Json& object);

@@ -30,10 +30,10 @@ inline Error conflict(const FakePath& path, const std::string& why) {
 
 inline Error too_old() { return refuse(410, "Expired", "too old resource version"); }
 
-inline std::string version_of(const Json& object) {
+inline std::string object_version(const Json& object) {
   return kube::string_at(object, {"metadata", "resourceVersion"});
 }
-inline std::string uid_of(const Json& object) {
+inline std::string object_uid(const Json& object) {
   return kube::string_at(object, {"metadata", "uid"});
 }
 
@@ -41,13 +41,13 @@ inline std::string uid_of(const Json& object) {
 inline std::optional<Error> check_identity(const FakePath& path, const Json& wanted,
                                            const Json& stored) {
   const std::string uid = kube::string_at(wanted, {"uid"});
-  if (!uid.empty() && uid != uid_of(stored)) {
+  if (!uid.empty() && uid != object_uid(stored)) {
     return conflict(
         path, fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}",
-                          uid, uid_of(stored)));
+                          uid, object_uid(stored)));
   }
   const std::string version = kube::string_at(wanted, {"resourceVersion"});
-  if (!version.empty() && version != version_of(stored)) {
+  if (!version.empty() && version != object_version(stored)) {
     return conflict(path,
                     "the object has been modified; please apply your changes to the latest "
                     "version and try again");

@@ -10,7 +10,7 @@
 
 namespace nervex::testing {
 
-inline std::string kstatus_of(const Json& object) {
+inline std::string compute_kstatus(const Json& object) {
   if (kube::find(object, {"metadata", "deletionTimestamp"}) != nullptr) return "Terminating";
   const Json* generation = kube::find(object, {"metadata", "generation"});
   const Json* observed = kube::find(object, {"status", "observedGeneration"});

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string review_of(const Json& object) {
+std::string make_review(const Json& object) {
   return Json{{"apiVersion", "admission.k8s.io/v1"},
               {"kind", "AdmissionReview"},
               {"request",
@@ -34,7 +34,7 @@ HttpReply ask(const std::string& body, Hook hook = Hook::kMutate) {
 TEST_CASE("a review is answered with a review, whatever it says", "[webhook][answer]") {
   Json job = a_job();
   job["spec"].erase("cleanPodPolicy");
-  const HttpReply allowed = ask(review_of(job));
+  const HttpReply allowed = ask(make_review(job));
   CHECK(allowed.status == 200);
   const Json response = Json::parse(allowed.body)["response"];
   CHECK(response["uid"] == "u-1");
@@ -44,7 +44,7 @@ TEST_CASE("a review is answered with a review, whatever it says", "[webhook][ans
         R"([{"op":"add","path":"/spec/cleanPodPolicy","value":"Running"}])");
 
   job["spec"]["cleanPodPolicy"] = "hello";
-  const HttpReply refused = ask(review_of(job), Hook::kValidate);
+  const HttpReply refused = ask(make_review(job), Hook::kValidate);
   CHECK(refused.status == 200);
   CHECK(Json::parse(refused.body)["response"]["allowed"] == false);
   CHECK(Json::parse(refused.body)["response"]["status"]["code"] == 422);
@@ -66,7 +66,7 @@ TEST_CASE(
                         .path = "/",
                         .query = {},
                         .headers = {},
-                        .body = review_of(job),
+                        .body = make_review(job),
                         .peer = ""};
     const Json response = Json::parse(answer(request, hook, sources).body)["response"];
     return response["allowed"] == true ? 0 : response["status"]["details"]["causes"].size();
@@ -116,7 +116,7 @@ TEST_CASE("what an old schema does not know is asked of a new one", "[webhook][a
                               .path = "/",
                               .query = {},
                               .headers = {},
-                              .body = review_of(job),
+                              .body = make_review(job),
                               .peer = "",
                               .received = MonoTime(7s)};
     return Json::parse(answer(request, Hook::kValidate, sources).body)["response"];
@@ -147,7 +147,7 @@ TEST_CASE("without a schema both hooks leave it to their failurePolicy", "[webho
                          .path = "/",
                          .query = {},
                          .headers = {},
-                         .body = review_of(a_job()),
+                         .body = make_review(a_job()),
                          .peer = ""};
   const HttpReply reply =
       answer(post, GENERATE(Hook::kMutate, Hook::kValidate), sources_with(nullptr));

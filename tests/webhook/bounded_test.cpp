@@ -46,7 +46,7 @@ std::string numbered(const char* form, std::size_t bytes, const std::string& las
   return text + last;
 }
 
-std::string review_of(const std::string& object) {
+std::string make_review(const std::string& object) {
   return R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",)"
          R"("operation":"CREATE","kind":{"kind":"NerveXJob"},"object":)" +
          object + "}}";
@@ -54,8 +54,8 @@ std::string review_of(const std::string& object) {
 
 // A job without a clean-up policy, so that it is patched, with this beside its spec's coordinator.
 std::string job_with_spec(const std::string& more) {
-  return review_of(R"({"metadata":{"name":"j"},"spec":{"coordinator":{"template":{}},)" + more +
-                   "}}");
+  return make_review(R"({"metadata":{"name":"j"},"spec":{"coordinator":{"template":{}},)" + more +
+                     "}}");
 }
 
 std::string job_with_pod(const std::string& more) {
@@ -63,7 +63,7 @@ std::string job_with_pod(const std::string& more) {
 }
 
 // Of a job whose stored requests are put back.
-std::string update_of(const std::string& stored) {
+std::string make_update_review(const std::string& stored) {
   return R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",)"
          R"("operation":"UPDATE","kind":{"kind":"NerveXJob"},)"
          R"("object":{"metadata":{"name":"j"},"spec":{"coordinator":{}}},)"
@@ -82,7 +82,7 @@ std::string update_between(const std::string& stored, const std::string& sent) {
          object(sent) + R"(,"oldObject":)" + object(stored) + "}}";
 }
 
-std::size_t memory_of(const std::string& body, Hook hook) {
+std::size_t peak_memory(const std::string& body, Hook hook) {
   const Sources sources = sources_with(job_check());
   const HttpRequest request = request_with(body);
   return testing::most_allocated_by([&] { answer(request, hook, sources); });
@@ -140,11 +140,11 @@ std::vector<BoundedRow> hostile_bodies(std::size_t size) {
        update_between("\"tolerations\":[" + repeated("[[]],", size / 2, "1]"),
                       "\"tolerations\":[" + repeated("[[]],", size / 2, "2]"))},
       {"it does away with many requests",
-       update_of(R"({"entries":[)" + repeated("{},", size, "{}]}"))},
+       make_update_review(R"({"entries":[)" + repeated("{},", size, "{}]}"))},
       {"it does away with one long request",
-       update_of("\"" + repeated("\\u0001", size, "") + "\"")},
+       make_update_review("\"" + repeated("\\u0001", size, "") + "\"")},
       {"it is all one name",
-       review_of("{\"metadata\":{\"generateName\":\"" + std::string(size, 'n') + "\"}}")},
+       make_review("{\"metadata\":{\"generateName\":\"" + std::string(size, 'n') + "\"}}")},
       {"it is cut off", "[" + repeated("[],", size, "")},
   };
 }
@@ -156,7 +156,7 @@ TEST_CASE("a review takes no more memory than estimated", "[webhook][memory]") {
   const std::size_t size = GENERATE(std::size_t{500}, std::size_t{60'000}, std::size_t{400'000});
   for (const auto& [when, body] : hostile_bodies(size)) {
     for (const Hook hook : {Hook::kMutate, Hook::kValidate}) {
-      const std::size_t taken = memory_of(body, hook);
+      const std::size_t taken = peak_memory(body, hook);
       const std::size_t estimated = review_memory(body);
       INFO("when " << when << ", " << body.size() << " bytes: " << taken << " taken, " << estimated
                    << " estimated");
@@ -172,8 +172,8 @@ TEST_CASE("an honest job is not taken for much larger than it is", "[webhook][me
   for (int i = 0; i < 4000; ++i) {
     env.push_back({{"name", fmt::format("VARIABLE_{}", i)}, {"value", "some text that is longer"}});
   }
-  const std::string body = review_of(job.dump());
-  const std::size_t taken = memory_of(body, Hook::kMutate);
+  const std::string body = make_review(job.dump());
+  const std::size_t taken = peak_memory(body, Hook::kMutate);
   INFO(body.size() << " bytes: " << taken << " taken, " << review_memory(body) << " estimated");
   CHECK(taken <= review_memory(body));
   CHECK(review_memory(body) < (std::size_t{48} << 20));  // two of them at once, at least
@@ -230,7 +230,7 @@ TEST_CASE("what can be created can be changed, when it has run, too", "[webhook]
   int largest = 0;
   for (int count = 30'000;; count = count * 5 / 4) {
     const Json job = large_job(of_what, count);
-    const Json created = response_to(review_of(job.dump()), budget);
+    const Json created = response_to(make_review(job.dump()), budget);
     if (created["allowed"] == false) {
       CHECK(created["status"]["code"] == 413);
       break;

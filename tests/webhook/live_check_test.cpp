@@ -85,7 +85,7 @@ TEST_CASE("the check is ready once the cluster's OpenAPI is loaded", "[webhook][
 
   CHECK(check.load());
   CHECK(check.check_ready());
-  CHECK(check.current()->errors_of(a_job()).empty());
+  CHECK(check.current()->find_errors(a_job()).empty());
 }
 
 TEST_CASE("a document that did not change is not fetched again", "[webhook][live]") {

@@ -15,7 +15,7 @@ namespace {
 
 using Lines = std::vector<std::string>;  // "spec.group: Invalid value: ..."
 
-kube::AdmissionResponse answer_of(const Json& object, Hook hook) {
+kube::AdmissionResponse review_object(const Json& object, Hook hook) {
   kube::AdmissionRequest request;
   request.operation = "CREATE";
   request.kind = kube::string_at(object, {"kind"});
@@ -25,7 +25,7 @@ kube::AdmissionResponse answer_of(const Json& object, Hook hook) {
 }
 
 Lines online(const Json& object) {
-  const auto answer = answer_of(object, Hook::kMutate);
+  const auto answer = review_object(object, Hook::kMutate);
   Lines lines;
   for (const auto& cause : answer.details.causes) {
     lines.push_back(cause.field + ": " + cause.message);
@@ -35,16 +35,16 @@ Lines online(const Json& object) {
 
 // kubectl's output besides "created".
 Lines online_warnings(const Json& object) {
-  const auto mutated = answer_of(object, Hook::kMutate);
+  const auto mutated = review_object(object, Hook::kMutate);
   if (!mutated.allowed) return {};
   Lines lines = mutated.warnings;
   const Json stored = mutated.patch.is_null() ? object : object.patch(mutated.patch);
-  const Lines more = answer_of(stored, Hook::kValidate).warnings;
+  const Lines more = review_object(stored, Hook::kValidate).warnings;
   lines.insert(lines.end(), more.begin(), more.end());
   return lines;
 }
 
-std::vector<cli::Finding> findings_of(const Json& object) {
+std::vector<cli::Finding> offline_findings(const Json& object) {
   static const auto kOfJobs =
       job::make_offline_job_check(schemas::nervex_job(), schemas::pod_template());
   static const auto kOfConfigs =
@@ -55,7 +55,7 @@ std::vector<cli::Finding> findings_of(const Json& object) {
   return cli::judge(object, is_job ? **kOfJobs : **kOfConfigs);
 }
 
-Lines lines_of(const std::vector<cli::Finding>& findings, bool are_errors) {
+Lines format_findings(const std::vector<cli::Finding>& findings, bool are_errors) {
   Lines lines;
   for (const auto& [field, message, is_error] : findings) {
     if (is_error != are_errors) continue;
@@ -64,8 +64,10 @@ Lines lines_of(const std::vector<cli::Finding>& findings, bool are_errors) {
   return lines;
 }
 
-Lines offline(const Json& object) { return lines_of(findings_of(object), true); }
-Lines offline_warnings(const Json& object) { return lines_of(findings_of(object), false); }
+Lines offline(const Json& object) { return format_findings(offline_findings(object), true); }
+Lines offline_warnings(const Json& object) {
+  return format_findings(offline_findings(object), false);
+}
 
 // Of whom the cluster is, nervexctl cannot know.
 Lines without_hint(Lines lines) {

@@ -71,7 +71,7 @@ kube::AdmissionRequest request_for(Json object, Json stored = nullptr) {
   return request;
 }
 
-std::vector<std::string> causes_of(const kube::AdmissionRequest& request, const Facts& facts) {
+std::vector<std::string> review_causes(const kube::AdmissionRequest& request, const Facts& facts) {
   const auto reviewed = review(request, Hook::kValidate, {*job_check(), "server"}, facts);
   std::vector<std::string> causes;
   for (const auto& cause : reviewed.response.details.causes) {
@@ -152,7 +152,7 @@ TEST_CASE("what the API server refuses is named where it stands in the job", "[w
   INFO("when " << row.when);
   Json job = a_job();
   job["spec"]["coordinator"]["template"]["spec"]["volumes"] = {{{"name", "own"}, {"emptyDir", {}}}};
-  const auto verdict = verdict_of(422, invalid(row.field));
+  const auto verdict = parse_verdict(422, invalid(row.field));
   REQUIRE(verdict);
   const auto errors = errors_in_job(*verdict, job, "coordinator");
   REQUIRE(errors.size() == 1);
@@ -167,7 +167,7 @@ TEST_CASE("the API server's errors stand where users wrote what is wrong", "[web
   const auto fields = [&](const std::string& field, const std::string& reason,
                           const std::string& words) {
     std::vector<std::string> found;
-    const TemplateVerdict verdict = *verdict_of(422, invalid(field, reason, words));
+    const TemplateVerdict verdict = *parse_verdict(422, invalid(field, reason, words));
     for (const auto& error : errors_in_job(verdict, job, "coordinator")) {
       found.push_back(error.field);
     }
@@ -187,23 +187,23 @@ TEST_CASE("the API server's errors stand where users wrote what is wrong", "[web
 
 TEST_CASE("only refusals of the template are verdicts", "[webhook][dry_run]") {
   for (const int status : {0, 401, 403, 404, 409, 413, 429, 500, 504}) {
-    CHECK_FALSE(verdict_of(status, invalid("template.spec")));
+    CHECK_FALSE(parse_verdict(status, invalid("template.spec")));
   }
-  CHECK_FALSE(verdict_of(422, "<html>"));
+  CHECK_FALSE(parse_verdict(422, "<html>"));
   // Of policies for all kinds of objects, which judge ours and not the job:
-  CHECK_FALSE(verdict_of(422, invalid("")));
-  CHECK_FALSE(verdict_of(422, invalid("metadata.labels")));
-  CHECK_FALSE(verdict_of(422, R"({"message": "denied by policy team-label"})"));
-  CHECK_FALSE(verdict_of(400, R"({"message": "admission webhook x does not support dry run"})"));
+  CHECK_FALSE(parse_verdict(422, invalid("")));
+  CHECK_FALSE(parse_verdict(422, invalid("metadata.labels")));
+  CHECK_FALSE(parse_verdict(422, R"({"message": "denied by policy team-label"})"));
+  CHECK_FALSE(parse_verdict(400, R"({"message": "admission webhook x does not support dry run"})"));
   const auto unreadable =
-      verdict_of(400, R"({"message": "strict decoding error: unknown field \"template.x\""})");
+      parse_verdict(400, R"({"message": "strict decoding error: unknown field \"template.x\""})");
   REQUIRE(unreadable);
   CHECK(unreadable->is_unreadable);
   CHECK(to_string(errors_in_job(*unreadable, a_job(), "coordinator")[0]) ==
         R"(spec.coordinator.template: strict decoding error: unknown field "template.x")");
   const auto long_words =
-      verdict_of(422, invalid("template", "FieldValueInvalid", std::string(100'000, 'x')));
-  CHECK(message_of(long_words->errors[0]).size() < 1000);
+      parse_verdict(422, invalid("template", "FieldValueInvalid", std::string(100'000, 'x')));
+  CHECK(field_error_message(long_words->errors[0]).size() < 1000);
 }
 
 TEST_CASE("the API server's word is part of the answer", "[webhook][dry_run]") {
@@ -216,7 +216,7 @@ TEST_CASE("the API server's word is part of the answer", "[webhook][dry_run]") {
   job["spec"].erase("collector");
   job["spec"]["cleanPodPolicy"] = "hello";
   const auto request = request_for(job);
-  CHECK(causes_of(request, gather_facts(request, dry_runs, "1")) ==
+  CHECK(review_causes(request, gather_facts(request, dry_runs, "1")) ==
         std::vector<std::string>{
             R"(spec.cleanPodPolicy: Unsupported value: "hello": supported values: "All", "None", )"
             R"("Running" (Invalid CleanPodPolicy))",
@@ -239,7 +239,7 @@ TEST_CASE("what our own checks tell of a field is not told twice", "[webhook][dr
   api.status = GENERATE(400, 422);
   api.body = api.status == 400 ? R"({"message": "cannot be handled"})" : invalid(path);
   const auto request = request_for(job);
-  CHECK(causes_of(request, gather_facts(request, dry_runs, "1")) ==
+  CHECK(review_causes(request, gather_facts(request, dry_runs, "1")) ==
         std::vector<std::string>{
             "spec.coordinator." + path +
             "[cpu]: Invalid value: \"2\": must not be more than the limit of 1"});
@@ -259,7 +259,7 @@ TEST_CASE("what every role has of the job is told once, at the job's own field",
   const auto causes = [&](const std::string& field, const kube::AdmissionRequest& request) {
     api.body = invalid(field);
     clock.advance(std::chrono::minutes(2));  // verdicts are asked for again
-    return causes_of(request, gather_facts(request, dry_runs, "1"));
+    return review_causes(request, gather_facts(request, dry_runs, "1"));
   };
   const std::string words = ": Invalid value: 0: must be between 1 and 65535";
   using Causes = std::vector<std::string>;
@@ -292,7 +292,7 @@ TEST_CASE("a volume of the job that cannot be read is told once, in our words",
   api.status = 400;
   api.body = Json{{"message", decoding + where + "\""}}.dump();
   const auto request = request_for(job);
-  CHECK(causes_of(request, gather_facts(request, dry_runs, "1")) ==
+  CHECK(review_causes(request, gather_facts(request, dry_runs, "1")) ==
         std::vector<std::string>{
             "spec.volumes[0].emptyDir.sizeLimt: Forbidden: unknown field `sizeLimt`, did you mean "
             "`sizeLimit`?"});
@@ -300,7 +300,7 @@ TEST_CASE("a volume of the job that cannot be read is told once, in our words",
   // Something else cannot be read, too: the cause is unknown.
   clock.advance(std::chrono::minutes(2));
   api.body = Json{{"message", decoding + where + "\", unknown field \"template.spec.x\""}}.dump();
-  CHECK(causes_of(request, gather_facts(request, dry_runs, "1")).size() == 3);
+  CHECK(review_causes(request, gather_facts(request, dry_runs, "1")).size() == 3);
 }
 
 TEST_CASE("an unknown field hides nothing else", "[webhook][dry_run]") {
@@ -314,7 +314,7 @@ TEST_CASE("an unknown field hides nothing else", "[webhook][dry_run]") {
   api.body = R"({"message": "strict decoding error: unknown field"})";
   api.ignoring = invalid("template.spec.containers[0].ports[0].containerPort");
   const auto request = request_for(job);
-  CHECK(causes_of(request, gather_facts(request, dry_runs, "1")) ==
+  CHECK(review_causes(request, gather_facts(request, dry_runs, "1")) ==
         std::vector<std::string>{
             "spec.coordinator.template.spec.containers[0].imagee: Forbidden: unknown field "
             "`imagee`, did you mean `image`?",
@@ -520,7 +520,7 @@ TEST_CASE("what the API server refuses of the stored template, too, excuses the 
   const Facts facts = gather_facts(request, dry_runs, "1");
   CHECK(facts.errors.size() == 1);
   CHECK(facts.stored_errors.size() == 1);
-  CHECK(causes_of(request, facts).empty());
+  CHECK(review_causes(request, facts).empty());
 }
 
 TEST_CASE("whether a user may create pods is asked with all that the user is", "[webhook][facts]") {

@@ -14,7 +14,7 @@
 namespace nervex::webhook {
 namespace {
 
-std::string text_of(const std::string& path) {
+std::string read_source_file(const std::string& path) {
   std::ifstream file(NERVEX_SOURCE_DIR "/" + path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -42,9 +42,9 @@ std::vector<std::string> answer_to(const std::string& yaml) {
 
 TEST_CASE("a typical mistake in the example is answered with what to change",
           "[webhook][mistakes]") {
-  const std::string example = text_of("examples/nervex-mock-nervexjob.yaml");
+  const std::string example = read_source_file("examples/nervex-mock-nervexjob.yaml");
   CHECK(answer_to(example).empty());
-  const Json mistakes = Json::parse(text_of("tests/webhook/typical_mistakes.json"));
+  const Json mistakes = Json::parse(read_source_file("tests/webhook/typical_mistakes.json"));
   CHECK(mistakes.size() >= 20);
   for (const Json& mistake : mistakes) {
     INFO(mistake["mistake"].get<std::string>());

@@ -43,7 +43,7 @@ FirstPods first_pods(const Round& round) {
 
 bool holds_one(const kube::Pod& pod, const FirstPods& first) {
   if (first.names.count(pod.meta.name) != 0) return true;
-  const auto slot = gang::slot_of(pod);
+  const auto slot = gang::pod_slot(pod);
   const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
   return role && !pod.is_finished() && first.slots.count({*role, slot->slot.ordinal}) != 0;
 }

@@ -57,7 +57,7 @@ std::string describe_loss(const kube::Pod& pod) {
     return fmt::format("pod {}: its node {} is lost ({})", pod.meta.name, pod.node, pod.node_lost);
   }
   if (!pod.reason.empty()) return fmt::format("pod {}: {}", pod.meta.name, std::string(pod.reason));
-  if (const auto why = kube::disruption_of(pod); why && !pod.node.empty()) {
+  if (const auto why = kube::classify_disruption(pod); why && !pod.node.empty()) {
     return fmt::format("pod {}: {} (node {})", pod.meta.name, *why, pod.node);
   }
   return fmt::format("pod {} was deleted", pod.meta.name);
@@ -198,7 +198,7 @@ bool continue_exhausted(job::Job& job) {
     next = std::max(
         {next, is_collector ? status.next_collector : status.next_learner,
          is_collector ? job.spec.requests.next_collector : job.spec.requests.next_learner});
-    const int count = replica.entry != nullptr ? job::ordinals_of(*replica.entry) : 1;
+    const int count = replica.entry != nullptr ? job::count_ordinals(*replica.entry) : 1;
     if (next + count - 1 > job::kMaxOrdinal) continue;
     constexpr int kPerOrdinal = job::kMaxIncarnation + 1;
     job::Slot first = replica.slot;

@@ -58,7 +58,7 @@ AttemptResult disrupted(std::string_view reason, const kube::Pod& pod) {
 
 AttemptResult lost(const Observed& seen) {
   if (seen.last_coordinator != nullptr) {
-    if (const auto reason = kube::disruption_of(*seen.last_coordinator)) {
+    if (const auto reason = kube::classify_disruption(*seen.last_coordinator)) {
       return disrupted(*reason, *seen.last_coordinator);
     }
   }
@@ -121,10 +121,10 @@ AttemptResult judge_coordinator(const AttemptPod& coordinator, const gang::PodGr
     case PodState::kSucceeded:
       return {AttemptOutcome::kSuccess, kCompleted, "the coordinator has completed", 0, ""};
     case PodState::kFailed:
-      if (const auto reason = kube::disruption_of(pod)) return disrupted(*reason, pod);
+      if (const auto reason = kube::classify_disruption(pod)) return disrupted(*reason, pod);
       return failed(pod);
     case PodState::kTerminating:  // a mark says why now, and goes with the pod
-      if (const auto reason = kube::disruption_of(pod)) return disrupted(*reason, pod);
+      if (const auto reason = kube::classify_disruption(pod)) return disrupted(*reason, pod);
       if (!pod.node_lost.empty()) return node_lost(pod);
       // It ran, perhaps unobserved: the attempt ends when it is deleted.
       return has_run(pod) ? runs() : AttemptResult{};

@@ -18,7 +18,7 @@ bool must_go(const kube::Pod& pod, job::CleanPodPolicy policy) {
     case job::CleanPodPolicy::kNone:
       return false;
     case job::CleanPodPolicy::kRunning: {
-      const job::PodState state = job::state_of(pod);
+      const job::PodState state = job::pod_state(pod);
       return state == job::PodState::kPending || state == job::PodState::kRunning;
     }
   }

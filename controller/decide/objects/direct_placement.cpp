@@ -142,12 +142,12 @@ bool is_base_known(const Round& round, const job::PodContext& context) {
   if (roles.size() < 2 || !are_known_volumes(round.job.spec.volumes)) return false;
   std::vector<Member> members;
   for (const Role role : roles) {
-    const Json* spec = kube::find(job::template_of(round.job, role, context), {"spec"});
+    const Json* spec = kube::find(job::role_template(round.job, role, context), {"spec"});
     if (spec == nullptr || !is_known_to_planner(*spec) ||
         !are_known_volumes(kube::array_at(*spec, {"volumes"}))) {
       return false;
     }
-    members.push_back({spec, job::labels_of(round.job, role, context)});
+    members.push_back({spec, job::make_pod_labels(round.job, role, context)});
   }
   return keep_apart_as_known(members, round.job.meta.ns.str());
 }

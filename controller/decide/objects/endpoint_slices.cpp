@@ -114,7 +114,7 @@ std::map<std::string, WantedSlice> wanted_slices(const job::Job& job, const Ptrs
   std::map<std::pair<int, std::string_view>, WantedSlice> by_number;
   for (const auto& pod : pods) {
     if (!has_endpoint(*pod)) continue;
-    const auto slot = gang::slot_of(*pod);
+    const auto slot = gang::pod_slot(*pod);
     const std::string_view type = address_type(pod->ip);
     WantedSlice& slice = by_number[{slot ? slot->slot.ordinal / kSlotsPerSlice : 0, type}];
     slice.type = type;

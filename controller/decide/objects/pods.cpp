@@ -132,7 +132,7 @@ Taken taken_by(const Round& round, const std::vector<Target>& leaving) {
   Taken taken;
   for (const auto& pod : round.seen.pods) {
     taken.names.insert(pod->meta.name);
-    const auto slot = gang::slot_of(*pod);
+    const auto slot = gang::pod_slot(*pod);
     const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
     if (role && !pod->is_finished()) taken.slots.emplace(*role, slot->slot.ordinal);
   }

@@ -85,7 +85,8 @@ std::optional<Target> unused_shared_service(const std::shared_ptr<const Service>
 // -- Services of single pods
 
 bool needs_own_service(const Round& round, job::Role role, const job::PodContext& context) {
-  return !context.shared_names || !job::can_share_name(job::template_of(round.job, role, context));
+  return !context.shared_names ||
+         !job::can_share_name(job::role_template(round.job, role, context));
 }
 
 namespace {
@@ -104,7 +105,7 @@ std::uint64_t expected_shape(const Observed& seen, const WantedSlot& slot,
 }
 
 bool has_template(const Observed& seen, const WantedSlot& slot, const job::PodContext& context) {
-  return !job::template_of(seen.job, slot.role, context).is_null();
+  return !job::role_template(seen.job, slot.role, context).is_null();
 }
 
 // For wanted pods with a placement.

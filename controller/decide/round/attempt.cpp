@@ -29,12 +29,12 @@ void find_group(const Observed& seen, Attempt& attempt) {
 
 void find_pods(const Observed& seen, Attempt& attempt) {
   for (const auto& pod : seen.pods) {
-    const auto slot = gang::slot_of(*pod);
+    const auto slot = gang::pod_slot(*pod);
     if (!slot || slot->pod_group_uid != attempt.group->meta.uid) continue;
     const auto role = job::parse_role(slot->role);
     if (!role) continue;
     attempt.pods.push_back(
-        {pod.get(), *role, job_slot(slot->slot), slot->placement, job::state_of(*pod)});
+        {pod.get(), *role, job_slot(slot->slot), slot->placement, job::pod_state(*pod)});
   }
 }
 
@@ -86,7 +86,7 @@ const AttemptPod* find_coordinator(const Attempt& attempt) {
 }
 
 bool is_coordinator(const kube::Pod& pod, const gang::PodGroup& group) {
-  return job::role_of(pod) == job::Role::kCoordinator && is_of_group(pod, group);
+  return job::pod_role(pod) == job::Role::kCoordinator && is_of_group(pod, group);
 }
 
 bool is_of_group(const kube::Pod& pod, const gang::PodGroup& group) {

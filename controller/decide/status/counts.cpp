@@ -87,7 +87,8 @@ int desired_pods(const Round& round) {
   const WantedSlots& slots = round.slots;
   const auto goes_on = [](const WantedSlot& slot) { return !slot.is_over; };
   std::ptrdiff_t wanted = std::count_if(slots.all().begin(), slots.all().end(), goes_on);
-  for (const auto& replica : exhausted_replicas(round.job)) wanted += std::ssize(pods_of(replica));
+  for (const auto& replica : exhausted_replicas(round.job))
+    wanted += std::ssize(replica_pods(replica));
   if (round.attempt.group == nullptr || !round.requests_lost) return static_cast<int>(wanted);
   for (const auto& set : round.attempt.group->spec.members) {
     wanted += std::count_if(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {

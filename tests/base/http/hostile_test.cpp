@@ -18,9 +18,9 @@
 namespace nervex {
 namespace {
 
-using test::body_of;
 using test::RawSocket;
-using test::status_of;
+using test::reply_body;
+using test::reply_status;
 
 constexpr const char* kGood = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\n";
 
@@ -134,14 +134,14 @@ TEST_CASE("A hostile request gets a clear answer, and the next one is served",
   auto socket = RawSocket::connect_to(server.port());
   socket.send(row.request);
   const std::string reply = socket.receive_all();  // so it is closed, too
-  CHECK(status_of(reply) == row.status);
+  CHECK(reply_status(reply) == row.status);
   CHECK(reply.find("Connection: close") != std::string::npos);
-  CHECK(body_of(reply).starts_with(R"({"error":")"));
+  CHECK(reply_body(reply).starts_with(R"({"error":")"));
   CHECK(handled == 0);
 
   auto next = RawSocket::connect_to(server.port());
   next.send(kGood + std::string("{}"));
-  CHECK(body_of(next.receive_message()) == "{}");
+  CHECK(reply_body(next.receive_message()) == "{}");
 }
 
 TEST_CASE("A body shorter than its length says never reaches a handler", "[base][http][hostile]") {
@@ -155,7 +155,7 @@ TEST_CASE("A body shorter than its length says never reaches a handler", "[base]
   auto socket = RawSocket::connect_to(server.port());
   socket.send(post_with("Content-Length: 10\r\n", "{}"));
   socket.finish_sending();
-  CHECK(status_of(socket.receive_all()) == 400);
+  CHECK(reply_status(socket.receive_all()) == 400);
   CHECK(handled == 0);
 }
 
@@ -167,8 +167,8 @@ TEST_CASE("A body longer than its length says is no part of the request", "[base
   REQUIRE(server.start().has_value());
   auto socket = RawSocket::connect_to(server.port());
   socket.send(post_with("Content-Length: 2\r\n", "{}{\"more\":1}\r\n\r\n"));
-  CHECK(body_of(socket.receive_message()) == "{}");
-  CHECK(status_of(socket.receive_all()) == 400);  // the following bytes count as a request
+  CHECK(reply_body(socket.receive_message()) == "{}");
+  CHECK(reply_status(socket.receive_all()) == 400);  // the following bytes count as a request
 }
 
 // The library would read the body all the same, to find the next request behind it, and takes its
@@ -193,7 +193,7 @@ TEST_CASE("What is refused for its encoding is answered before anything is read 
   auto socket = RawSocket::connect_to(server.port());
   socket.send(post_with(row.headers));  // and nothing of the body
   const std::string reply = socket.receive_all();
-  CHECK(status_of(reply) == row.status);
+  CHECK(reply_status(reply) == row.status);
   CHECK(reply.find("Connection: close") != std::string::npos);
 }
 
@@ -212,11 +212,11 @@ TEST_CASE("A request without a length is answered at once, and the next one afte
   auto socket = RawSocket::connect_to(server.port());
   for (int i = 0; i < 2; ++i) {
     socket.send(request);
-    CHECK(body_of(socket.receive_message()) == method);
+    CHECK(reply_body(socket.receive_message()) == method);
   }
   socket.send(request + request);  // sent ahead
-  CHECK(body_of(socket.receive_message()) == method);
-  CHECK(body_of(socket.receive_message()) == method);
+  CHECK(reply_body(socket.receive_message()) == method);
+  CHECK(reply_body(socket.receive_message()) == method);
 }
 
 TEST_CASE("Odd but harmless requests are served", "[base][http][hostile]") {
@@ -248,8 +248,8 @@ TEST_CASE("Odd but harmless requests are served", "[base][http][hostile]") {
   auto socket = RawSocket::connect_to(server.port());
   socket.send(row.request);
   const std::string reply = socket.receive_message();
-  CHECK(status_of(reply) == 200);
-  CHECK(body_of(reply) == "whole body");
+  CHECK(reply_status(reply) == 200);
+  CHECK(reply_body(reply) == "whole body");
 }
 
 TEST_CASE("What follows a refused request never reaches a handler", "[base][http][hostile]") {
@@ -270,7 +270,7 @@ TEST_CASE("What follows a refused request never reaches a handler", "[base][http
   // Once as it is, and once behind the body that the request may have had.
   socket.send(row.request + smuggled + "\r\n\r\n0\r\n\r\n" + smuggled);
   const std::string replies = socket.receive_all();
-  CHECK(status_of(replies) >= 400);
+  CHECK(reply_status(replies) >= 400);
   CHECK(replies.find("}HTTP/1.1") == std::string::npos);  // one reply, and then the end
   CHECK(handled == 0);
 }
@@ -280,7 +280,7 @@ TEST_CASE("A body that is refused by its length is not asked for", "[base][http]
   REQUIRE(server.start().has_value());
   auto socket = RawSocket::connect_to(server.port());
   socket.send(post_with("Expect: 100-continue\r\nContent-Length: 1001\r\n"));
-  CHECK(status_of(socket.receive_all()) == 413);  // and no 100 before it
+  CHECK(reply_status(socket.receive_all()) == 413);  // and no 100 before it
 }
 
 TEST_CASE("A program says what callers read whose requests are refused", "[base][http][hostile]") {
@@ -306,8 +306,8 @@ TEST_CASE("A program says what callers read whose requests are refused", "[base]
   auto socket = RawSocket::connect_to(server.port());
   socket.send(row.request);
   const std::string reply = socket.receive_all();
-  CHECK(status_of(reply) == row.status);
-  CHECK(body_of(reply) == row.body);
+  CHECK(reply_status(reply) == row.status);
+  CHECK(reply_body(reply) == row.body);
   CHECK(reply.find("Content-Type: text/x-test\r\n") != std::string::npos);
   CHECK(reply.find("Content-Length: ") != std::string::npos);
   CHECK(reply.find("X-Test: yes\r\n") != std::string::npos);
@@ -338,14 +338,14 @@ TEST_CASE("Large bodies of one address leave room for those of others", "[base][
 
   auto second = RawSocket::connect_to(server.port());
   second.send("POST / HTTP/1.1\r\nHost: test\r\n" + large);
-  CHECK(status_of(second.receive_message()) == 503);
+  CHECK(reply_status(second.receive_message()) == 503);
   CHECK(testing::wait_until([&] {  // what was refused is given back a moment after its reply
     auto other = RawSocket::connect_to(server.port(), "127.0.0.2");
     other.send("POST / HTTP/1.1\r\nHost: test\r\n" + large);
-    return body_of(other.receive_message()) == std::to_string(kLarge);
+    return reply_body(other.receive_message()) == std::to_string(kLarge);
   }));
   let_go.count_down();
-  CHECK(body_of(first.receive_message()) == "done");
+  CHECK(reply_body(first.receive_message()) == "done");
 }
 
 TEST_CASE("Large bodies share a budget; small ones are always taken", "[base][http][hostile]") {
@@ -370,17 +370,17 @@ TEST_CASE("Large bodies share a budget; small ones are always taken", "[base][ht
 
   auto second = RawSocket::connect_to(server.port());
   second.send("POST / HTTP/1.1\r\nHost: test\r\n" + large);
-  CHECK(status_of(second.receive_message()) == 503);
+  CHECK(reply_status(second.receive_message()) == 503);
   auto small = RawSocket::connect_to(server.port());
   small.send(post_with("Content-Length: 2\r\n", "{}"));
-  CHECK(body_of(small.receive_message()) == "2");
+  CHECK(reply_body(small.receive_message()) == "2");
 
   let_go.count_down();
-  CHECK(body_of(first.receive_message()) == "done");
+  CHECK(reply_body(first.receive_message()) == "done");
   CHECK(testing::wait_until([&] {  // what is done frees capacity
     auto next = RawSocket::connect_to(server.port());
     next.send("POST / HTTP/1.1\r\nHost: test\r\n" + large);
-    return body_of(next.receive_message()) == std::to_string(kLarge);
+    return reply_body(next.receive_message()) == std::to_string(kLarge);
   }));
 }
 
@@ -396,7 +396,7 @@ TEST_CASE("Memory is taken for what has come, not for what was announced",
   }
   auto next = RawSocket::connect_to(server.port());
   next.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-  CHECK(status_of(next.receive_message()) == 404);
+  CHECK(reply_status(next.receive_message()) == 404);
 #if defined(__SANITIZE_THREAD__)
   constexpr std::size_t kMost = 800 << 20;  // the sanitizer keeps several bytes for each of ours
 #else
@@ -432,7 +432,7 @@ TEST_CASE("A target is split and decoded", "[base][http]") {
   REQUIRE(server.start().has_value());
   auto socket = RawSocket::connect_to(server.port());
   socket.send("GET " + row.target + " HTTP/1.1\r\nHost: test\r\n\r\n");
-  CHECK(status_of(socket.receive_message()) == 200);
+  CHECK(reply_status(socket.receive_message()) == 200);
   server.stop();
   CHECK(seen.path == row.path);
   CHECK(seen.query == row.query);
@@ -453,10 +453,10 @@ TEST_CASE("A reply's headers cannot be split by what they repeat", "[base][http]
   auto socket = RawSocket::connect_to(server.port());
   socket.send("GET / HTTP/1.1\r\nHost: test\r\nX-Evil: a%0d%0aEvil: 1\r\n\r\n");
   const std::string reply = socket.receive_message();
-  CHECK(status_of(reply) == 200);
+  CHECK(reply_status(reply) == 200);
   CHECK(reply.find("Evil") == std::string::npos);
   CHECK(reply.find("Allow: GET\r\n") != std::string::npos);
-  CHECK(body_of(reply) == "body");
+  CHECK(reply_body(reply) == "body");
 }
 
 TEST_CASE("A server survives every change of a request's bytes", "[base][http][property]") {

@@ -40,7 +40,7 @@ int option(int socket, int level, int name) {
   return value;
 }
 
-SocketAddress address_of(int port) {
+SocketAddress loopback_address(int port) {
   return resolve({"127.0.0.1", port})->at(0);  // a number: no DNS query
 }
 
@@ -75,7 +75,8 @@ TEST_CASE("A server that cannot be reached costs the connect time-out", "[base][
 TEST_CASE("An address that does not answer leaves time for the next one", "[base][http][manners]") {
   const test::FullListener full;
   RawServer server([](RawSocket& socket) { socket.receive_all(); });
-  const std::vector<SocketAddress> addresses{address_of(full.port()), address_of(server.port())};
+  const std::vector<SocketAddress> addresses{loopback_address(full.port()),
+                                             loopback_address(server.port())};
   CHECK(dial_first(addresses, {}, SystemClock().mono() + 2s, -1));
 }
 

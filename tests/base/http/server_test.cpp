@@ -21,9 +21,9 @@ namespace {
 
 using testing::wait_until;
 
-using test::body_of;
 using test::RawSocket;
-using test::status_of;
+using test::reply_body;
+using test::reply_status;
 
 constexpr const char* kPing = "GET /ping HTTP/1.1\r\nHost: test\r\n\r\n";
 
@@ -51,12 +51,12 @@ void add_test_routes(HttpServer& server) {
   });
 }
 
-HttpClient client_of(const HttpServer& server) {
+HttpClient make_client(const HttpServer& server) {
   return HttpClient({.url = "http://127.0.0.1:" + std::to_string(server.port())});
 }
 
 HttpResponse get(const HttpServer& server, const std::string& path) {
-  HttpClient client = client_of(server);
+  HttpClient client = make_client(server);
   auto reply = client.send("GET", path, {}, "", "");
   REQUIRE(reply.has_value());
   return *std::move(reply);
@@ -68,7 +68,7 @@ TEST_CASE("A handler sees the request as it was sent, whatever the method", "[ba
   HttpServer server({});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
-  HttpClient client = client_of(server);
+  HttpClient client = make_client(server);
 
   const auto method =
       GENERATE(values<std::string>({"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}));
@@ -115,16 +115,16 @@ TEST_CASE("HEAD reaches the handler, and its reply has no body", "[base][http]")
   auto socket = RawSocket::connect_to(server.port());
   socket.send("HEAD /echo HTTP/1.1\r\nHost: test\r\n\r\n");
   const std::string head = socket.receive_until("\r\n\r\n");
-  CHECK(status_of(head) == 200);
+  CHECK(reply_status(head) == 200);
   socket.send("GET /ping HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
-  CHECK(body_of(socket.receive_all()) == "pong");
+  CHECK(reply_body(socket.receive_all()) == "pong");
 }
 
 TEST_CASE("A body is bytes, whatever its type says", "[base][http]") {
   HttpServer server({});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
-  HttpClient client = client_of(server);
+  HttpClient client = make_client(server);
   const auto type = GENERATE(values<std::string>(
       {"application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "nonsense"}));
   INFO("content type " << type);
@@ -144,7 +144,7 @@ TEST_CASE("Large bodies travel in both directions", "[base][http]") {
     return HttpReply{200, request.body, "text/plain"};
   });
   REQUIRE(server.start().has_value());
-  HttpClient client = client_of(server);
+  HttpClient client = make_client(server);
   const std::string body(7 << 20, 'x');
   const auto reply = client.send("POST", "/mirror", {}, body, "text/plain");
   REQUIRE(reply.has_value());
@@ -161,7 +161,7 @@ TEST_CASE("A client that asks for leave to send its body gets it", "[base][http]
               "\r\n\r\n");
   CHECK(socket.receive_until("\r\n\r\n").starts_with("HTTP/1.1 100"));
   socket.send("{}");
-  CHECK(nlohmann::json::parse(body_of(socket.receive_message())).at("body") == "{}");
+  CHECK(nlohmann::json::parse(reply_body(socket.receive_message())).at("body") == "{}");
 }
 
 // It would take the leave for its reply.
@@ -172,8 +172,8 @@ TEST_CASE("A client of HTTP/1.0 is asked for its body by nothing but silence", "
   auto socket = RawSocket::connect_to(server.port());
   socket.send("POST /echo HTTP/1.0\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n{}");
   const std::string reply = socket.receive_all();
-  CHECK(status_of(reply) == 200);
-  CHECK(nlohmann::json::parse(body_of(reply)).at("body") == "{}");
+  CHECK(reply_status(reply) == 200);
+  CHECK(nlohmann::json::parse(reply_body(reply)).at("body") == "{}");
 }
 
 TEST_CASE("What no route knows is 404, or goes to the rest handler", "[base][http]") {
@@ -215,7 +215,7 @@ TEST_CASE("A connection is kept from one request to the next, also after a refus
     socket.send("POST " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n\r\n");
     const std::string reply = socket.receive_message();
     INFO(path);
-    CHECK(status_of(reply) != 0);
+    CHECK(reply_status(reply) != 0);
     CHECK(reply.find("Connection: close") == std::string::npos);
   }
 }
@@ -227,9 +227,9 @@ TEST_CASE("Requests that are sent ahead are answered in order", "[base][http]") 
   auto socket = RawSocket::connect_to(server.port());
   const std::string post = "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\n\r\n";
   socket.send(post + "a" + post + "b" + kPing);
-  CHECK(nlohmann::json::parse(body_of(socket.receive_message())).at("body") == "a");
-  CHECK(nlohmann::json::parse(body_of(socket.receive_message())).at("body") == "b");
-  CHECK(body_of(socket.receive_message()) == "pong");
+  CHECK(nlohmann::json::parse(reply_body(socket.receive_message())).at("body") == "a");
+  CHECK(nlohmann::json::parse(reply_body(socket.receive_message())).at("body") == "b");
+  CHECK(reply_body(socket.receive_message()) == "pong");
 }
 
 TEST_CASE("The server closes when the caller asks for it", "[base][http]") {
@@ -244,7 +244,7 @@ TEST_CASE("The server closes when the caller asks for it", "[base][http]") {
   auto socket = RawSocket::connect_to(server.port());
   socket.send(request);
   const std::string reply = socket.receive_all();
-  CHECK(body_of(reply) == "pong");
+  CHECK(reply_body(reply) == "pong");
   CHECK(reply.find("Connection: close") != std::string::npos);
 }
 
@@ -290,10 +290,10 @@ TEST_CASE("Idle connections do not keep others from being served", "[base][http]
     idle.push_back(RawSocket::connect_to(server.port()));
     idle.back().send(kPing);
   }
-  for (RawSocket& socket : idle) REQUIRE(body_of(socket.receive_message()) == "pong");
+  for (RawSocket& socket : idle) REQUIRE(reply_body(socket.receive_message()) == "pong");
   CHECK(is_served(server));
   idle.front().send(kPing);  // they are still there
-  CHECK(body_of(idle.front().receive_message()) == "pong");
+  CHECK(reply_body(idle.front().receive_message()) == "pong");
 }
 
 TEST_CASE("Slow senders do not keep others from being served", "[base][http]") {
@@ -317,7 +317,7 @@ TEST_CASE("A slow sender is answered 408 and dropped", "[base][http]") {
       {"GET /pi", "POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 9\r\n\r\na"}));
   auto socket = RawSocket::connect_to(server.port());
   socket.send(beginning);
-  CHECK(status_of(socket.receive_all()) == 408);
+  CHECK(reply_status(socket.receive_all()) == 408);
 }
 
 TEST_CASE("An idle connection is dropped after its time", "[base][http]") {
@@ -335,16 +335,16 @@ TEST_CASE("At the connection limit an idle connection is closed for a new one", 
   for (int i = 0; i < 2; ++i) {
     idle.push_back(RawSocket::connect_to(server.port()));
     idle.back().send(kPing);
-    REQUIRE(body_of(idle.back().receive_message()) == "pong");
+    REQUIRE(reply_body(idle.back().receive_message()) == "pong");
   }
   // A connection becomes idle a moment after its reply has arrived: until then none can be closed.
   std::string reply;
-  while (status_of(reply) != 200) {
+  while (reply_status(reply) != 200) {
     auto newcomer = RawSocket::connect_to(server.port());
     newcomer.send(kPing);
     reply = newcomer.receive_message();
   }
-  CHECK(body_of(reply) == "pong");
+  CHECK(reply_body(reply) == "pong");
 }
 
 // A handler that stays under way until it is let go.
@@ -379,9 +379,9 @@ TEST_CASE("When all connections are busy, a new one waits for one of them", "[ba
   pollfd refused{newcomers.front().fd(), POLLIN, 0};
   CHECK(poll(&refused, 1, 100) == 0);  // it would have been told so by now
   gate.let_go.count_down();
-  CHECK(body_of(busy.receive_message()) == "done");
+  CHECK(reply_body(busy.receive_message()) == "done");
   // Each is served once the one before it is idle, and is evicted then.
-  for (RawSocket& newcomer : newcomers) CHECK(body_of(newcomer.receive_message()) == "pong");
+  for (RawSocket& newcomer : newcomers) CHECK(reply_body(newcomer.receive_message()) == "pong");
 }
 
 TEST_CASE("When all connections stay busy, a new one gets 503 and is closed", "[base][http]") {
@@ -397,12 +397,12 @@ TEST_CASE("When all connections stay busy, a new one gets 503 and is closed", "[
     auto newcomer = RawSocket::connect_to(server.port());
     newcomer.send(kPing);
     const std::string reply = newcomer.receive_all();
-    CHECK(status_of(reply) == 503);
+    CHECK(reply_status(reply) == 503);
     CHECK(reply.find("Retry-After: 1\r\n") != std::string::npos);
-    CHECK(body_of(reply) == R"({"error":"too many connections"})");
+    CHECK(reply_body(reply) == R"({"error":"too many connections"})");
   }
   gate.let_go.count_down();
-  CHECK(body_of(busy.receive_message()) == "done");
+  CHECK(reply_body(busy.receive_message()) == "done");
 }
 
 TEST_CASE("One address cannot take the connections of others", "[base][http]") {
@@ -416,11 +416,11 @@ TEST_CASE("One address cannot take the connections of others", "[base][http]") {
   gate.entered.wait();
   auto one_more = RawSocket::connect_to(server.port());
   one_more.send(kPing);
-  CHECK(status_of(one_more.receive_all()) == 503);
+  CHECK(reply_status(one_more.receive_all()) == 503);
 
   auto other = RawSocket::connect_to(server.port(), "127.0.0.2");
   other.send(kPing);
-  CHECK(body_of(other.receive_message()) == "pong");
+  CHECK(reply_body(other.receive_message()) == "pong");
   gate.let_go.count_down();
 }
 
@@ -430,19 +430,19 @@ TEST_CASE("Above its limit an address gives up its own idle connection", "[base]
   REQUIRE(server.start().has_value());
   auto other = RawSocket::connect_to(server.port(), "127.0.0.2");
   other.send(kPing);
-  REQUIRE(body_of(other.receive_message()) == "pong");
+  REQUIRE(reply_body(other.receive_message()) == "pong");
   auto idle = RawSocket::connect_to(server.port());
   idle.send(kPing);
-  REQUIRE(body_of(idle.receive_message()) == "pong");
+  REQUIRE(reply_body(idle.receive_message()) == "pong");
   // It becomes idle a moment after its reply has arrived.
   CHECK(wait_until([&] {
     auto newcomer = RawSocket::connect_to(server.port());
     newcomer.send(kPing);
-    return body_of(newcomer.receive_message()) == "pong";
+    return reply_body(newcomer.receive_message()) == "pong";
   }));
   CHECK(idle.is_at_end());
   other.send(kPing);
-  CHECK(body_of(other.receive_message()) == "pong");
+  CHECK(reply_body(other.receive_message()) == "pong");
 }
 
 TEST_CASE("A handler that waits for others gives its place to a new connection, and is answered",
@@ -463,7 +463,7 @@ TEST_CASE("A handler that waits for others gives its place to a new connection, 
   waits.wait();
   CHECK(is_served(server));
   const std::string reply = waiting.receive_all();
-  CHECK(body_of(reply) == "lost");
+  CHECK(reply_body(reply) == "lost");
   CHECK(reply.find("Connection: close\r\n") != std::string::npos);
 }
 
@@ -480,7 +480,7 @@ TEST_CASE("stop does not wait for callers in the queue", "[base][http]") {
   std::jthread stopper([&server] { server.stop(); });
   CHECK(newcomer.receive_all().empty());
   gate.let_go.count_down();
-  CHECK(body_of(busy.receive_message()) == "done");
+  CHECK(reply_body(busy.receive_message()) == "done");
 }
 
 TEST_CASE("A reply that may be different next time says when to ask again", "[base][http]") {
@@ -507,7 +507,7 @@ TEST_CASE("Above the high watermark, replies ask callers to close and idle conne
     idle.push_back(RawSocket::connect_to(server.port()));
     idle.back().send(kPing);
     const std::string reply = idle.back().receive_message();
-    CHECK(body_of(reply) == "pong");
+    CHECK(reply_body(reply) == "pong");
     CHECK(reply.find("Connection: close") == std::string::npos);
   }
   auto seventh = RawSocket::connect_to(server.port());
@@ -538,7 +538,7 @@ TEST_CASE("At the connection limit the slowest sender is closed for a new connec
   CHECK(wait_until([&server] {
     auto newcomer = RawSocket::connect_to(server.port());
     newcomer.send(kPing);
-    return body_of(newcomer.receive_message()) == "pong";
+    return reply_body(newcomer.receive_message()) == "pong";
   }));
 }
 
@@ -552,11 +552,11 @@ TEST_CASE("A refused caller that stays gives its place to a new connection at on
   const auto sends_on = GENERATE(false, true);
   auto refused = RawSocket::connect_to(server.port());
   refused.send("GET no-slash HTTP/1.1\r\nHost: test\r\n\r\n");
-  REQUIRE(status_of(refused.receive_message()) == 400);
+  REQUIRE(reply_status(refused.receive_message()) == 400);
   if (sends_on) refused.send(std::string(100'000, 'x'));
   auto newcomer = RawSocket::connect_to(server.port());
   newcomer.send(kPing);
-  CHECK(body_of(newcomer.receive_message()) == "pong");
+  CHECK(reply_body(newcomer.receive_message()) == "pong");
 }
 
 TEST_CASE("A caller that does not read its reply is dropped", "[base][http]") {
@@ -571,7 +571,7 @@ TEST_CASE("A caller that does not read its reply is dropped", "[base][http]") {
   CHECK(wait_until([&server] {
     auto newcomer = RawSocket::connect_to(server.port());
     newcomer.send(kPing);
-    return body_of(newcomer.receive_message()) == "pong";
+    return reply_body(newcomer.receive_message()) == "pong";
   }));
   CHECK(deaf.receive_all().size() < (64U << 20U));
 }
@@ -622,7 +622,7 @@ TEST_CASE("What a handler wants to know of its reply may throw and nobody else n
   auto caller = RawSocket::connect_to(server.port());
   for (int i = 0; i < 2; ++i) {
     caller.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-    CHECK(body_of(caller.receive_message()) == "done");
+    CHECK(reply_body(caller.receive_message()) == "done");
   }
 }
 
@@ -634,7 +634,7 @@ TEST_CASE("stop closes 200 idle connections without waiting for them", "[base][h
   for (int i = 0; i < 200; ++i) {
     idle.push_back(RawSocket::connect_to(server.port()));
     idle.back().send(kPing);
-    REQUIRE(body_of(idle.back().receive_message()) == "pong");
+    REQUIRE(reply_body(idle.back().receive_message()) == "pong");
   }
   server.stop();  // the test would run into its limit otherwise
   for (RawSocket& socket : idle) CHECK(socket.is_at_end());
@@ -647,7 +647,7 @@ TEST_CASE("stop closes idle connections and refuses new ones", "[base][http]") {
   std::vector<RawSocket> idle;
   for (int i = 0; i < 20; ++i) idle.push_back(RawSocket::connect_to(server.port()));
   idle.front().send(kPing);
-  CHECK(body_of(idle.front().receive_message()) == "pong");
+  CHECK(reply_body(idle.front().receive_message()) == "pong");
 
   server.stop();
   for (RawSocket& socket : idle) CHECK(socket.is_at_end());
@@ -669,7 +669,7 @@ TEST_CASE("stop lets a request under way finish", "[base][http]") {
   }
   gate.let_go.count_down();
   const std::string reply = socket.receive_all();
-  CHECK(body_of(reply) == "done");
+  CHECK(reply_body(reply) == "done");
   CHECK(reply.find("Connection: close") != std::string::npos);
 }
 
@@ -698,7 +698,7 @@ TEST_CASE("A caller that waits for its reply has not left because the server sto
     const std::jthread stop([&] { server.stop(); });
     sending.receive_all();  // ends when stop() waits for no more requests
     stopping.count_down();
-    CHECK(status_of(waiting.receive_all()) == 200);
+    CHECK(reply_status(waiting.receive_all()) == 200);
   }
   CHECK_FALSE(left);
   CHECK(written);
@@ -733,7 +733,7 @@ TEST_CASE("Many callers at once all get their own answer", "[base][http]") {
   HttpServer server({});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
-  HttpClient client = client_of(server);
+  HttpClient client = make_client(server);
   std::atomic<int> right = 0;
   {
     std::vector<std::jthread> callers;
@@ -754,7 +754,7 @@ TEST_CASE("What can only be read is refused to other methods", "[base][http]") {
   HttpServer server({});
   server.handle_get("/here", [](const HttpRequest&) { return HttpReply{200, "ok"}; });
   REQUIRE(server.start().has_value());
-  HttpClient client = client_of(server);
+  HttpClient client = make_client(server);
   const std::string path = "/here";
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS"}) {
     INFO(method << " " << path);
@@ -766,9 +766,9 @@ TEST_CASE("What can only be read is refused to other methods", "[base][http]") {
   auto socket = RawSocket::connect_to(server.port());
   socket.send("HEAD " + path + " HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
   const std::string reply = socket.receive_all();
-  CHECK(status_of(reply) == 200);
+  CHECK(reply_status(reply) == 200);
   CHECK(reply.find("Content-Length: 2\r\n") != std::string::npos);  // of what GET would have got
-  CHECK(body_of(reply).empty());
+  CHECK(reply_body(reply).empty());
 }
 
 }  // namespace

@@ -273,15 +273,15 @@ TEST_CASE("LengthDelimitedFramer finds the same frames in every way to cut them"
 
 TEST_CASE("LengthDelimitedFramer keeps nothing of a frame that is too long, and stops if told",
           "[base]") {
-  const auto frame_of = [](char size, const std::string& text) {
+  const auto make_frame = [](char size, const std::string& text) {
     return std::string({'\0', '\0', '\0', size}) + text;
   };
   LengthDelimitedFramer framer(4);
   const auto on_frame = [](std::string_view frame) { return frame != "stop"; };
-  CHECK(framer.feed(frame_of(4, "abcd"), on_frame) == FramerStatus::kMore);
-  CHECK(framer.feed(frame_of(5, ""), on_frame) == FramerStatus::kTooLong);
+  CHECK(framer.feed(make_frame(4, "abcd"), on_frame) == FramerStatus::kMore);
+  CHECK(framer.feed(make_frame(5, ""), on_frame) == FramerStatus::kTooLong);
   LengthDelimitedFramer other(4);
-  CHECK(other.feed(frame_of(4, "stop") + frame_of(1, "x"), on_frame) == FramerStatus::kStopped);
+  CHECK(other.feed(make_frame(4, "stop") + make_frame(1, "x"), on_frame) == FramerStatus::kStopped);
 }
 
 TEST_CASE("LineFramer counts a line's bytes over all pieces", "[base]") {

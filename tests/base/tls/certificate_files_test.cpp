@@ -59,7 +59,7 @@ class MountedSecret {
   int versions_ = 0;
 };
 
-std::string pem_of(const X509* certificate) {
+std::string encode_pem(const X509* certificate) {
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio(BIO_new(BIO_s_mem()), BIO_free);
   PEM_write_bio_X509(bio.get(), certificate);
   char* bytes = nullptr;
@@ -68,7 +68,7 @@ std::string pem_of(const X509* certificate) {
 }
 
 std::string shown_by(const CertificateFiles& files) {
-  return pem_of(SSL_CTX_get0_certificate(files.current().get()));
+  return encode_pem(SSL_CTX_get0_certificate(files.current().get()));
 }
 
 // One TLS 1.3 connection; offers to resume `resumed` and takes what can be resumed next time.
@@ -90,7 +90,7 @@ Visit visit(int port, SSL_SESSION* resumed = nullptr) {
   char reply[100];  // the tickets come before it
   REQUIRE(SSL_read(session.get(), reply, sizeof reply) > 0);
   SSL_shutdown(session.get());  // OpenSSL takes a session that just ends for a failed one
-  return {pem_of(SSL_get0_peer_certificate(session.get())),
+  return {encode_pem(SSL_get0_peer_certificate(session.get())),
           SSL_session_reused(session.get()) == 1,
           {SSL_get1_session(session.get()), SSL_SESSION_free}};
 }

@@ -71,18 +71,18 @@ TEST_CASE("status writes of many jobs that only inform are sent at a bounded rat
   StatusWriteLimiter limiter;
   constexpr milliseconds kPeriod(2'000);
   MonoTime now{std::chrono::hours(1)};
-  const auto sent_of = [&](int jobs) {
+  const auto count_sent = [&](int jobs) {
     int sent = 0;
     for (int i = 0; i < jobs; ++i) {
       sent += limiter.delay("a/" + std::to_string(i), now, kPeriod) == milliseconds(0) ? 1 : 0;
     }
     return sent;
   };
-  CHECK(sent_of(100) == StatusWriteLimiter::kBurst);
+  CHECK(count_sent(100) == StatusWriteLimiter::kBurst);
   now += std::chrono::milliseconds(999);
-  CHECK(sent_of(100) == StatusWriteLimiter::kPerSecond - 1);
+  CHECK(count_sent(100) == StatusWriteLimiter::kPerSecond - 1);
   now += std::chrono::seconds(60);  // unused time is not saved up, nor are turns
-  CHECK(sent_of(100) == StatusWriteLimiter::kBurst);
+  CHECK(count_sent(100) == StatusWriteLimiter::kBurst);
 }
 
 TEST_CASE("jobs that wait to write their status get their turns in the order of asking",

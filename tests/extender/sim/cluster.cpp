@@ -29,7 +29,7 @@ ExtenderOptions extender_options(const SimOptions& options) {
   return out;
 }
 
-Observer::Limits limits_of(const SimOptions& options) {
+Observer::Limits observer_limits(const SimOptions& options) {
   const ExtenderOptions extender = extender_options(options);
   // An actor is made to act before more than a step has passed since it is due.
   return {extender.healing.deadline, extender.node_lost_after, kLatestAct + kStep};
@@ -49,7 +49,7 @@ std::string random_node(int number) { return fmt::format("n{}", number); }
 SimCluster::SimCluster(unsigned seed, const SimOptions& options)
     : options_(options),
       rng_(seed),
-      observer_(view, clock, limits_of(options), counted_pods(options)),
+      observer_(view, clock, observer_limits(options), counted_pods(options)),
       controller_(*this, observer_, rng_, options.places_directly),
       scheduler_(*this, extender_,
                  {.counts_gang_pods = options.scheduler_counts, .backs_off = true}) {
@@ -239,7 +239,7 @@ void SimCluster::connect_scheduler() {
   scheduler_.in_extender = [this](const auto& work) { in_extender(work); };
   scheduler_.look = [this] { observer_.look(); };
   scheduler_.count = [this](const auto& what) { count(what); };
-  scheduler_.choose_one_of = [this](std::size_t n) { return static_cast<std::size_t>(below(n)); };
+  scheduler_.choose_index = [this](std::size_t n) { return static_cast<std::size_t>(below(n)); };
 }
 
 void SimCluster::kill_scheduler() {

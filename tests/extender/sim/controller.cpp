@@ -18,7 +18,8 @@ std::string pod_name(const gang::PodGroup& group, const gang::Placement& placeme
                      placement.slot.incarnation);
 }
 
-const gang::MemberSet* set_of(const gang::PodGroup& group, const gang::Placement& placement) {
+const gang::MemberSet* find_member_set(const gang::PodGroup& group,
+                                       const gang::Placement& placement) {
   for (const gang::MemberSet& set : group.spec.members) {
     const bool is_its = set.role == placement.role && std::find(set.slots.begin(), set.slots.end(),
                                                                 placement.slot) != set.slots.end();
@@ -329,7 +330,7 @@ void Controller::create_pods(const gang::PodGroup& group) {
     bool others_are_there = true;
     for (const bool is_last : {false, true}) {
       for (const gang::Placement& placement : gang.placements) {
-        const gang::MemberSet* set = set_of(group, placement);
+        const gang::MemberSet* set = find_member_set(group, placement);
         if (set == nullptr || set->bind_last != is_last) continue;
         if (is_last && !others_are_there) continue;
         if (!has_pod(observer_.view, group, placement.role, placement.slot)) {

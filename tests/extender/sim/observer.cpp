@@ -18,7 +18,7 @@ bool is_in_place(const PodSeen& pod) {
   return pod.is_bound() && !pod.was_taken_away() && (!pod.node_lost || pod.is_finished());
 }
 
-std::string seconds_of(milliseconds time) { return fmt::format("{} s", time.count() / 1000); }
+std::string format_seconds(milliseconds time) { return fmt::format("{} s", time.count() / 1000); }
 
 }  // namespace
 
@@ -100,7 +100,7 @@ void Observer::look_at_bound(const PodSeen& pod) {
                        pod.name, pod.node, pod.slot->placement, placement->number,
                        placement->node));
   }
-  if (!gang::gang_of(status, pod.slot->role, pod.slot->slot)->committed) {
+  if (!gang::find_gang_with_slot(status, pod.slot->role, pod.slot->slot)->committed) {
     breach(fmt::format("pod {} is bound and its gang is not committed", pod.name));
   }
 }
@@ -165,7 +165,9 @@ void Observer::look_at_slot(const gang::PodGroup& group, const gang::MemberSet& 
   const auto what = [&] {
     return fmt::format("{} of {}", gang::slot_key(set.role, slot.ordinal), group.meta.name);
   };
-  const auto is_committed = [&] { return gang::gang_of(group.status, set.role, slot)->committed; };
+  const auto is_committed = [&] {
+    return gang::find_gang_with_slot(group.status, set.role, slot)->committed;
+  };
   const bool is_same =
       placement != nullptr && std::pair(placement->node, placement->number) == known->second;
   if (!is_same) {
@@ -195,8 +197,8 @@ void Observer::look_at_slot(const gang::PodGroup& group, const gang::MemberSet& 
 
 // ---- for how long?
 
-std::optional<Observer::Part> Observer::part_of(const gang::PodGroup& group,
-                                                const gang::GangStatus& gang) const {
+std::optional<Observer::Part> Observer::missing_part(const gang::PodGroup& group,
+                                                     const gang::GangStatus& gang) const {
   int in_place = 0;
   std::string missing;
   for (const gang::MemberSet& set : group.spec.members) {
@@ -220,7 +222,7 @@ void Observer::look_at_parts() {
   std::map<GangKey, Part> now;
   for (const auto& [uid, group] : view.groups()) {
     for (const gang::GangStatus& gang : group.status.gangs) {
-      auto part = gang.committed ? part_of(group, gang) : std::nullopt;
+      auto part = gang.committed ? missing_part(group, gang) : std::nullopt;
       if (!part) continue;
       const auto known = parts_.find({uid, gang.name});
       if (known != parts_.end()) part->since = known->second.since;
@@ -247,7 +249,7 @@ void Observer::check_times() {
     const gang::PodGroup& group = view.groups().at(key.first);
     const auto* gang = gang::find_gang(group.status, key.second);
     breach(fmt::format("gang {} of {} runs without{} for {}: {}, {}", key.second, group.meta.name,
-                       part.text, seconds_of(lasted), gang->reason, gang->message));
+                       part.text, format_seconds(lasted), gang->reason, gang->message));
     part.since = now;  // said once
   }
   for (auto& [uid, since] : on_away_) {
@@ -255,7 +257,7 @@ void Observer::check_times() {
     const auto lasted = now - std::max(since, away_.at(pod.node));
     if (lasted <= limits_.unmarked()) continue;
     breach(fmt::format("pod {} is on node {}, which is lost for {}, and is not marked", pod.name,
-                       pod.node, seconds_of(lasted)));
+                       pod.node, format_seconds(lasted)));
     since = now;
   }
 }

@@ -88,7 +88,7 @@ class Observer {
   void look_at_group(const gang::PodGroup& group);
   void look_at_slot(const gang::PodGroup& group, const gang::MemberSet& set, gang::SlotId slot);
   void look_at_parts();
-  std::optional<Part> part_of(const gang::PodGroup& group, const gang::GangStatus& gang) const;
+  std::optional<Part> missing_part(const gang::PodGroup& group, const gang::GangStatus& gang) const;
   void check_times();
 
   const Clock& clock_;

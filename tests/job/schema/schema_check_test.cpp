@@ -155,7 +155,7 @@ TEST_CASE("the schema check names every field that breaks the schema", "[job][sc
   for (auto at = patch.find('@'); at != std::string::npos; at = patch.find('@')) {
     patch.replace(at, 1, kMain);
   }
-  CHECK(texts(job_check()->errors_of(job_with(patch))) == row.want);
+  CHECK(texts(job_check()->find_errors(job_with(patch))) == row.want);
 }
 
 TEST_CASE("an unknown field is reported with the known name closest to it, if one is close",
@@ -180,7 +180,7 @@ TEST_CASE("an unknown field is reported with the known name closest to it, if on
       {"it is huge", std::string(100'000, 'a'), ""},
   }));
   INFO("when " << row.when);
-  const auto errors = (*check)->errors_of(Json{{row.name, 1}});
+  const auto errors = (*check)->find_errors(Json{{row.name, 1}});
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].detail.starts_with("unknown field `"));
   CHECK(name_guessed(errors[0].detail) == row.want);
@@ -188,7 +188,7 @@ TEST_CASE("an unknown field is reported with the known name closest to it, if on
 
 TEST_CASE("the schema check survives any type at any place", "[job][schema][property]") {
   with_odd_parts(a_job(), [](const Json& changed) {
-    for (const auto& error : job_check()->errors_of(changed)) CHECK_FALSE(error.field.empty());
+    for (const auto& error : job_check()->find_errors(changed)) CHECK_FALSE(error.field.empty());
   });
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("a report on a hostile job stays small", "[job][schema]") {
   Json& containers = job["spec"]["coordinator"]["template"]["spec"]["containers"];
   SECTION("wrong items at the beginning") {
     containers = Json(Json::array_t(200'000, Json(1)));
-    const auto errors = job_check()->errors_of(job);
+    const auto errors = job_check()->find_errors(job);
     CHECK(errors.size() < 20'000);
     CHECK(errors.size() > job::kMaxListedErrors);
   }
@@ -205,7 +205,7 @@ TEST_CASE("a report on a hostile job stays small", "[job][schema]") {
     containers[0]["args"] = Json(Json::array_t(200'000, Json("x")));
     containers[0]["args"].push_back(1);
     CHECK(
-        texts(job_check()->errors_of(job)) ==
+        texts(job_check()->find_errors(job)) ==
         Texts{
             "spec: Invalid value: {...}: breaks its schema, beyond the first 10000 values or below "
             "a very long key"});
@@ -215,19 +215,19 @@ TEST_CASE("a report on a hostile job stays small", "[job][schema]") {
     containers[0]["args"] = Json(Json::array_t(200'000, Json("x")));
     containers[0]["args"].push_back(1);
     CHECK(
-        texts(job_check()->errors_of(job)) ==
+        texts(job_check()->find_errors(job)) ==
         Texts{
             R"(spec.collector.template.spec.hostNetwork: Invalid value: "yes": must be a boolean)"});
   }
   SECTION("a wrong value below a very long key") {
     containers[0]["resources"]["limits"][std::string(400, 'k')] = true;
-    CHECK(texts(job_check()->errors_of(job)) ==
+    CHECK(texts(job_check()->find_errors(job)) ==
           Texts{"spec: Invalid value: {...}: breaks its schema, beyond the first 10000 values or "
                 "below a very long key"});
   }
   SECTION("unknown fields") {
     for (int i = 0; i < 5000; ++i) containers[0]["x" + std::to_string(i)] = 1;
-    CHECK(job_check()->errors_of(job).size() == job::kMaxErrors);
+    CHECK(job_check()->find_errors(job).size() == job::kMaxErrors);
   }
 }
 

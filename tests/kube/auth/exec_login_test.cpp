@@ -34,7 +34,7 @@ struct Issuer {
   }
 };
 
-std::string token_of(ExecLogin& login) {
+std::string login_token(ExecLogin& login) {
   const auto issued = login.get();
   return issued ? issued->credential.token : issued.error().message;
 }
@@ -43,11 +43,11 @@ TEST_CASE("a credential is kept until shortly before its end", "[kube][exec]") {
   FakeClock clock;
   Issuer issuer{clock};
   ExecLogin login(issuer.plugin(), clock);
-  CHECK(token_of(login) == "token-1");
+  CHECK(login_token(login) == "token-1");
   clock.advance(9min);
-  CHECK(token_of(login) == "token-1");
+  CHECK(login_token(login) == "token-1");
   clock.advance(50s);
-  CHECK(token_of(login) == "token-2");
+  CHECK(login_token(login) == "token-2");
 }
 
 TEST_CASE("a refused credential is replaced once, however many callers it had", "[kube][exec]") {
@@ -57,9 +57,9 @@ TEST_CASE("a refused credential is replaced once, however many callers it had", 
   const auto first = login.get();
   REQUIRE(first);
   login.drop(first->number);
-  CHECK(token_of(login) == "token-2");
+  CHECK(login_token(login) == "token-2");
   login.drop(first->number);  // another caller that had been refused with the first
-  CHECK(token_of(login) == "token-2");
+  CHECK(login_token(login) == "token-2");
 }
 
 TEST_CASE("a plugin that fails is asked again", "[kube][exec]") {
@@ -67,21 +67,21 @@ TEST_CASE("a plugin that fails is asked again", "[kube][exec]") {
   Issuer issuer{clock};
   issuer.error = Error{Code::kTransient, "not now"};
   ExecLogin login(issuer.plugin(), clock);
-  CHECK(token_of(login) == "not now");
+  CHECK(login_token(login) == "not now");
   issuer.error.reset();
-  CHECK(token_of(login) == "token-2");
+  CHECK(login_token(login) == "token-2");
 }
 
 TEST_CASE("a plugin that fails leaves the old credential the rest of its time", "[kube][exec]") {
   FakeClock clock;
   Issuer issuer{clock};
   ExecLogin login(issuer.plugin(), clock);
-  CHECK(token_of(login) == "token-1");
+  CHECK(login_token(login) == "token-1");
   issuer.error = Error{Code::kTransient, "not now"};
   clock.advance(9min + 55s);
-  CHECK(token_of(login) == "token-1");
+  CHECK(login_token(login) == "token-1");
   clock.advance(10s);
-  CHECK(token_of(login) == "not now");
+  CHECK(login_token(login) == "not now");
 }
 
 TEST_CASE("callers wait for the one that runs the plugin", "[kube][exec]") {
@@ -101,7 +101,7 @@ TEST_CASE("callers wait for the one that runs the plugin", "[kube][exec]") {
   {
     std::vector<std::jthread> callers;
     for (int i = 0; i < 8; ++i) {
-      callers.emplace_back([&] { served += token_of(login) == "token" ? 1 : 0; });
+      callers.emplace_back([&] { served += login_token(login) == "token" ? 1 : 0; });
     }
     running.wait();
     may_end.count_down();

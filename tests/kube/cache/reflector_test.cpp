@@ -353,7 +353,7 @@ TEST_CASE("a reflector stops within a second, wherever it waits", "[kube][reflec
 
 // ---- over HTTP
 
-std::string list_of(const std::string& version, const std::string& items) {
+std::string make_pod_list(const std::string& version, const std::string& items) {
   return R"({"kind":"PodList","metadata":{"resourceVersion":")" + version + R"("},"items":[)" +
          items + "]}";
 }
@@ -371,16 +371,16 @@ TEST_CASE("over HTTP: cut streams, broken lines and both forms of 410 heal", "[k
   constexpr const char* kExpired =
       R"({"kind":"Status","message":"too old","reason":"Expired","code":410})";
   ScriptedServer server({
-      whole_reply(200, list_of("10", pod_text("a", "9"))),
+      whole_reply(200, make_pod_list("10", pod_text("a", "9"))),
       stream_reply({event("ADDED", pod_text("b", "11"))}, false),  // cut
       stream_reply({event("ADDED", pod_text("c", "12")), "{\"type\":\"ADDED\",\"obj"}, true),
-      whole_reply(200, list_of("13", pod_text("a", "9") + "," + pod_text("c", "12"))),
+      whole_reply(200, make_pod_list("13", pod_text("a", "9") + "," + pod_text("c", "12"))),
       stream_reply({event("BOOKMARK", R"({"metadata":{"resourceVersion":"15"}})")}, true),
       stream_reply({event("ERROR", kExpired)}, true),
       whole_reply(500, ""),
-      whole_reply(200, list_of("20", pod_text("d", "18"))),
+      whole_reply(200, make_pod_list("20", pod_text("d", "18"))),
       whole_reply(410, kExpired),
-      whole_reply(200, list_of("30", pod_text("e", "25"))),
+      whole_reply(200, make_pod_list("30", pod_text("e", "25"))),
       stream_reply({event("MODIFIED", pod_text("e", "31"))}, false, ScriptedServer::Then::kHold),
   });
   ConnectionConfig config;
@@ -436,7 +436,7 @@ TEST_CASE("over HTTP: servers that do not stream lists are asked for pages", "[k
       stream_reply({event("ADDED", pod_text("a", "9")),
                     event("BOOKMARK", R"({"metadata":{"resourceVersion":"9"}})")},
                    false, ScriptedServer::Then::kHold));
-  ScriptedServer server({refusal, whole_reply(200, list_of("10", pod_text("a", "9"))),
+  ScriptedServer server({refusal, whole_reply(200, make_pod_list("10", pod_text("a", "9"))),
                          stream_reply({}, false, ScriptedServer::Then::kHold)});
   ConnectionConfig config;
   config.url = server.url();
@@ -473,10 +473,10 @@ TEST_CASE("over HTTP: no form of failure makes a busy loop", "[kube][reflector]"
 
 TEST_CASE("over HTTP: a history that went back is listed again and believed", "[kube][reflector]") {
   ScriptedServer server({
-      whole_reply(200, list_of("200", pod_text("a", "150") + "," + pod_text("lost", "180"))),
+      whole_reply(200, make_pod_list("200", pod_text("a", "150") + "," + pod_text("lost", "180"))),
       // etcd was restored from a backup: its versions count from 100 again.
       stream_reply({event("BOOKMARK", R"({"metadata":{"resourceVersion":"101"}})")}, true),
-      whole_reply(200, list_of("101", pod_text("a", "90"))),
+      whole_reply(200, make_pod_list("101", pod_text("a", "90"))),
       stream_reply({event("ADDED", pod_text("b", "102"))}, false, ScriptedServer::Then::kHold),
   });
   ConnectionConfig config;

@@ -308,8 +308,8 @@ TEST_CASE("nodes are keyed by name", "[kube][store]") {
   Node node;
   node.name = "n";
   node.resource_version = "2";
-  CHECK(key_of(node) == "n");
-  CHECK(key_of(a_pod("p", "1")) == "a/p");
+  CHECK(object_key(node) == "n");
+  CHECK(object_key(a_pod("p", "1")) == "a/p");
   store.put("n", node);
   node.resource_version = "1";
   node.ready = true;

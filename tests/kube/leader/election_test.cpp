@@ -22,7 +22,7 @@ constexpr const char* kNs = "nervex-system";
 constexpr const char* kName = "nervex-controller";
 constexpr const char* kPath = "/leases/nervex-controller";
 
-LeaseOptions options_of(const std::string& identity) {
+LeaseOptions make_lease_options(const std::string& identity) {
   LeaseOptions options;
   options.lease.name = kName;
   options.identity = identity;
@@ -33,8 +33,8 @@ LeaseOptions options_of(const std::string& identity) {
 struct Two {
   FakeApi api;
   FakeClock clock_a, clock_b;
-  LeaseElection a{api, clock_a, options_of("a")};
-  LeaseElection b{api, clock_b, options_of("b")};
+  LeaseElection a{api, clock_a, make_lease_options("a")};
+  LeaseElection b{api, clock_b, make_lease_options("b")};
 
   void advance(std::chrono::milliseconds time) {
     clock_a.advance(time);
@@ -57,7 +57,7 @@ Json foreign_lease(const std::string& holder) {
   record.holder = holder;
   record.duration = 15s;
   record.renew_time = "2026-01-01T00:00:00.000000Z";
-  return encode_lease(nullptr, record, options_of(holder));
+  return encode_lease(nullptr, record, make_lease_options(holder));
 }
 
 const Error kTimeout{Code::kTransient, "timeout"};
@@ -216,7 +216,7 @@ TEST_CASE("the right to write is counted from before the renewal was sent", "[ku
   FakeApi api;
   FakeClock clock;
   Slow slow(api, clock);
-  LeaseElection a(slow, clock, options_of("a"));
+  LeaseElection a(slow, clock, make_lease_options("a"));
   a.try_acquire_or_renew();
   a.try_acquire_or_renew();
   REQUIRE(a.is_leader());

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-LeaseOptions options_of(const std::string& identity) {
+LeaseOptions make_lease_options(const std::string& identity) {
   LeaseOptions options;
   options.lease.name = "nervex-controller";
   options.identity = identity;
@@ -72,13 +72,13 @@ TEST_CASE("what a candidate does follows from the lease it saw and its own clock
   INFO("when " << row.when);
   LeaseView view{row.record, row.exists, at(row.changed_at), {}};
   if (row.renewed_at) view.renewed_at = at(*row.renewed_at);
-  CHECK(next_step(view, options_of("a"), at(row.now)) == row.want);
+  CHECK(next_step(view, make_lease_options("a"), at(row.now)) == row.want);
 }
 
 TEST_CASE("a claim keeps what a renewal must not change", "[kube][lease]") {
   const SysTime now{1'767'225'600'000ms};  // 2026-01-01
   const std::string today = "2026-01-01T00:00:00.000000Z";
-  const auto options = options_of("a");
+  const auto options = make_lease_options("a");
   CHECK(claim({}, options, now) == LeaseRecord{"a", 15s, today, today, 0});
   CHECK(claim({held_by("b"), true, {}, {}}, options, now) ==
         LeaseRecord{"a", 15s, today, today, 4});
@@ -90,13 +90,13 @@ TEST_CASE("a claim keeps what a renewal must not change", "[kube][lease]") {
 }
 
 TEST_CASE("a lease duration is written in whole seconds, rather more than less", "[kube][lease]") {
-  auto options = options_of("a");
+  auto options = make_lease_options("a");
   options.lease_duration = 1500ms;
   CHECK(claim({}, options, SysTime{}).duration == 2s);
 }
 
 TEST_CASE("a record is what stands in the object", "[kube][lease]") {
-  const auto options = options_of("a");
+  const auto options = make_lease_options("a");
   const LeaseRecord record = held_by("a");
   const Json fresh = encode_lease(nullptr, record, options);
   CHECK(decode_lease(fresh) == record);

@@ -57,7 +57,7 @@ TEST_CASE("a pod keeps apart from its kind where a required term selects the pod
   INFO("when " << row.when);
   const auto resources = of(row.term);
   CHECK(resources.size() == (row.counts ? 1 : 0));
-  for (const auto& resource : resources) CHECK(topology_key_of(resource) == "z");
+  for (const auto& resource : resources) CHECK(parse_topology_key(resource) == "z");
 }
 
 TEST_CASE("equal terms give one resource, however they are written", "[kube][anti_affinity]") {
@@ -92,8 +92,8 @@ TEST_CASE("keeping apart is named as people say it", "[kube][anti_affinity]") {
         "a node of its own (podAntiAffinity)");
   CHECK(format_need("podAntiAffinity:topology.kubernetes.io/zone#1", 1) ==
         "a topology.kubernetes.io/zone of its own (podAntiAffinity)");
-  CHECK(topology_key_of("hostPort:TCP/80").empty());
-  CHECK(topology_key_of("cpu").empty());
+  CHECK(parse_topology_key("hostPort:TCP/80").empty());
+  CHECK(parse_topology_key("cpu").empty());
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST_CASE("disruptions by the cluster are distinguished from failures of the pod
   pod.reason = row.reason;
   pod.disruption_target = row.condition != "-";
   if (pod.disruption_target) pod.disruption_reason = row.condition;
-  CHECK(disruption_of(pod).value_or("") == row.want);
+  CHECK(classify_disruption(pod).value_or("") == row.want);
 }
 
 TEST_CASE("a pod that its kubelet rejected never ran, whatever the reason is called",
@@ -63,7 +63,7 @@ TEST_CASE("a pod that its kubelet rejected never ran, whatever the reason is cal
   pod.phase = PodPhase::kFailed;
   pod.reason = row.reason;
   pod.message = row.message;
-  CHECK(disruption_of(pod).value_or("") == row.want);
+  CHECK(classify_disruption(pod).value_or("") == row.want);
   CHECK(was_taken_away(pod) == !row.want.empty());
 }
 

@@ -53,12 +53,13 @@ TEST_CASE("of a labelled pod is kept what planning it needs, whatever the order 
   for (const auto& text : {"{" + metadata + "," + spec + "}", "{" + spec + "," + metadata + "}"}) {
     const auto pod = decode_pod(text, filter);
     REQUIRE(pod);
-    CHECK(foreign_group_of(pod->meta) == "a");
+    CHECK(foreign_group_name(pod->meta) == "a");
     REQUIRE(pod->detail);
     CHECK(pod->priority == 7);
     CHECK(pod->detail->is_gated);
     CHECK(pod->detail->claims == std::vector<std::string>{"data"});
-    CHECK(pod->detail->constraints == constraints_of(parse_json("{" + spec + "}")->at("spec")));
+    CHECK(pod->detail->constraints ==
+          decode_node_constraints(parse_json("{" + spec + "}")->at("spec")));
   }
   const auto other = decode_pod(R"({"metadata":{"name":"p"},"spec":{"priority":7}})", filter);
   REQUIRE(other);

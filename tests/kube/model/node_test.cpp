@@ -130,7 +130,7 @@ TEST_CASE("judge follows kube-scheduler's taints and cordons", "[kube][node]") {
   node.taints = row.taints;
   node.unschedulable = row.cordoned;
   const Json spec = {{"tolerations", *parse_json(row.tolerations)}};
-  const NodeConstraints constraints = constraints_of(spec);
+  const NodeConstraints constraints = decode_node_constraints(spec);
   CHECK(judge(node, constraints) == row.want);
   CHECK(judge(node, constraints, ConstraintIndex(constraints)) == row.want);
 }
@@ -202,18 +202,20 @@ TEST_CASE("judge follows kube-scheduler's node selectors", "[kube][node]") {
                       {{"nodeAffinity",
                         {{"requiredDuringSchedulingIgnoredDuringExecution",
                           {{"nodeSelectorTerms", *parse_json(row.terms)}}}}}}}};
-  const NodeConstraints constraints = constraints_of(spec);
+  const NodeConstraints constraints = decode_node_constraints(spec);
   const NodeFit want = row.allowed ? NodeFit::kAllowed : NodeFit::kNotSelected;
   CHECK(judge(a_node(), constraints) == want);
   CHECK(judge(a_node(), constraints, ConstraintIndex(constraints)) == want);
 }
 
 TEST_CASE("judge wants every entry of nodeSelector", "[kube][node]") {
-  const auto with = [](Json selector) { return constraints_of({{"nodeSelector", selector}}); };
+  const auto with = [](Json selector) {
+    return decode_node_constraints({{"nodeSelector", selector}});
+  };
   CHECK(judge(a_node(), with({{"zone", "z1"}, {"gen", "9"}})) == NodeFit::kAllowed);
   CHECK(judge(a_node(), with({{"zone", "z1"}, {"gen", "8"}})) == NodeFit::kNotSelected);
   CHECK(judge(a_node(), with({{"x", ""}})) == NodeFit::kNotSelected);
-  CHECK(constraints_of(Json()) == NodeConstraints{});
+  CHECK(decode_node_constraints(Json()) == NodeConstraints{});
 }
 
 TEST_CASE("a pod prefers a node by the weights of the terms that it meets", "[kube][node]") {
@@ -230,11 +232,12 @@ TEST_CASE("a pod prefers a node by the weights of the terms that it meets", "[ku
                                     prefers(1, "z"),
                                     {{"weight", 100}, {"preference", Json::object()}}})}}}}}};
   Node node;
-  CHECK(preference(node, constraints_of(spec)) == 0);  // an empty term selects nothing
+  CHECK(preference(node, decode_node_constraints(spec)) == 0);  // an empty term selects nothing
   node.labels["x"] = "1";
   node.labels["z"] = "1";
-  CHECK(preference(node, constraints_of(spec)) == 6);
-  CHECK(judge(node, constraints_of(spec)) == judge(node, constraints_of(Json::object())));
+  CHECK(preference(node, decode_node_constraints(spec)) == 6);
+  CHECK(judge(node, decode_node_constraints(spec)) ==
+        judge(node, decode_node_constraints(Json::object())));
 }
 
 }  // namespace

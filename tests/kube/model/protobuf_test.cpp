@@ -31,7 +31,7 @@ const PodFilter kAll{.label_keys = {"app", "empty", "nervexjob-name"},
                      .spec_label = "app"};
 
 // A watch's frames: four bytes of length, the highest first, before each.
-std::vector<std::string> frames_of(std::string_view stream) {
+std::vector<std::string> split_frames(std::string_view stream) {
   std::vector<std::string> frames;
   while (stream.size() >= 4) {
     std::size_t size = 0;
@@ -42,7 +42,7 @@ std::vector<std::string> frames_of(std::string_view stream) {
   return frames;
 }
 
-std::vector<std::string> lines_of(std::string_view text) {
+std::vector<std::string> split_text_lines(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
     const auto end = text.find('\n');
@@ -88,8 +88,8 @@ TEST_CASE("a list of no pods is a list", "[kube][protobuf][golden]") {
 }
 
 TEST_CASE("events of a watch say the same in both encodings", "[kube][protobuf][golden]") {
-  const auto frames = frames_of(golden("kube/pods_watch.pb"));
-  const auto lines = lines_of(golden("kube/pods_watch.json"));
+  const auto frames = split_frames(golden("kube/pods_watch.pb"));
+  const auto lines = split_text_lines(golden("kube/pods_watch.json"));
   REQUIRE(frames.size() == 6);
   REQUIRE(lines.size() == 6);
   const auto at = static_cast<std::size_t>(GENERATE(range(0, 6)));
@@ -107,7 +107,7 @@ TEST_CASE("events of a watch say the same in both encodings", "[kube][protobuf][
 }
 
 TEST_CASE("of a pod that was deleted it is told which one it was", "[kube][protobuf][golden]") {
-  const std::string added = frames_of(golden("kube/pods_watch.pb")).front();
+  const std::string added = split_frames(golden("kube/pods_watch.pb")).front();
   protozero::pbf_reader reader(added);
   REQUIRE(reader.next(2));
   std::string deleted;

@@ -68,8 +68,8 @@ TEST_CASE("the claims of a pod spec are those that exist before the pod", "[kube
       {"name":"a","persistentVolumeClaim":{"claimName":"one"}},
       {"name":"c","persistentVolumeClaim":{"claimName":"one"}},
       {"name":"e","ephemeral":{"volumeClaimTemplate":{}}},{"name":"d","emptyDir":{}}]})");
-  CHECK(claims_of(*spec) == std::vector<std::string>{"one", "two"});
-  CHECK(claims_of(Json()).empty());
+  CHECK(claim_names(*spec) == std::vector<std::string>{"one", "two"});
+  CHECK(claim_names(Json()).empty());
 }
 
 }  // namespace

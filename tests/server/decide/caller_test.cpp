@@ -12,8 +12,8 @@ namespace {
 // The parts that a test may break; unchanged, may_grow() is true.
 struct World {
   job::Job job = running_job();
-  std::optional<kube::Pod> pod = pod_of(job, job::Role::kCoordinator);
-  std::optional<gang::PodGroup> group = group_of(job);
+  std::optional<kube::Pod> pod = running_pod(job, job::Role::kCoordinator);
+  std::optional<gang::PodGroup> group = make_pod_group(job);
   bool job_exists = true;
 
   Caller caller() const {
@@ -31,7 +31,7 @@ TEST_CASE("a living coordinator of the current attempt may grow its job", "[serv
 
 TEST_CASE("any pod of the job may speak for it", "[server][caller]") {
   World world;
-  world.pod = pod_of(world.job, job::Role::kLearner, {4096, 0});
+  world.pod = running_pod(world.job, job::Role::kLearner, {4096, 0});
   CHECK(may_grow(world.caller()));
 }
 

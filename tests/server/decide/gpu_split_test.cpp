@@ -115,9 +115,9 @@ TEST_CASE("of an AggregatorConfig the port is kept", "[server][gpu_split]") {
 }
 
 TEST_CASE("cordoned nodes count only where there are no others", "[server][gpu_split]") {
-  CHECK(gpus_of(Nodes{with(8), with(4, true), with(8)}) == std::vector<int>{8, 8});
-  CHECK(gpus_of(Nodes{with(4, true), with(8, true)}) == std::vector<int>{4, 8});
-  CHECK(gpus_of(Nodes{}).empty());
+  CHECK(count_gpus(Nodes{with(8), with(4, true), with(8)}) == std::vector<int>{8, 8});
+  CHECK(count_gpus(Nodes{with(4, true), with(8, true)}) == std::vector<int>{4, 8});
+  CHECK(count_gpus(Nodes{}).empty());
 }
 
 }  // namespace nervex::server

@@ -128,7 +128,7 @@ TEST_CASE("an ordinal is never used twice, wherever it is recorded", "[server][g
 
 TEST_CASE("what the PodGroup has is never given out again", "[server][grow]") {
   const job::Job job = running_job();
-  gang::PodGroup group = group_of(job);
+  gang::PodGroup group = make_pod_group(job);
   gang::MemberSet set;
   set.name = "request-7-collector";
   set.gang = "request-7";

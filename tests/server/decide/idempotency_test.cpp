@@ -155,12 +155,12 @@ TEST_CASE("a record says in short what the answer named", "[server][repeats]") {
   add_address(named, job, Role::kCollector, {5096, 1}, 80);
   add_address(named, job, Role::kLearner, {5097, 1}, 80);
   add_address(named, job, Role::kAggregator, {5098, 1}, 80);
-  const auto runs = runs_of(job, named);
+  const auto runs = collect_runs(job, named);
   CHECK(runs == std::vector<job::ReplicaRun>{{Role::kCollector, {4096, 0}, 1000},
                                              {Role::kCollector, {5096, 1}, 1},
                                              {Role::kLearner, {5097, 1}, 1},
                                              {Role::kAggregator, {5098, 1}, 1}});
-  CHECK(listing_of(job, "dqn-coordinator", runs, 80) == named);
+  CHECK(make_listing(job, "dqn-coordinator", runs, 80) == named);
 }
 
 }  // namespace nervex::server

@@ -58,7 +58,7 @@ TEST_CASE("a replica is listed as long as a client could reach it", "[server][li
   }));
   INFO("when " << row.when);
   const job::Job job = running_job();
-  kube::Pod pod = pod_of(job, Role::kCollector, {4096, 0});
+  kube::Pod pod = running_pod(job, Role::kCollector, {4096, 0});
   row.change(pod);
   const std::vector<PodPtr> pods = {share(pod)};
   CHECK(list_replicas(job, "c", kGroupUid, pods, 80).collectors.size() == (row.want ? 1 : 0));
@@ -66,12 +66,12 @@ TEST_CASE("a replica is listed as long as a client could reach it", "[server][li
 
 TEST_CASE("one replica is listed alone", "[server][listing]") {
   const job::Job job = running_job();
-  const kube::Pod learner = pod_of(job, Role::kLearner, {4096, 0});
+  const kube::Pod learner = running_pod(job, Role::kLearner, {4096, 0});
   const auto one = list_one(job, learner, 80);
   REQUIRE(one);
   CHECK(*one == Listing{"rl", "dqn-coordinator", {}, {address(learner, 22271)}});
 
-  CHECK_FALSE(list_one(job, pod_of(job, Role::kCoordinator), 80));
+  CHECK_FALSE(list_one(job, running_pod(job, Role::kCoordinator), 80));
   kube::Pod gone = learner;
   gone.meta.deleting = true;
   CHECK_FALSE(list_one(job, gone, 80));
@@ -92,14 +92,14 @@ struct TwoLearners {
     entry.gpu_split = {8, 2};
     entry.slots = {{4096, 0}, {4098, 1}};
     for (const auto& replica : wanted_replicas(job, Role::kLearner)) {
-      for (const auto& pod : job::pods_of(replica))
+      for (const auto& pod : job::replica_pods(replica))
         pods.push_back(shared_pod(job, pod.role, pod.slot));
     }
     pods.push_back(shared_pod(job, Role::kAggregator));
     pods.push_back(shared_pod(job, Role::kCoordinator));
   }
 
-  kube::Pod pod(Role role, job::Slot slot) const { return pod_of(job, role, slot); }
+  kube::Pod pod(Role role, job::Slot slot) const { return running_pod(job, role, slot); }
   void replace(const kube::Pod& by) {
     for (auto& pod : pods) {
       if (pod->meta.name == by.meta.name) pod = share(by);
@@ -169,7 +169,7 @@ TEST_CASE("the listing of an aggregator has what it can reach", "[server][listin
        8},
       {"its first pod is of an older attempt",
        [](TwoLearners& of) {
-         of.replace(pod_of(of.job, Role::kDdpLearner, {4096, 0}, "uid-dqn-0"));
+         of.replace(running_pod(of.job, Role::kDdpLearner, {4096, 0}, "uid-dqn-0"));
        },
        2},
       {"pods of the learner that came in its place are there too",
@@ -236,14 +236,14 @@ TEST_CASE("a pod is released when the job has let its slot go", "[server][releas
   job.spec.requests.next_learner = 4100;
   job.spec.requests.base = {{1, Role::kCollector, {1, 0}, true},
                             {0, Role::kCollector, {0, 0}, true}};  // of another attempt
-  CHECK(Released(job).has(pod_of(job, row.role, row.slot)) == row.want);
+  CHECK(Released(job).has(running_pod(job, row.role, row.slot)) == row.want);
 }
 
 TEST_CASE("while requests are lost, what they may have wanted is not released",
           "[server][released]") {
   job::Job job = running_job();
   job.spec.requests.next_collector = 4100;  // of requests made since
-  const kube::Pod pod = pod_of(job, Role::kCollector, {4096, 0});
+  const kube::Pod pod = running_pod(job, Role::kCollector, {4096, 0});
   CHECK(Released(job).has(pod));
   job.status.conditions = {{"RequestsLost", true, "RequestsLost", "", {}, 0}};
   CHECK_FALSE(Released(job).has(pod));

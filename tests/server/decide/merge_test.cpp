@@ -26,7 +26,7 @@ gang::GangStatus placed_gang(const job::RequestEntry& entry) {
   gang.name = std::string(job::kRequestGang) + std::to_string(entry.id);
   gang.planned = gang.committed = true;
   for (const auto& slot : entry.slots) {
-    for (const auto& pod : job::pods_of({entry.role, slot, &entry})) {
+    for (const auto& pod : job::replica_pods({entry.role, slot, &entry})) {
       gang.placements.push_back({std::string(to_string(pod.role)),
                                  {pod.slot.ordinal, pod.slot.incarnation},
                                  "n1",
@@ -39,7 +39,7 @@ gang::GangStatus placed_gang(const job::RequestEntry& entry) {
 std::vector<PodPtr> pods_of_entry(const job::Job& job, const job::RequestEntry& entry) {
   std::vector<PodPtr> pods;
   for (const auto& slot : entry.slots) {
-    for (const auto& pod : job::pods_of({entry.role, slot, &entry})) {
+    for (const auto& pod : job::replica_pods({entry.role, slot, &entry})) {
       pods.push_back(shared_pod(job, pod.role, pod.slot));
     }
   }
@@ -48,7 +48,7 @@ std::vector<PodPtr> pods_of_entry(const job::Job& job, const job::RequestEntry& 
 
 // A job with these requests, all of them placed, with their pods.
 struct Placed {
-  explicit Placed(Entries entries) : job(running_job()), group(group_of(job)) {
+  explicit Placed(Entries entries) : job(running_job()), group(make_pod_group(job)) {
     for (const auto& entry : entries) {
       group.status.gangs.push_back(placed_gang(entry));
       for (auto& pod : pods_of_entry(job, entry)) pods.push_back(std::move(pod));
@@ -194,7 +194,7 @@ TEST_CASE("entries are merged by the POST that finds many of them", "[server][me
 TEST_CASE("a client that asks for one at a time for ever is never refused", "[server][merge]") {
   constexpr std::size_t kAlive = kMaxEntriesPerJob + 100;
   job::Job job = running_job();
-  gang::PodGroup group = group_of(job);
+  gang::PodGroup group = make_pod_group(job);
   std::vector<PodPtr> pods;
   std::set<std::string> names;
   for (int post = 0; post < 2'500; ++post) {
@@ -225,7 +225,7 @@ TEST_CASE("too many requests that wait are asked to come again, too many kinds a
     if (all_differ) entry.cpus = std::to_string(i + 1);
     job.spec.requests.entries.push_back(entry);
   }
-  const gang::PodGroup group = group_of(job);  // nothing is placed
+  const gang::PodGroup group = make_pod_group(job);  // nothing is placed
   const auto growth = grow(job, {}, one_collector(), {}, &group);
   REQUIRE_FALSE(growth);
   CHECK(growth.error().code == (all_differ ? Code::kConflict : Code::kTransient));

@@ -88,7 +88,7 @@ TEST_CASE("a replica that has ended is not removed in the place of a living one"
     std::vector<int> left;
   };
   const auto finished = [](const job::Job& job, Slot slot, const char* group = kGroupUid) {
-    kube::Pod pod = pod_of(job, Role::kCollector, slot, group);
+    kube::Pod pod = running_pod(job, Role::kCollector, slot, group);
     pod.phase = kube::PodPhase::kFailed;
     return share(std::move(pod));
   };
@@ -127,7 +127,7 @@ TEST_CASE("a replica that has ended is not removed in the place of a living one"
   INFO("when " << row.when);
   job::Job job = running_job();
   job.spec.requests.entries = {an_entry(1, Role::kCollector, 3)};
-  const auto group = group_of(job);
+  const auto group = make_pod_group(job);
   std::vector<PodPtr> pods;
   row.change(job, pods);
   const Change change = shrink({job, pods, &group}, less(1, 0));

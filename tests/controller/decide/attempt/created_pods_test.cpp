@@ -26,7 +26,7 @@ World a_world() {
   return world;
 }
 
-Gangs gangs_of(const World& world) { return created_through(make_round(world.seen)).gangs; }
+Gangs created_gangs(const World& world) { return created_through(make_round(world.seen)).gangs; }
 
 TEST_CASE("pods count as created up to the first placement without one", "[controller][created]") {
   struct Row {
@@ -43,7 +43,7 @@ TEST_CASE("pods count as created up to the first placement without one", "[contr
   INFO("when " << row.when);
   World world = a_world();
   for (const int ordinal : row.missing) world.remove_pod(world.name(Role::kCollector, ordinal));
-  CHECK(gangs_of(world) == row.want);
+  CHECK(created_gangs(world) == row.want);
   CHECK(created_through(make_round(world.seen)).pod_group_uid ==
         world.seen.pod_groups[0]->meta.uid);
 }
@@ -55,12 +55,12 @@ TEST_CASE("what was created once stays so", "[controller][created]") {
   REQUIRE(world.seen.job.status.created_through.gangs == Gangs{{"base", 4}});
   const std::string pod = world.name(Role::kCollector, 1);
   world.remove_pod(pod);
-  CHECK(gangs_of(world) == Gangs{{"base", 4}});
+  CHECK(created_gangs(world) == Gangs{{"base", 4}});
   CHECK(make_round(world.seen).vanished == Strings{pod});
 
   SECTION("also when somebody empties the PodGroup's status, and numbers go on above it") {
     world.change_group([](gang::PodGroup& group) { group.status = {}; });
-    CHECK(gangs_of(world) == Gangs{{"base", 4}});
+    CHECK(created_gangs(world) == Gangs{{"base", 4}});
     CHECK(world.settle() >= 0);
     CHECK(world.seen.pod_groups[0]->spec.highest_placement == 4);
     CHECK(world.seen.job.status.created_through.gangs == Gangs{{"base", 4}});
@@ -69,7 +69,7 @@ TEST_CASE("what was created once stays so", "[controller][created]") {
   }
   SECTION("but not of another PodGroup, which counts from 1") {
     world.change_group([](gang::PodGroup& group) { group.meta.uid = "another"; });
-    CHECK(gangs_of(world).empty());
+    CHECK(created_gangs(world).empty());
     CHECK(make_round(world.seen).vanished.empty());
   }
   SECTION("but not of a slot that has another place by now") {
@@ -87,7 +87,7 @@ TEST_CASE("what was created once stays so", "[controller][created]") {
 
 TEST_CASE("pods that were created are no reason to write the status", "[controller][created]") {
   World world = a_world();
-  CHECK(gangs_of(world) == Gangs{{"base", 4}});
+  CHECK(created_gangs(world) == Gangs{{"base", 4}});
   CHECK(world.seen.job.status.created_through.gangs.empty());
   CHECK(reconcile(world.seen).actions.empty());
   world.run("dqn-coordinator");  // but a count is

@@ -72,18 +72,18 @@ World a_running_world_of_one() {
   return world;
 }
 
-Actions stale_objects_of(const World& world) {
+Actions find_stale_objects(const World& world) {
   return delete_stale_objects(make_round(world.seen));
 }
 
 TEST_CASE("what belongs to the attempt is not stale", "[controller][stale_objects]") {
-  CHECK(stale_objects_of(a_running_world_of_one()).empty());
+  CHECK(find_stale_objects(a_running_world_of_one()).empty());
 }
 
 TEST_CASE("pods of another PodGroup are deleted, bound or not", "[controller][stale_objects]") {
   World world = a_running_world_of_one();
   world.change_group([](gang::PodGroup& group) { group.meta.uid = "another"; });
-  const Actions steps = stale_objects_of(world);
+  const Actions steps = find_stale_objects(world);
   REQUIRE(steps.size() == 2);
   CHECK(std::get<DeletePods>(steps[0]).targets.size() == 2);
   CHECK(std::get<RecordEvent>(steps[1]).event.message ==
@@ -94,7 +94,7 @@ TEST_CASE("an attempt without a PodGroup keeps nothing; the old PodGroup goes la
           "[controller][stale_objects]") {
   World world = a_running_world_of_one();
   world.seen.job.status.attempt = 2;
-  const Actions steps = stale_objects_of(world);
+  const Actions steps = find_stale_objects(world);
   REQUIRE(steps.size() == 4);
   CHECK(std::get<DeletePods>(steps[0]).targets.size() == 2);
   CHECK(std::get<DeleteServices>(steps[1]).targets.size() == 2);
@@ -109,7 +109,7 @@ TEST_CASE("what is being deleted is not deleted again", "[controller][stale_obje
     world.change_pod(pod, [](kube::Pod& p) { p.meta.deleting = true; });
   }
   world.change_group([](gang::PodGroup& group) { group.meta.deleting = true; });
-  CHECK(stale_objects_of(world).empty());
+  CHECK(find_stale_objects(world).empty());
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ World a_direct_world(int collectors = 2, int learners = 1) {
 }
 
 // The pods that were created with a node, and no pin beside it.
-std::vector<Json> pods_of(const Actions& actions) {
+std::vector<Json> find_created_pods(const Actions& actions) {
   std::vector<Json> pods;
   for (const auto& action : actions) {
     if (const auto* create = std::get_if<CreatePods>(&action)) {
@@ -41,18 +41,18 @@ std::vector<Json> pods_of(const Actions& actions) {
 
 std::vector<Json> next_pods(World& world) {
   world.look();
-  return pods_of(reconcile(world.seen).actions);
+  return find_created_pods(reconcile(world.seen).actions);
 }
 
-std::string node_of(const Json& pod) { return kube::string_at(pod, {"spec", "nodeName"}); }
+std::string spec_node_name(const Json& pod) { return kube::string_at(pod, {"spec", "nodeName"}); }
 
-std::string role_of(const Json& pod) {
+std::string role_label(const Json& pod) {
   return kube::string_at(pod, {"metadata", "labels", std::string(job::kRoleLabel)});
 }
 
 int created_with_node(const std::vector<Json>& pods) {
-  return static_cast<int>(std::count_if(pods.begin(), pods.end(),
-                                        [](const Json& pod) { return !node_of(pod).empty(); }));
+  return static_cast<int>(std::count_if(
+      pods.begin(), pods.end(), [](const Json& pod) { return !spec_node_name(pod).empty(); }));
 }
 
 bool asks_for_it(const World& world) { return world.seen.pod_groups.at(0)->spec.direct_placement; }
@@ -212,12 +212,12 @@ TEST_CASE("workers of a gang that is committed with its plan are created with th
   const std::vector<Json> pods = next_pods(world);
   REQUIRE(pods.size() == 5);
   for (const Json& pod : pods) {
-    const bool is_coordinator = role_of(pod) == "coordinator";
-    CHECK(node_of(pod) == (is_coordinator ? "" : "n1"));
+    const bool is_coordinator = role_label(pod) == "coordinator";
+    CHECK(spec_node_name(pod) == (is_coordinator ? "" : "n1"));
     CHECK((kube::find(pod, {"spec", "affinity"}) != nullptr) == is_coordinator);
     CHECK(kube::string_at(pod, {"spec", "schedulerName"}) == job::kSchedulerName);
   }
-  CHECK(role_of(pods.back()) == "coordinator");
+  CHECK(role_label(pods.back()) == "coordinator");
   world.settle();
   world.run_all();
   world.settle();
@@ -249,8 +249,8 @@ TEST_CASE("what follows after a crash is created as it was", "[controller][direc
   world.seen.job.status.created_through = {};
   const std::vector<Json> pods = next_pods(world);
   REQUIRE(pods.size() == 2);
-  CHECK(node_of(pods[0]) == "n1");
-  CHECK(node_of(pods[1]).empty());
+  CHECK(spec_node_name(pods[0]) == "n1");
+  CHECK(spec_node_name(pods[1]).empty());
 }
 
 TEST_CASE("successors, moved slots and replicas that come later go through kube-scheduler",
@@ -355,7 +355,7 @@ struct DirectCluster : testing::ControllerCluster {
   void refuse_nodes(int allowed, const Error& error) {
     const auto is_refused = [allowed](const kube::ApiRequest& request) mutable {
       if (request.method != "POST" || !request.path.ends_with("/pods")) return false;
-      return !node_of(*kube::parse_json(request.body)).empty() && allowed-- <= 0;
+      return !spec_node_name(*kube::parse_json(request.body)).empty() && allowed-- <= 0;
     };
     api.fail_next(is_refused, error, Applied::kNo, 1'000);
   }

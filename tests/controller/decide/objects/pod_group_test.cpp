@@ -316,7 +316,7 @@ TEST_CASE("the sets follow what is wanted", "[controller][desired_pod_group]") {
 }
 
 // Of what the sets of the gang name now.
-gang::GangStatus status_of(const Followed& followed, const std::string& gang) {
+gang::GangStatus make_gang_status(const Followed& followed, const std::string& gang) {
   gang::GangStatus status;
   status.name = gang;
   status.planned = status.committed = true;
@@ -330,7 +330,7 @@ gang::GangStatus status_of(const Followed& followed, const std::string& gang) {
 void placement(Followed& followed, const std::vector<std::string>& gangs) {
   followed.commit();
   for (const auto& gang : gangs) {
-    followed.group.status.gangs.push_back(status_of(followed, gang));
+    followed.group.status.gangs.push_back(make_gang_status(followed, gang));
   }
   followed.pods.clear();  // each slot has its pod
   for (const auto& set : followed.group.spec.members) {
@@ -368,7 +368,7 @@ TEST_CASE("gangs whose requests were merged become one when they are placed",
     SECTION("and later ones, when the planner has followed") {
       requests.entries.push_back(an_entry(6, Role::kCollector, 1, 4100));
       CHECK(followed.follow());
-      gangs.push_back(status_of(followed, "request-6"));
+      gangs.push_back(make_gang_status(followed, "request-6"));
       merge_entries(requests);
       CHECK_FALSE(followed.follow());  // of two gangs one is not whole
       placement(followed, {"request-3", "request-6"});

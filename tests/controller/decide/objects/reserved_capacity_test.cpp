@@ -23,7 +23,7 @@ using testing::World;
 using Lines = std::vector<std::string>;
 
 // "learner: 1 slot, 2 reserved"; "request-1-learner: 2 slots, 2 of learner".
-Lines lines_of(const std::vector<gang::MemberSet>& sets) {
+Lines describe_sets(const std::vector<gang::MemberSet>& sets) {
   Lines lines;
   for (const auto& set : sets) {
     const bool takes_part = set.reserved_pods > 0 || set.from_reserved.count > 0;
@@ -38,7 +38,9 @@ Lines lines_of(const std::vector<gang::MemberSet>& sets) {
   }
   return lines;
 }
-Lines sets_of(const World& world) { return lines_of(world.seen.pod_groups.at(0)->spec.members); }
+Lines describe_group_sets(const World& world) {
+  return describe_sets(world.seen.pod_groups.at(0)->spec.members);
+}
 
 job::Job reserving(int learners, int replicas = 0) {
   job::Job job = a_job(0, replicas);
@@ -96,7 +98,7 @@ TEST_CASE("the PodGroup reserves capacity for reservedReplicas that are no base 
   INFO("when " << row.when);
   World world(row.job);
   world.settle();
-  CHECK(sets_of(world) == row.want);
+  CHECK(describe_group_sets(world) == row.want);
   CHECK(world.settle() == 0);
 }
 
@@ -106,10 +108,10 @@ TEST_CASE("before the gang is committed the reservation follows the job",
   world.settle();
   world.seen.job.spec.learner->reserved_replicas = 5;
   world.settle();
-  CHECK(sets_of(world) == Lines{"learner: 0 slots, 5 reserved"});
+  CHECK(describe_group_sets(world) == Lines{"learner: 0 slots, 5 reserved"});
   world.seen.job.spec.learner->replicas = 2;
   world.settle();
-  CHECK(sets_of(world) == Lines{"learner: 2 slots, 3 reserved"});
+  CHECK(describe_group_sets(world) == Lines{"learner: 2 slots, 3 reserved"});
 }
 
 TEST_CASE("a request takes over reserved capacity in the write that adds its slots",
@@ -153,7 +155,7 @@ TEST_CASE("a request takes over reserved capacity in the write that adds its slo
   INFO("when " << row.when);
   World world = running(reserving(3));
   for (const auto& entry : row.asked) ask(world, entry);
-  CHECK(sets_of(world) == row.want);
+  CHECK(describe_group_sets(world) == row.want);
   CHECK(world.settle() == 0);
 }
 
@@ -166,31 +168,34 @@ TEST_CASE("the pods of multi-GPU learners take over capacity for learners",
   world.add_aggregator_config();
   world.start();
   world.commit();
-  REQUIRE(sets_of(world) ==
+  REQUIRE(describe_group_sets(world) ==
           Lines{"aggregator: 1 slot, 3 reserved", "learner: 0 slots, 3 reserved"});
   SECTION("of one pod each") {
     ask(world, multi_gpu_entry(1, {4096, 4098}, {8}));
-    CHECK(sets_of(world) == Lines{"aggregator: 1 slot, 1 reserved", "learner: 0 slots, 1 reserved",
-                                  "request-1-aggregator: 2 slots, 2 of aggregator",
-                                  "request-1-ddp-learner-0: 2 slots, 2 of learner"});
+    CHECK(describe_group_sets(world) == Lines{"aggregator: 1 slot, 1 reserved",
+                                              "learner: 0 slots, 1 reserved",
+                                              "request-1-aggregator: 2 slots, 2 of aggregator",
+                                              "request-1-ddp-learner-0: 2 slots, 2 of learner"});
   }
   SECTION("of two pods each") {
     ask(world, multi_gpu_entry(1, {4096, 4099}, {8, 2}));
-    CHECK(sets_of(world) == Lines{"learner: 0 slots",
-                                  "request-1-aggregator: 2 slots, 2 of aggregator",
-                                  "request-1-ddp-learner-0: 2 slots, 2 of learner",
-                                  "request-1-ddp-learner-1: 2 slots, 1 of learner"});
+    CHECK(describe_group_sets(world) == Lines{"learner: 0 slots",
+                                              "request-1-aggregator: 2 slots, 2 of aggregator",
+                                              "request-1-ddp-learner-0: 2 slots, 2 of learner",
+                                              "request-1-ddp-learner-1: 2 slots, 1 of learner"});
   }
   SECTION("not if they are larger") {
     ask(world, multi_gpu_entry(1, {4096}, {16}));
-    CHECK(sets_of(world) == Lines{"aggregator: 1 slot, 2 reserved", "learner: 0 slots, 3 reserved",
-                                  "request-1-aggregator: 1 slot, 1 of aggregator",
-                                  "request-1-ddp-learner-0: 1 slot"});
+    CHECK(describe_group_sets(world) == Lines{"aggregator: 1 slot, 2 reserved",
+                                              "learner: 0 slots, 3 reserved",
+                                              "request-1-aggregator: 1 slot, 1 of aggregator",
+                                              "request-1-ddp-learner-0: 1 slot"});
   }
   SECTION("an aggregator is reserved for as long as a learner is") {
     ask(world, an_entry(1, Role::kLearner, 2));
-    CHECK(sets_of(world) == Lines{"aggregator: 1 slot, 1 reserved", "learner: 0 slots, 1 reserved",
-                                  "request-1-learner: 2 slots, 2 of learner"});
+    CHECK(describe_group_sets(world) == Lines{"aggregator: 1 slot, 1 reserved",
+                                              "learner: 0 slots, 1 reserved",
+                                              "request-1-learner: 2 slots, 2 of learner"});
   }
   CHECK(world.settle() == 0);
 }
@@ -206,7 +211,8 @@ TEST_CASE("aggregators are reserved for a job without one of its own",
   world.start();
   world.commit();
   CHECK(world.settle() == 0);
-  CHECK(sets_of(world) == Lines{"learner: 0 slots, 2 reserved", "aggregator: 0 slots, 2 reserved"});
+  CHECK(describe_group_sets(world) ==
+        Lines{"learner: 0 slots, 2 reserved", "aggregator: 0 slots, 2 reserved"});
   CHECK(world.pod_names() == Lines{"dqn-coordinator"});
 }
 
@@ -215,7 +221,7 @@ TEST_CASE("base replicas that are added take over reserved capacity",
   World world = running(reserving(3));
   world.seen.job.spec.learner->replicas = 2;
   world.settle();
-  CHECK(sets_of(world) ==
+  CHECK(describe_group_sets(world) ==
         Lines{"learner: 0 slots, 1 reserved", "base-learner-0: 2 slots, 2 of learner"});
 }
 
@@ -225,18 +231,18 @@ TEST_CASE("once the gang is committed the reservation only shrinks",
   SECTION("it does not grow with reservedReplicas") {
     world.seen.job.spec.learner->reserved_replicas = 5;
     world.settle();
-    CHECK(sets_of(world) == Lines{"learner: 0 slots, 3 reserved"});
+    CHECK(describe_group_sets(world) == Lines{"learner: 0 slots, 3 reserved"});
   }
   SECTION("it shrinks with reservedReplicas") {
     world.seen.job.spec.learner->reserved_replicas = 1;
     world.settle();
-    CHECK(sets_of(world) == Lines{"learner: 0 slots, 1 reserved"});
+    CHECK(describe_group_sets(world) == Lines{"learner: 0 slots, 1 reserved"});
   }
   SECTION("what a request took over does not come back with its end") {
     ask(world, an_entry(1, Role::kLearner, 2));
     world.seen.job.spec.requests.entries.clear();
     world.settle();
-    CHECK(sets_of(world) == Lines{"learner: 0 slots, 1 reserved"});
+    CHECK(describe_group_sets(world) == Lines{"learner: 0 slots, 1 reserved"});
   }
 }
 
@@ -249,14 +255,14 @@ TEST_CASE("reservationSeconds after the coordinator began to run the rest is giv
   CHECK(reconcile(world.seen).requeue_after == 60s);
   world.seen.now += 59s;
   CHECK(world.settle() == 0);
-  CHECK(sets_of(world) ==
+  CHECK(describe_group_sets(world) ==
         Lines{"learner: 0 slots, 2 reserved", "request-1-learner: 1 slot, 1 of learner"});
   world.seen.now += 1s;
   CHECK(world.settle() >= 1);
-  CHECK(sets_of(world) == Lines{"learner: 0 slots", "request-1-learner: 1 slot"});
+  CHECK(describe_group_sets(world) == Lines{"learner: 0 slots", "request-1-learner: 1 slot"});
   CHECK(reconcile(world.seen).requeue_after == std::nullopt);
   ask(world, an_entry(2, Role::kLearner, 1, 4200));
-  CHECK(sets_of(world) ==
+  CHECK(describe_group_sets(world) ==
         Lines{"learner: 0 slots", "request-1-learner: 1 slot", "request-2-learner: 1 slot"});
 }
 
@@ -270,7 +276,7 @@ TEST_CASE("capacity stays reserved while the job waits or starts",
   world.settle();
   world.seen.now += 3600s;
   world.settle();
-  CHECK(sets_of(world) == Lines{"learner: 0 slots, 3 reserved"});
+  CHECK(describe_group_sets(world) == Lines{"learner: 0 slots, 3 reserved"});
 }
 
 TEST_CASE("each attempt reserves capacity anew", "[controller][reserved_capacity]") {
@@ -280,13 +286,13 @@ TEST_CASE("each attempt reserves capacity anew", "[controller][reserved_capacity
   World world = running(std::move(job));
   world.seen.now += 100s;
   world.settle();
-  REQUIRE(sets_of(world) == Lines{"learner: 0 slots"});
+  REQUIRE(describe_group_sets(world) == Lines{"learner: 0 slots"});
   world.end("dqn-coordinator", false);
   world.settle();
   world.seen.now += 60s;
   world.start();
   REQUIRE(world.seen.job.status.attempt == 2);
-  CHECK(sets_of(world) == Lines{"learner: 0 slots, 3 reserved"});
+  CHECK(describe_group_sets(world) == Lines{"learner: 0 slots, 3 reserved"});
   CHECK(job::reserved_until(world.seen.job) ==
         std::chrono::floor<std::chrono::seconds>(world.seen.now) + 60s);
 }

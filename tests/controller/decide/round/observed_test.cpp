@@ -33,7 +33,7 @@ std::shared_ptr<const PriorityClass> a_class(const char* name, int value, bool i
   return std::make_shared<const PriorityClass>(one);
 }
 
-Json a_template_of(const char* priority_class) {
+Json a_template_with_priority(const char* priority_class) {
   return {{"spec", {{"priorityClassName", priority_class}}}};
 }
 
@@ -82,18 +82,19 @@ TEST_CASE("a job's priority is what the API server would give its coordinator",
   INFO("when " << row.when);
   job::Spec spec;
   spec.priority_class_name = row.of_job;
-  spec.coordinator_template = a_template_of(row.of_coordinator);
+  spec.coordinator_template = a_template_with_priority(row.of_coordinator);
   spec.collector.emplace();
-  spec.collector->pod_template = a_template_of(row.of_collector);
+  spec.collector->pod_template = a_template_with_priority(row.of_collector);
   const Priority got = resolve_priority(spec, Json(), row.classes);
   CHECK(got == Priority{row.value, row.missing, row.named_by});
 }
 
 TEST_CASE("the AggregatorConfig's template counts like the others", "[controller][priority]") {
   job::Spec spec;
-  CHECK(resolve_priority(spec, a_template_of("gone"), {}).missing == "gone");
+  CHECK(resolve_priority(spec, a_template_with_priority("gone"), {}).missing == "gone");
   spec.priority_class_name = "high";  // which every pod gets
-  CHECK(resolve_priority(spec, a_template_of("gone"), {a_class("high", 1)}).missing.empty());
+  CHECK(resolve_priority(spec, a_template_with_priority("gone"), {a_class("high", 1)})
+            .missing.empty());
 }
 
 struct PriorityCluster : ControllerCluster {
@@ -101,7 +102,7 @@ struct PriorityCluster : ControllerCluster {
     api.add(kPriorityClasses, "",
             {{"metadata", {{"name", name}}}, {"value", value}, {"globalDefault", is_default}});
   }
-  void create_job_of(const char* priority_class) {
+  void create_job_with_priority(const char* priority_class) {
     create_job(1, 0);
     change_spec({{"priorityClassName", priority_class}});
     settle();
@@ -114,7 +115,7 @@ struct PriorityCluster : ControllerCluster {
 TEST_CASE("the PodGroup has the value of the job's PriorityClass", "[controller][priority]") {
   PriorityCluster cluster;
   cluster.add_class("urgent", 1000);
-  cluster.create_job_of("urgent");
+  cluster.create_job_with_priority("urgent");
   CHECK(cluster.priority() == 1000);
   CHECK(cluster.settle() == 0);
 }
@@ -122,7 +123,7 @@ TEST_CASE("the PodGroup has the value of the job's PriorityClass", "[controller]
 TEST_CASE("a job whose PriorityClass does not exist waits for it, and says so",
           "[controller][priority]") {
   PriorityCluster cluster;
-  cluster.create_job_of("urgnet");
+  cluster.create_job_with_priority("urgnet");
   CHECK(cluster.names(kube::kPodGroups).empty());
   CHECK(cluster.job().status.reason == "PriorityClassMissing");
   const auto waiting = cluster.job();
@@ -143,7 +144,7 @@ TEST_CASE("a PodGroup keeps its priority without its PriorityClass, and follows 
           "[controller][priority]") {
   PriorityCluster cluster;
   cluster.add_class("urgent", 1000);
-  cluster.create_job_of("urgent");
+  cluster.create_job_with_priority("urgent");
   cluster.plan();
   cluster.api.remove(kPriorityClasses, "", "urgent");
   CHECK(cluster.settle() >= 0);
@@ -156,7 +157,7 @@ TEST_CASE("a PodGroup keeps its priority without its PriorityClass, and follows 
 TEST_CASE("a running job goes on when its PriorityClass is deleted", "[controller][priority]") {
   PriorityCluster cluster;
   cluster.add_class("urgent", 1000);
-  cluster.create_job_of("urgent");
+  cluster.create_job_with_priority("urgent");
   cluster.plan();
   cluster.settle();
   cluster.run_pods();

@@ -8,11 +8,11 @@
 namespace nervex::controller {
 namespace {
 
+using testing::compute_kstatus;
 using testing::ControllerCluster;
-using testing::kstatus_of;
 
 struct Life : ControllerCluster {
-  std::string kstatus() const { return kstatus_of(api.get(kube::kNervexJobs, "rl", "dqn")); }
+  std::string kstatus() const { return compute_kstatus(api.get(kube::kNervexJobs, "rl", "dqn")); }
   void start() {
     create_job(1, 0);
     settle();
