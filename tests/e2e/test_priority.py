@@ -91,7 +91,8 @@ def test_jobs_that_are_created_while_the_controller_is_away_start_in_order_of_cr
         waiting = ["d", "c", "b", "a"]  # the controller lists them the other way round
         for name in waiting:
             jobs.create(wants_node(name))
-            time.sleep(1.1)  # the API server counts seconds
+            created = jobs.get(name)["metadata"]["creationTimestamp"]  # in whole seconds
+            wait_for(lambda then=created: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) > then, "the next second")
         programs.start("controller")
 
         def all_wait():

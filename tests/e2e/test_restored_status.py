@@ -132,7 +132,11 @@ def test_a_gang_that_is_healed_keeps_what_runs(jobs, own_nodes, quick, core, nam
     others = uids(jobs) - {victim.metadata.uid}
     core.delete_namespaced_pod(victim.metadata.name, namespace)
     wipe(jobs)
-    jobs.wait_pods(NAME, 4, "Running")
+
+    def look():
+        running = {pod.metadata.uid for pod in jobs.pods(NAME) if pod.status.phase == "Running"}
+        return running == uids(jobs) and len(running) == 4 and victim.metadata.uid not in running, running
+    healed = wait_for(look, "the victim's successor to run")
     wait_for(lambda: is_committed(jobs), "the gang to be whole")
-    assert others < uids(jobs)
+    assert others < healed
     assert jobs.get(NAME)["status"]["attempt"] == 1
