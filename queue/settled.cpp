@@ -30,6 +30,7 @@ void SettledWorkloads::erase(std::string_view group_uid) {
   const std::size_t at = known->second;
   for (const Workload& workload : *settled.groups[at]) {
     const auto use = settled.use.find(workload.ns);
+    if (use == settled.use.end()) continue;  // its workloads requested nothing
     use->second -= workload.requests;
     if (use->second.empty()) settled.use.erase(use);
   }

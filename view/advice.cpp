@@ -60,7 +60,7 @@ bool has_failed_pods(const JobSnapshot& seen) {
 struct Rule {
   AdviceCode code;
   std::string_view name;
-  bool is_wait;  // the job starts by itself later
+  bool is_wait;  // for capacity: opened nodes could help
   bool (*applies)(const JobSnapshot&);
   std::string_view text;  // {ns} and {job} are replaced
 };
@@ -94,7 +94,7 @@ constexpr std::array kRules = std::to_array<Rule>({
      "correct what the note says: change the template that it names, or create what the template refers to. The job keeps its place in the queue, and the API server is asked again within a minute; otherwise no pod of it can be created when its turn comes."},
     {AdviceCode::kPreviousJobTerminating, "PreviousJobTerminating", true, [](const JobSnapshot& s) { return has_reason(s, "PreviousJobTerminating"); },
      "wait: the job starts when the objects of the deleted job with the same name are deleted. If that lasts: kubectl get pods -n {ns} -l nervexjob-name={job}"},
-    {AdviceCode::kPreviousAttemptTerminating, "PreviousAttemptTerminating", true, [](const JobSnapshot& s) { return has_reason(s, "PreviousAttemptTerminating"); },
+    {AdviceCode::kPreviousAttemptTerminating, "PreviousAttemptTerminating", false, [](const JobSnapshot& s) { return has_reason(s, "PreviousAttemptTerminating"); },
      "wait, or end the pod that is named above: the next attempt starts when it is gone. If its node is off for good: kubectl delete pod -n {ns} POD --force"},
     {AdviceCode::kCreatePriorityClass, "CreatePriorityClass", false, [](const JobSnapshot& s) { return has_reason(s, "PriorityClassMissing"); },
      "create the PriorityClass, and the job starts by itself; or create the job again with one that exists: kubectl get priorityclasses"},
@@ -115,13 +115,13 @@ constexpr std::array kRules = std::to_array<Rule>({
      "nothing has to be done: lost pods get a new place as soon as there is one. After the time above all pods of the gang are deleted and it is queued again, which uses no retry. A node that comes back, or freed capacity, helps."},
     {AdviceCode::kPlanExpired, "PlanExpired", false, [](const JobSnapshot& s) { return waits_for(s, gang::kReasonPlanExpired); },
      "nothing, if it was a restart: the gang is planned again by itself, at least every 5 minutes. Else look at the deployment that the message names: kubectl logs -n nervex-system deployment/nervex-scheduler, or nervex-operator; or, if the message says so, remove the pods' schedulingGates in time."},
-    {AdviceCode::kRefusedByScheduler, "RefusedByScheduler", true, is_refused,
+    {AdviceCode::kRefusedByScheduler, "RefusedByScheduler", false, is_refused,
      "wait if what kube-scheduler objects to passes: the gang is planned again by itself, and a node that was refused is tried again later. Else change it: pod affinity, topology spread, volumes or resource claims of the template, or the pods that are in the way."},
     {AdviceCode::kExceedsQuota, "ExceedsQuota", false, [](const JobSnapshot& s) {
        return waits_for(s, gang::kReasonOverQuota) && helps(s, gang::Remedy::kAskForLess);
      },
      "ask for less or have the quota raised, waiting does not help: kubectl describe resourcequotas -n {ns}"},
-    {AdviceCode::kOverQuota, "OverQuota", true, [](const JobSnapshot& s) { return waits_for(s, gang::kReasonOverQuota); },
+    {AdviceCode::kOverQuota, "OverQuota", false, [](const JobSnapshot& s) { return waits_for(s, gang::kReasonOverQuota); },
      "wait until others of the namespace use less, or have the quota raised; the gang starts by itself then: kubectl describe resourcequotas -n {ns}"},
     {AdviceCode::kLowerReplicas, "LowerReplicas", false, [](const JobSnapshot& s) { return is_added_base(s) && helps(s, gang::Remedy::kAskForLess); },
      "lower spec.collector.replicas or spec.learner.replicas again (kubectl edit nervexjob {job} -n {ns}), or add nodes: waiting does not help, the added replicas do not even fit these nodes when they are empty. The job runs meanwhile."},

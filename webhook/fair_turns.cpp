@@ -37,7 +37,10 @@ bool FairTurns::take(const Ticket& ticket, MonoTime now) {
 }
 
 void FairTurns::finish(const std::string& peer) {
-  update(peers_.find(peer), [](Peer& one) { one.under_way -= 1; });
+  update(peers_.find(peer), [this](Peer& one) {
+    one.under_way -= 1;
+    one.round = std::max(one.round, round_);  // at its limit it has gathered no turns
+  });
 }
 
 void FairTurns::leave(const Ticket& ticket) {

@@ -35,6 +35,18 @@ TEST_CASE("settled workloads add up by namespace until they go", "[queue][settle
   CHECK(settled.get()->use.empty());
 }
 
+TEST_CASE("workloads without requests leave nothing behind", "[queue][settled]") {
+  Workload empty = a_workload("rl", "a", 0);
+  empty.requests = {};
+  SettledWorkloads settled;
+  settled.set("a", {empty, empty});
+  settled.set("b", {empty});
+  settled.erase("a");
+  settled.erase("b");
+  CHECK(settled.get()->groups.empty());
+  CHECK(settled.get()->use.empty());
+}
+
 TEST_CASE("what was taken stays as it is, and is the same until something changes",
           "[queue][settled]") {
   SettledWorkloads settled;

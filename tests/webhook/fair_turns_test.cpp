@@ -91,6 +91,22 @@ TEST_CASE("an address has a limited number of turns under way, which keeps no ot
   CHECK(turns.take(turns.enter("10.0.0.1"), kStart));
 }
 
+TEST_CASE("an address that was at its limit gathers no turns meanwhile", "[webhook][turns]") {
+  FairTurns turns({.per_second = 1'000, .burst = 1'000, .under_way = 1});
+  REQUIRE(turns.take(turns.enter("a"), kStart));
+  const auto waits = turns.enter("a");
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(turns.take(turns.enter("b"), kStart));
+    turns.finish("b");
+  }
+  turns.finish("a");
+  const auto other = turns.enter("b");
+  REQUIRE(turns.take(waits, kStart));
+  turns.finish("a");
+  CHECK_FALSE(turns.take(turns.enter("a"), kStart));
+  CHECK(turns.take(other, kStart));
+}
+
 TEST_CASE("a turn ends with its object, and the next call of the address takes one",
           "[webhook][turns]") {
   QuestionLimit limit({.per_second = 1'000, .burst = 100, .under_way = 1});
