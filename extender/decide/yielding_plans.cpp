@@ -42,7 +42,7 @@ std::size_t least_lacking(const std::vector<OpenPlan>& plans, const GangWork& ga
 }  // namespace
 
 std::optional<placement::NoFit> displace_plans(const std::vector<OpenPlan>& plans, GangWork& gang,
-                                              Ledger& ledger) {
+                                               Ledger& ledger) {
   std::optional<placement::NoFit> no_fit = gang.no_fit;
   if (plans.empty()) return no_fit;
   const std::size_t least = least_lacking(plans, gang, ledger);

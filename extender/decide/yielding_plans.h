@@ -22,6 +22,6 @@ struct OpenPlan {
 // stay. If none helps nothing changes. Returns why slots are still missing. Cost: a search for each
 // plan that yields, and one more.
 std::optional<placement::NoFit> displace_plans(const std::vector<OpenPlan>& plans, GangWork& gang,
-                                              Ledger& ledger);
+                                               Ledger& ledger);
 
 }  // namespace nervex::extender
