@@ -7,8 +7,6 @@
 
 namespace nervex::placement {
 
-using kube::NodeFit;
-
 // ---- rows
 
 namespace {

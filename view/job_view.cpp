@@ -184,6 +184,7 @@ std::vector<PlannedNode> summarize_nodes(const JobSnapshot& seen) {
     }
   }
   std::vector<PlannedNode> nodes;
+  nodes.reserve(by_name.size());
   for (auto& [name, planned] : by_name) nodes.push_back(std::move(planned));
   return nodes;
 }

@@ -6,6 +6,7 @@
 
 #include "controller/decide/reasons.h"
 #include "job/counts.h"
+#include "job/names.h"
 
 namespace nervex::controller {
 

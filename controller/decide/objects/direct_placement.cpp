@@ -19,7 +19,6 @@ namespace nervex::controller {
 namespace {
 
 using job::Role;
-using kube::string_at;
 
 // Of a PodSpec: what the planner reads, and what no scheduler does. Not among them: nodeName,
 // schedulerName, schedulingGates, topologySpreadConstraints, resourceClaims, runtimeClassName (it
