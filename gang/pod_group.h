@@ -21,6 +21,10 @@ namespace nervex::gang {
 inline constexpr std::string_view kApiVersion = "nervex.sensetime.com/v1alpha1";
 inline constexpr std::string_view kKind = "PodGroup";
 inline constexpr std::string_view kBaseGang = "base";
+// "base-collector-2": base replicas that were added to a running job.
+inline bool is_added_base_gang(std::string_view gang) {
+  return gang.starts_with(kBaseGang) && gang.substr(kBaseGang.size()).starts_with('-');
+}
 inline constexpr std::string_view kDirect = "Direct";  // of spec.placement
 // A short text can name many slots. One that names more than a role has ordinals is rejected.
 inline constexpr int kMostSlots = 65'536;

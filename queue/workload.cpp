@@ -21,8 +21,7 @@ void add(kube::Resources& total, const kube::Resources& each, std::int64_t times
 
 Workload::Kind kind_of_gang(std::string_view gang) {
   if (gang == gang::kBaseGang) return Workload::Kind::kBase;
-  return gang.starts_with(std::string(gang::kBaseGang) + "-") ? Workload::Kind::kAddedReplicas
-                                                              : Workload::Kind::kRequest;
+  return gang::is_added_base_gang(gang) ? Workload::Kind::kAddedReplicas : Workload::Kind::kRequest;
 }
 
 Workload::State state_in(const gang::PodGroupStatus& status, std::string_view name) {

@@ -48,7 +48,7 @@ bool is_growth(const JobSnapshot& seen) {
 // Whether base replicas added to a running job wait: "base-collector-2".
 bool is_added_base(const JobSnapshot& seen) {
   const auto* gang = first_waiting_gang(seen);
-  return gang != nullptr && gang->name.starts_with(std::string(gang::kBaseGang) + "-");
+  return gang != nullptr && gang::is_added_base_gang(gang->name);
 }
 
 bool has_failed_pods(const JobSnapshot& seen) {
