@@ -18,7 +18,7 @@ from support.jobs import GROUP, VERSION, job, template
 from support.wait import lasting, wait_for
 
 SEED = os.environ.get("NERVEX_E2E_SEED", "20261122")
-SECONDS = float(os.environ.get("NERVEX_E2E_CONTENTION", "60"))
+SECONDS = float(os.environ.get("NERVEX_E2E_CONTENTION", "40"))
 
 JOBS, FIT = 40, 20
 GPUS = 15               # of a gang of 16: its aggregator takes none

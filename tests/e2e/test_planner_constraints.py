@@ -272,6 +272,7 @@ def test_a_gang_that_is_enlarged_beyond_one_node_is_planned_again_and_starts(job
     assert enlarged(jobs) == [("collector", {"cpu": "40", "pods": "1"})]
 
 
+@pytest.mark.extended  # waits for the controller's next dry run, a minute; tests/controller has the decision
 def test_a_job_starts_when_the_limit_range_that_made_its_pods_too_large_is_deleted(jobs, pool, core, namespace):
     """The controller's dry run of the waiting job's pods shows it."""
     core.create_namespaced_limit_range(namespace, {
