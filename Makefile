@@ -97,7 +97,7 @@ test-asan: setup ## unit tests under address and undefined-behaviour sanitizers
 	@scripts/build asan && ctest --preset asan --no-tests=error -j2
 
 .PHONY: test-asan-pure
-test-asan-pure: setup ## the same for pure code alone (base values, kube/model, job, gang, demand, placement, queue, view, extender/decide): minutes
+test-asan-pure: setup ## the same for pure code alone (base values, kube/model, job, gang, demand, placement, queue, view, decisions of the extender): minutes
 	@scripts/build asan-pure && ctest --preset asan-pure --no-tests=error -j2 $(if $(CTEST_OUTPUT_JUNIT),--output-junit $(CTEST_OUTPUT_JUNIT))
 
 .PHONY: test-tsan

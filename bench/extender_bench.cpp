@@ -22,8 +22,8 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "extender/decide/filter.h"
-#include "extender/observe/watches.h"
+#include "extender/bind/filter.h"
+#include "extender/watches.h"
 
 namespace nervex::extender {
 namespace {

@@ -8,7 +8,7 @@
 // nodes.
 #include <benchmark/benchmark.h>
 
-#include "extender/decide/scheduling_cycle.h"
+#include "extender/cycle/scheduling_cycle.h"
 #include "extender/observe/occupancy.h"
 #include "placement/plan.h"
 

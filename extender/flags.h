@@ -3,9 +3,9 @@
 
 #include "base/program.h"
 #include "base/tls/certificate_files.h"
-#include "extender/act/holds.h"
-#include "extender/decide/healing.h"
-#include "extender/decide/unstarted.h"
+#include "extender/bind/holds.h"
+#include "extender/recovery/healing.h"
+#include "extender/recovery/plan_expiry.h"
 #include "kube/leader/flags.h"
 
 namespace nervex::extender {

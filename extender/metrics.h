@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "base/metrics.h"
-#include "extender/act/holds.h"
+#include "extender/bind/holds.h"
 #include "gang/pod_group.h"
 #include "kube/cache/store.h"
 

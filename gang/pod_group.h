@@ -192,7 +192,7 @@ struct PodGroupStatus {
   std::int64_t observed_generation = 0;  // the spec generation last decided on
   std::int64_t next_placement = 1;
   std::vector<GangStatus> gangs;     // in the order of first mention in the spec
-  std::vector<AvoidedNode> avoid{};  // bounded: extender/decide/refusals.h
+  std::vector<AvoidedNode> avoid{};  // bounded: extender/recovery/refusals.h
   // In spec order. Needed because a waiting gang has no pods that could tell.
   std::vector<EnlargedSet> enlarged{};
   bool operator==(const PodGroupStatus&) const = default;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "extender/decide/foreign_plan.h"
+#include "extender/cycle/foreign_plan.h"
 #include "extender/observe/plans.h"
 #include "kube/api.h"
 #include "kube/events.h"

@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "extender/act/side_by_side.h"
-#include "extender/decide/commit.h"
-#include "extender/decide/direct_placement.h"
+#include "extender/bind/commit.h"
+#include "extender/cycle/direct_placement.h"
 #include "extender/observe/pod_groups.h"
 #include "extender/observe/pods.h"
 

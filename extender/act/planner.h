@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "extender/act/foreign_writes.h"
-#include "extender/decide/scheduling_cycle.h"
+#include "extender/cycle/scheduling_cycle.h"
 #include "extender/observe/plans.h"
 #include "kube/api.h"
 #include "kube/work_queue.h"

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "extender/decide/restored.h"
-#include "extender/decide/view.h"
-#include "extender/decide/waiting.h"
+#include "extender/cycle/snapshot.h"
+#include "extender/cycle/waiting.h"
+#include "extender/recovery/restored.h"
 #include "gang/slot.h"
 #include "kube/model/node.h"
 #include "kube/model/pod.h"

@@ -6,11 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "extender/decide/commit.h"
-#include "extender/decide/direct_placement.h"
-#include "extender/decide/enlarged.h"
-#include "extender/decide/refusals.h"
-#include "extender/decide/scheduling_cycle.h"
+#include "extender/bind/commit.h"
+#include "extender/cycle/direct_placement.h"
+#include "extender/cycle/enlarged.h"
+#include "extender/cycle/scheduling_cycle.h"
+#include "extender/recovery/refusals.h"
 #include "kube/model/disruption.h"
 
 namespace nervex::extender {

@@ -19,11 +19,11 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "extender/decide/unstarted.h"
-#include "extender/decide/view.h"
+#include "extender/cycle/snapshot.h"
 #include "extender/observe/foreign_gangs.h"
 #include "extender/observe/occupancy.h"
 #include "extender/observe/volumes.h"
+#include "extender/recovery/plan_expiry.h"
 #include "kube/cache/store.h"
 #include "kube/model/pod.h"
 

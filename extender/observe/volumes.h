@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "extender/decide/view.h"
+#include "extender/cycle/snapshot.h"
 #include "kube/cache/store.h"
 #include "kube/model/volume.h"
 

@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "extender/act/bind.h"
 #include "extender/act/planner.h"
-#include "extender/act/routes.h"
-#include "extender/decide/filter.h"
-#include "extender/observe/lost_nodes.h"
+#include "extender/bind/bind.h"
+#include "extender/bind/filter.h"
+#include "extender/bind/routes.h"
 #include "extender/observe/plans.h"
 #include "extender/observe/pods.h"
-#include "extender/observe/watches.h"
+#include "extender/recovery/lost_nodes.h"
+#include "extender/watches.h"
 #include "tests/extender/held_binds.h"
 #include "tests/support/feed.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "extender/act/bind.h"
-#include "extender/act/holds.h"
+#include "extender/bind/bind.h"
+#include "extender/bind/holds.h"
 
 namespace nervex::testing {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "controller/decide/reasons.h"
-#include "extender/decide/healing.h"
+#include "extender/recovery/healing.h"
 #include "job/names.h"
 #include "job/slots.h"
 #include "tests/sim/seeds.h"

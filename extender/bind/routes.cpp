@@ -1,0 +1,107 @@
+#include "extender/bind/routes.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "extender/metrics.h"
+#include "extender/observe/pods.h"
+#include "kube/model/extender_api.h"
+
+namespace nervex::extender {
+namespace {
+
+// A pod may have as much as etcd takes (1.5 MiB), escaped, and beside it come thousands of names.
+constexpr std::size_t kMaxBody = 8U << 20;
+// Concurrent calls beside held ones: filter, and binds that wait for the API server.
+constexpr std::size_t kOtherCalls = 1024;
+
+struct Answer {
+  std::string body;
+  VerbResult result = VerbResult::kSuccess;
+};
+
+Answer answer_with(const kube::FilterResult& filtered) {
+  VerbResult result = VerbResult::kSuccess;
+  if (filtered.node_names.empty()) result = VerbResult::kNoNode;
+  if (!filtered.error.empty()) result = VerbResult::kError;
+  return {kube::encode_filter_result(filtered), result};
+}
+
+Answer answer_filter(const std::string& body, const Plans& plans, bool synced) {
+  const auto args = kube::decode_filter_args(body, pod_filter());
+  if (!args) return answer_with({{}, {}, args.error().message});
+  return answer_with(filter(*args, synced ? filter_view(plans, *args) : FilterView{}));
+}
+
+Answer answer_bind(const HttpRequest& request, Binder& binder, const Result<Nothing>& ready) {
+  const auto args = kube::decode_bind_args(request.body);
+  if (!args) return {kube::encode_bind_result(args.error().message), VerbResult::kError};
+  const auto bound = ready ? binder.bind(*args, request.has_caller_left) : ready;
+  if (bound) return {kube::encode_bind_result(""), VerbResult::kSuccess};
+  log_warn("pod not bound", {{"pod", args->pod_namespace + "/" + args->pod_name},
+                             {"node", args->node},
+                             {"error", bound.error().message}});
+  return {kube::encode_bind_result(bound.error().message), VerbResult::kError};
+}
+
+// A call that throws is counted as an error, too.
+HttpHandler counted(const VerbMetrics& metrics, std::function<Answer(const HttpRequest&)> answer) {
+  return [metrics, answer = std::move(answer)](const HttpRequest& request) {
+    const SystemClock clock;
+    const MonoTime began = clock.mono();
+    try {
+      Answer answered = answer(request);
+      metrics.count(answered.result, clock.mono() - began);
+      return HttpReply{200, std::move(answered.body)};
+    } catch (...) {
+      metrics.count(VerbResult::kError, clock.mono() - began);
+      throw;
+    }
+  };
+}
+
+// The only request of kube-scheduler that the server itself can reject is one that is too large,
+// and kube-scheduler reads no body but that of a 200.
+HttpReply reject_request(int status, const std::string& reason) {
+  return {status == 413 ? 200 : status, kube::encode_filter_result({{}, {}, reason})};
+}
+
+}  // namespace
+
+FilterView filter_view(const Plans& plans, const kube::FilterArgs& args) {
+  FilterView view{true, gang::pod_slot(args.pod), {}, {}};
+  if (view.slot) {
+    view.seen = plans.slot_seen(*view.slot);
+  } else if (const auto gang = foreign_gang_name(args.pod); !gang.empty()) {
+    view.foreign = plans.foreign_seen(gang);
+  } else {
+    view.reserved = plans.reserved_nodes(args.node_names);
+  }
+  return view;
+}
+
+HttpServerOptions server_options(const std::string& listen, std::size_t most_held,
+                                 std::optional<TlsFiles> tls) {
+  HttpServerOptions options;
+  options.listen = listen;
+  options.tls = std::move(tls);
+  options.max_connections = most_held + kOtherCalls;
+  options.max_body_bytes = kMaxBody;
+  options.internal_error = {200, R"({"NodeNames":[],"Error":"internal error"})"};
+  options.refusal = reject_request;
+  return options;
+}
+
+void add_routes(HttpServer& server, Plans& plans, Binder& binder,
+                const std::function<Result<Nothing>()>& check_ready, Metrics& metrics) {
+  server.handle(
+      "/filter",
+      counted(VerbMetrics(metrics, "filter"), [&plans, check_ready](const HttpRequest& request) {
+        return answer_filter(request.body, plans, check_ready().has_value());
+      }));
+  server.handle("/bind", counted(VerbMetrics(metrics, "bind"),
+                                 [&binder, check_ready](const HttpRequest& request) {
+                                   return answer_bind(request, binder, check_ready());
+                                 }));
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,72 @@
+// extender/cycle/foreign_view.h - what is known of other operators' gangs? Values, copied out of
+// Plans.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kube/model/foreign_pod_group.h"
+#include "kube/model/json.h"
+#include "kube/model/pod.h"
+
+namespace nervex::extender {
+
+using PodPtr = std::shared_ptr<const kube::Pod>;
+using ForeignGroupPtr = std::shared_ptr<const kube::ForeignPodGroup>;
+
+// Counts of the gang's pods with our schedulerName.
+struct ForeignCounts {
+  std::int64_t pending = 0;  // not bound, without scheduling gates, not being deleted
+  std::int64_t bound = 0;    // bound or being bound, not finished, not being deleted
+  std::int64_t running = 0;  // by phase
+  std::int64_t succeeded = 0;
+  std::int64_t failed = 0;
+
+  // Counts towards minMember. Finished pods count while another pod of the gang runs: those of an
+  // earlier run of the whole gang do not.
+  std::int64_t started() const { return bound > 0 ? bound + succeeded + failed : 0; }
+  std::int64_t needed(std::int64_t min_member) const {  // of the pending ones, to start the gang
+    return started() >= min_member ? 0 : min_member - started();
+  }
+};
+
+// What filter needs to know about a pod's gang.
+struct ForeignPodSeen {
+  std::string name;              // of the PodGroup
+  bool is_found = false;         // that PodGroup exists
+  bool is_kind_missing = false;  // the PodGroup kind is not installed
+  std::int64_t min_member = 0;
+  ForeignCounts counts;
+  std::string message;  // why it waits, if this process runs the planner
+};
+
+// What the bind calls of a gang wait for.
+struct ForeignHoldSeen {
+  ForeignGroupPtr group;    // null: not found
+  std::int64_t needed = 0;  // pods that have to be bound together
+  // Unbound pods with a node to be bound to: node by pod UID.
+  std::map<std::string, std::string> nominated;
+};
+
+struct ForeignPod {
+  PodPtr pod;           // has `detail`
+  Json volume_terms{};  // from its bound volumes: NodeConstraints::volume_terms
+};
+
+// A gang to plan.
+struct ForeignGangSeen {
+  ForeignGroupPtr group;
+  std::vector<ForeignPod> pending;  // those counted as pending
+  ForeignCounts counts;
+  kube::Resources bound_requests;  // of pods that are bound or being bound
+  std::string owner;               // "namespace/name" of the owner of one of its pods
+
+  std::string key() const { return group->meta.key(); }
+};
+
+}  // namespace nervex::extender

@@ -1,0 +1,101 @@
+// extender/cycle/gang_work.h - which slots of one gang have a placement, and which need one? Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "extender/cycle/domains.h"
+#include "extender/cycle/ledger.h"
+#include "extender/cycle/snapshot.h"
+
+namespace nervex::extender {
+
+// A slot that has a placement. A new placement has number 0.
+struct PlacedSlot {
+  const gang::MemberSet* set = nullptr;
+  gang::Placement placement;
+  bool is_counted = false;  // it belongs to a committed gang, and the snapshot has subtracted it
+};
+
+// Points into the PodGroup that it was made from.
+struct GangWork {
+  std::string name;
+  const GroupSeen* seen = nullptr;           // it was made from this
+  const gang::GangStatus* before = nullptr;  // from the status; null: a new gang
+  // It keeps its placements: committed, or the commit is being written.
+  bool committed = false;
+  bool is_stored_committed = false;  // the stored status is committed
+  bool is_reserved = false;          // the ledger has subtracted all of `placed`
+  std::vector<const gang::MemberSet*> sets;
+  std::vector<PlacedSlot> placed;
+  std::vector<gang::MemberSet> missing;      // the sets, each with its slots that have no placement
+  std::optional<placement::NoFit> no_fit;    // why they cannot get one
+  std::vector<placement::NodeLimit> limits;  // for new placements of the whole gang
+  std::vector<const OpenSlot*> open;         // of `placed`
+  std::vector<std::string> losses;           // placements lost in this cycle, and why
+  bool is_paused = false;                    // not planned again yet (refusals.h)
+  bool is_rejected = false;                  // the API server rejects a plan for them
+  // A set of this gang, which has no plan, takes over reserved capacity.
+  bool claims_reserved() const;
+
+  // False: the gang can run without such a pod (MemberSet::heals_alone).
+  bool is_of_quorum(std::string_view role) const;
+  bool is_whole() const { return is_reserved && missing.empty(); }
+  std::size_t wanted() const;   // slots
+  std::size_t lacking() const;  // of them: those in `missing`
+};
+
+// The gangs of a PodGroup in the order of first mention in its spec, without those that have no
+// slots. A slot has its placement from the status, in any gang: the spec may move slots between
+// gangs, and a gang that gets a committed placement is committed. Placements of slots that the spec
+// no longer wants, or wants with another incarnation, are left out. The capacity of committed gangs
+// is reserved: the snapshot has subtracted it.
+// Capacity that an uncommitted gang is to reserve (MemberSet::reserved_pods) is among its slots, as
+// gang::reserved_slot(): it is planned with them or not at all. For a committed gang see
+// reserved_places.h.
+std::vector<GangWork> collect_gang_work(const GroupSeen& seen);
+
+// Removes the unbound placements of a committed gang from nodes that no longer accept them: the
+// slots become missing. Their capacity stays subtracted until the status is written. Ignores pods
+// created with their node: the kubelet or a lost node decides about those.
+void drop_unbindable(GangWork& work, const Ledger& ledger);
+
+// Gives a slot in `placed` a different node; false if there is none. Its capacity on the old node
+// stays subtracted, as above.
+bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger);
+
+// Takes the capacity of an uncommitted gang, if every slot has a placement and all of them fit. For
+// a committed gang, takes that of placements from an uncommitted one; slots that do not fit become
+// missing.
+void recheck(GangWork& work, Ledger& ledger);
+// Takes the capacity of all placements even if they do not fit.
+void take_unchecked(GangWork& work, Ledger& ledger);
+// The gang gets no placements in this cycle, and loses those it has unless it is committed.
+void reject(GangWork& work);
+
+// The gang loses its placements unless it is committed.
+void drop_plan(GangWork& work);
+
+// Gives every slot without a placement one, or returns why that fails. Placements that still fit
+// stay if the rest fits beside them; otherwise the whole gang is planned again, and if that fails
+// it has no placements. A committed gang keeps its placements and gets as many of the missing ones
+// as fit: it already runs in part, and no other gang can take what it gets. The job's own
+// aggregator is placed separately, as it is useful without the rest, and the rest without it.
+std::optional<placement::NoFit> complete(GangWork& work, Ledger& ledger);
+
+// Where pods of the job already run that others have to join: those of this gang except `except`,
+// and of other committed gangs.
+TakenDomains taken_domains(const GangWork& work, const Ledger& ledger,
+                           const PlacedSlot* except = nullptr);
+
+// Nodes with capacity for as many of these pods as possible, at most `count`. Takes nothing.
+std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
+                                    std::span<const placement::NodeLimit> limits,
+                                    const TakenDomains& taken);
+
+// What the gang's limits allow for the slots without a placement.
+std::vector<placement::NodeLimit> limits_left(const GangWork& work);
+
+}  // namespace nervex::extender

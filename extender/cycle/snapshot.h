@@ -1,0 +1,151 @@
+// extender/cycle/snapshot.h - which state does the extender decide on? Values, copied out of Plans.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "extender/cycle/foreign_view.h"
+#include "gang/pod_group.h"
+#include "gang/slot.h"
+#include "placement/cluster.h"
+#include "queue/quota.h"
+#include "queue/settled.h"
+
+namespace nervex::extender {
+
+using queue::QuotaPtr;
+using PodGroupPtr = std::shared_ptr<const gang::PodGroup>;
+
+// A slot of a committed gang whose pod was not seen to run on the slot's node.
+struct OpenSlot {
+  enum class Why {
+    kUnbound,     // no pod, or an unbound pod
+    kNotStarted,  // created with its node, whose kubelet has not started it
+    kRefused,     // unbound: kube-scheduler refused it; `message`, `since` of its condition
+    kTakenAway,   // stopped by the cluster: evicted, rejected by the kubelet; `message`
+    kNodeLost,    // its node is lost; `message`
+  };
+  gang::Placement placement;
+  Why why = Why::kUnbound;
+  std::string message{};
+  SysTime since{};
+};
+
+// How often this node's kubelet has rejected pods of that set since this process started watching.
+struct NodeRejections {
+  std::string set;
+  std::string node;
+  int times = 0;
+};
+
+// A bound pod that is being deleted and has not finished. Its slot gets no new pod before that.
+struct EndingPod {
+  std::string name;
+  int incarnation = 0;
+  SysTime until{};  // its deletionTimestamp: the end of its grace period
+};
+
+// A PodGroup in a snapshot.
+struct GroupSeen {
+  PodGroupPtr group;
+  // A status was written and may or may not be stored; `group` carries that status. Its placements
+  // are reserved, and nothing is decided about it until the object has been read.
+  bool unconfirmed = false;
+  std::set<std::string> committing;  // gangs whose first bind is being written
+  std::vector<OpenSlot> open{};      // of gangs that are stored as committed
+  std::vector<NodeRejections> rejections{};
+  // Why the slot's last pod was lost, by role and ordinal; only slots without a new pod.
+  std::map<std::pair<std::string, int>, std::string> losses{};
+  // By role and ordinal; the pod that ends last. None on lost nodes: those pods are removed.
+  std::map<std::pair<std::string, int>, EndingPod> ending{};
+  // Slots (role, ordinal) that the spec wants and that have no pod; sorted. Filled only if the
+  // namespace has a ResourceQuota.
+  std::vector<std::pair<std::string_view, int>> without_pod{};
+  // As the status should be; the sets of `group` already have these requests.
+  std::vector<gang::EnlargedSet> enlarged{};
+  // The stored status lacks parts of `group`: write it again.
+  bool is_restored = false;
+
+  bool is_committed(const gang::GangStatus& gang) const {
+    return gang.committed || committing.count(gang.name) > 0;
+  }
+};
+
+// Capacity of a node for which pods of other owners are nominated (status.nominatedNodeName):
+// others are preempted for them, or they are about to be bound. As in kube-scheduler it counts as
+// taken for pods of the same or a lower priority.
+struct Nominated {
+  std::string node;
+  int priority = 0;
+  kube::Resources requests;  // of all with this priority
+};
+
+// The input of the planner.
+struct Snapshot {
+  // free = allocatable - occupying pods - committed placements whose pod is not bound.
+  placement::Cluster nodes;
+  std::vector<GroupSeen> groups;   // in no order
+  std::vector<QuotaPtr> quotas{};  // of namespaces with PodGroups; by namespace and name
+  // Gangs of other operators. Their nominated pods are not subtracted from `nodes`.
+  std::vector<ForeignGangSeen> foreign{};
+  std::vector<Nominated> nominated{};  // not of gangs; in no order
+  // PodGroups whose gangs are all placed and committed according to spec and status. `groups` still
+  // has those with something to decide: a pod is lost, or not bound yet.
+  std::shared_ptr<const queue::Settled> settled{};
+};
+
+// What is known about the slot in a pod's annotations.
+struct SlotSeen {
+  PodGroupPtr group;  // null: no PodGroup of that UID was seen
+  // The slot's placement, if any, while the spec wants the slot, in any incarnation.
+  std::optional<gang::Placement> placement;
+  // The gang whose status has the placement; the spec may have moved the slot since.
+  std::string gang;
+  bool committed = false;    // `gang` is committed
+  kube::Resources requests;  // of the pod as planned
+  bool bind_last = false;    // as MemberSet::bind_last
+  // From the status as it was read: a pod with this number or a higher one is newer than that.
+  std::int64_t next_placement = 0;
+};
+
+// A wanted slot of a gang, and the state of its pod. `set` points into the PodGroup beside it.
+struct MemberSeen {
+  enum class Pod {
+    kUnbound,  // or no pod yet
+    kAssumed,  // being bound
+    // Created with its node (gang::is_direct()); its kubelet has not started it, or has rejected
+    // it. kube-scheduler never checks such a pod, so the kubelet has to.
+    kNotStarted,
+    kBound,  // seen bound, or finished since
+  };
+  const gang::MemberSet* set = nullptr;
+  gang::SlotId slot;
+  std::optional<gang::Placement> placement;  // in any gang's plan
+  Pod pod = Pod::kUnbound;                   // of that placement
+  std::string refusal{};                     // kube-scheduler's message, if it refuses the pod
+  // In that case: Refusal::unusable_claims.
+  std::vector<std::string> unusable_claims{};
+};
+
+struct GangSeen {
+  PodGroupPtr group;  // null: no PodGroup of that UID was seen
+  bool committed = false;
+  std::vector<MemberSeen> members;  // all wanted by the spec, in its order
+};
+
+// A node on which capacity is reserved for gangs.
+struct ReservedNode {
+  std::string name;
+  // allocatable - occupying pods - reserved placements; may be negative. nullopt: the node is not
+  // known (yet), for example if kube-scheduler saw before us that it came back.
+  std::optional<kube::Resources> spare;
+};
+
+}  // namespace nervex::extender

@@ -1,0 +1,235 @@
+#include "extender/recovery/healing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "extender/recovery/refusals.h"
+#include "gang/slot.h"
+
+namespace nervex::extender {
+namespace {
+
+constexpr std::string_view kNotBound = "is not bound to node";
+constexpr std::string_view kLostPod = "lost its pod";
+constexpr std::string_view kWaitsUntil = "waits until pod";
+
+// The cause says that no pod runs, but not why: a known reason replaces it. The PodGroup's spec may
+// want the next pod before the end of the previous one was seen, and kube-scheduler may take a
+// while to refuse a pod.
+bool is_vague(std::string_view cause) {
+  const auto says = [&](std::string_view text) {
+    return cause.find(text) != std::string_view::npos;
+  };
+  return says(kNotBound) || says(kLostPod);
+}
+
+std::string describe_slot(const OpenSlot& open) {
+  const std::string slot = gang::slot_key(open.placement.role, open.placement.slot.ordinal);
+  const std::string& node = open.placement.node;
+  switch (open.why) {
+    case OpenSlot::Why::kNodeLost:
+      return fmt::format("{} lost its node {} ({})", slot, node, open.message);
+    case OpenSlot::Why::kTakenAway:
+      return fmt::format("{} was stopped on node {}: {}", slot, node, open.message);
+    case OpenSlot::Why::kRefused:
+      return fmt::format("{} is refused on node {} by kube-scheduler: {}", slot, node,
+                         open.message);
+    case OpenSlot::Why::kUnbound:
+      return fmt::format("{} {} {}", slot, kNotBound, node);
+    case OpenSlot::Why::kNotStarted:
+      return fmt::format("{} was created on node {}, whose kubelet has not started it", slot, node);
+  }
+  return slot;
+}
+
+// As Gaps::rank.
+int gap_rank(const OpenSlot& open) {
+  if (open.why == OpenSlot::Why::kUnbound) return 3;
+  return open.why == OpenSlot::Why::kNotStarted ? 2 : 0;
+}
+
+// The slots of the quorum without a running pod, and what to report about them.
+struct Gaps {
+  std::size_t count = 0;
+  std::string text;  // about the most informative one
+  // Rank of that text: 0 says what happened to a pod, 1 that the previous pod takes long to end, 3
+  // that no pod is bound yet.
+  int rank = 4;
+  // Slots whose last pod has not ended: how many, and when the first will end.
+  std::size_t waiting = 0;
+  SysTime first_end = SysTime::max();
+  void add(int of, const std::string& about) {
+    if (of >= rank) return;
+    rank = of;
+    text = about;
+  }
+};
+
+Gaps find_gaps(const GangWork& work) {
+  Gaps gaps;
+  std::map<std::int64_t, const OpenSlot*> open;
+  for (const OpenSlot* slot : work.open) open.emplace(slot->placement.number, slot);
+  for (const std::string& loss : work.losses) gaps.add(0, loss);
+  const auto lost_pod = [&](const std::string& role, gang::SlotId slot) {
+    ++gaps.count;
+    const auto loss = work.seen->losses.find({role, slot.ordinal});
+    const bool is_known = loss != work.seen->losses.end();
+    gaps.add(is_known ? 0 : 2, gang::slot_key(role, slot.ordinal) + " " +
+                                   (is_known ? loss->second : std::string(kLostPod)));
+  };
+  // The controller creates no pod for the slot while one of an earlier incarnation exists.
+  const auto note_wait = [&](const std::string& role, gang::SlotId slot) {
+    const auto last = work.seen->ending.find({role, slot.ordinal});
+    if (last == work.seen->ending.end() || last->second.incarnation >= slot.incarnation) return;
+    ++gaps.waiting;
+    gaps.first_end = std::min(gaps.first_end, last->second.until);
+    gaps.add(1, fmt::format("{} {} {} has ended (terminating until {})",
+                            gang::slot_key(role, slot.ordinal), kWaitsUntil, last->second.name,
+                            to_rfc3339(last->second.until)));
+  };
+  for (const gang::MemberSet& set : work.missing) {
+    if (!work.is_of_quorum(set.role)) continue;
+    for (const gang::SlotId slot : set.slots) {
+      note_wait(set.role, slot);
+      lost_pod(set.role, slot);
+    }
+  }
+  for (const PlacedSlot& slot : work.placed) {
+    if (!work.is_of_quorum(slot.placement.role)) continue;
+    const auto at = open.find(slot.placement.number);
+    if (slot.placement.number == 0) {
+      note_wait(slot.placement.role, slot.placement.slot);
+      lost_pod(slot.placement.role, slot.placement.slot);
+    } else if (at != open.end()) {
+      ++gaps.count;
+      if (at->second->why == OpenSlot::Why::kUnbound) {
+        note_wait(slot.placement.role, slot.placement.slot);
+      }
+      gaps.add(gap_rank(*at->second), describe_slot(*at->second));
+    }
+  }
+  return gaps;
+}
+
+std::string describe_gaps(const Gaps& gaps) {
+  if (gaps.count <= 1) return gaps.text;
+  return fmt::format("{}, and {} more pods do not run", gaps.text, gaps.count - 1);
+}
+
+void sooner(std::optional<SysTime>& first, SysTime other) {
+  if (!first || other < *first) first = other;
+}
+
+// Running pods of the set on the node.
+int running_on(const GangWork& gang, std::string_view set, std::string_view node) {
+  std::set<std::int64_t> open;
+  for (const OpenSlot* slot : gang.open) {
+    if (slot->why != OpenSlot::Why::kNotStarted) open.insert(slot->placement.number);
+  }
+  return static_cast<int>(
+      std::count_if(gang.placed.begin(), gang.placed.end(), [&](const PlacedSlot& slot) {
+        return slot.set->name == set && slot.placement.node == node && slot.placement.number != 0 &&
+               open.count(slot.placement.number) == 0;
+      }));
+}
+
+int times_in(const std::vector<gang::AvoidedNode>& avoid, std::string_view set,
+             std::string_view node) {
+  const auto at = std::find_if(avoid.begin(), avoid.end(), [&](const auto& entry) {
+    return entry.set == set && entry.node == node;
+  });
+  return at == avoid.end() ? 0 : at->times;
+}
+
+}  // namespace
+
+// A new leader takes the status' number as its own count: the previous leader may have written it.
+std::vector<gang::AvoidedNode> note_rejections(const GroupSeen& seen,
+                                               const std::vector<GangWork>& gangs, SysTime now,
+                                               const HealingMemory& memory, HealingMemory& to) {
+  std::vector<gang::AvoidedNode> avoid = seen.group->status.avoid;
+  for (const auto& [set, node, times] : seen.rejections) {
+    const std::tuple key(seen.group->meta.uid, set, node);
+    const auto known = memory.rejections.find(key);
+    const int before = known == memory.rejections.end()
+                           ? std::min(times, times_in(avoid, set, node))
+                           : known->second;
+    to.rejections[key] = times;
+    if (times <= before) continue;
+    int running = 0;
+    for (const GangWork& gang : gangs) running += running_on(gang, set, node);
+    avoid_node(avoid, set, node, running, now);
+  }
+  return avoid;
+}
+
+void note_refusal(std::vector<gang::AvoidedNode>& avoid, const GangWork& gang,
+                  const std::string& set, const std::string& node, SysTime now) {
+  avoid_node(avoid, set, node, running_on(gang, set, node), now);
+}
+
+std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
+                                          const Healing& healing) {
+  if (!work.is_stored_committed) return std::nullopt;
+  const Gaps gaps = find_gaps(work);
+  if (gaps.count == 0) return std::nullopt;
+  HealingState state;
+  state.since = now;
+  state.cause = describe_gaps(gaps);
+  const bool was_shown = work.before != nullptr && work.before->healing_since.has_value();
+  const auto known = healing.memory.incomplete.find({work.seen->group->meta.uid, work.name});
+  const bool all_wait = gaps.waiting == gaps.count;
+  // The first cause stays, unless a new one is more specific.
+  const auto keep_cause = [&](const std::string& cause) {
+    if (cause.empty() || (is_vague(cause) && !is_vague(state.cause))) return;
+    // The pod that it names may have ended since; and nothing else is missing while all wait.
+    if (cause.find(kWaitsUntil) != std::string::npos || all_wait) return;
+    state.cause = cause;
+  };
+  if (was_shown) {
+    state.since = std::min(*work.before->healing_since, now);
+    keep_cause(work.before->healing_cause);
+  } else if (known != healing.memory.incomplete.end()) {
+    state.since = std::min(known->second.since, now);
+    keep_cause(known->second.cause);
+  }
+  // Nothing can be done before the first of those pods has ended. In the status, too, so that the
+  // next leader does not count the time until then.
+  if (all_wait) state.since = std::max(state.since, gaps.first_end);
+  const SysTime late = state.since + healing.options.bind_deadline;
+  const bool is_long_wait = state.since > now + healing.options.bind_deadline;
+  const bool is_lost = std::any_of(work.open.begin(), work.open.end(), [&](const OpenSlot* open) {
+    return open->why == OpenSlot::Why::kNodeLost && work.is_of_quorum(open->placement.role);
+  });
+  state.is_shown = was_shown || is_lost || is_long_wait || work.no_fit || now >= late;
+  if (!state.is_shown) sooner(state.look_again, late);
+  if (healing.options.deadline.count() == 0) return state;
+  state.deadline = state.since + healing.options.deadline;
+  state.is_over = now >= *state.deadline;
+  if (!state.is_over) sooner(state.look_again, *state.deadline);
+  return state;
+}
+
+std::string healing_text(const HealingState& state, bool all_placed) {
+  if (state.is_over) {
+    return state.cause +
+           "; not all pods of the gang could be made to run in time: the gang is queued again";
+  }
+  if (!state.deadline) {
+    return fmt::format("{}; {}", state.cause,
+                       all_placed ? "lost pods are replaced" : "a new place is searched");
+  }
+  const std::string until = to_rfc3339(*state.deadline);
+  if (!all_placed) {
+    return fmt::format("{}; a new place is searched until {}, then the gang is queued again",
+                       state.cause, until);
+  }
+  return fmt::format(
+      "{}; lost pods are replaced, and if not all pods of the gang run by {} it is "
+      "queued again",
+      state.cause, until);
+}
+
+}  // namespace nervex::extender

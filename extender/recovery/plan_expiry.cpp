@@ -1,0 +1,70 @@
+#include "extender/recovery/plan_expiry.h"
+
+#include <algorithm>
+#include <set>
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::int64_t last_plan_number(const UnstartedGang& gang) {
+  std::int64_t last = 0;
+  const gang::GangStatus* status = gang::find_gang(gang.group->status, gang.gang);
+  for (const gang::Placement& placement : status->placements) {
+    last = std::max(last, placement.number);
+  }
+  return last;
+}
+
+// The step that the plan missed, and its deadline.
+struct Limit {
+  MonoTime due;
+  milliseconds waited;
+};
+
+Limit choose_limit(const UnstartedGang& gang, bool all_refused, MonoTime since,
+                   const UnstartedOptions& options) {
+  if (all_refused) {
+    const MonoTime complete = std::max(since, gang.last_created.value_or(since));
+    return {complete + options.refused_deadline, options.refused_deadline};
+  }
+  const milliseconds longest = std::max(kLongestPlan, options.deadline);
+  const Limit quiet{std::max(since, gang.last_moved.value_or(since)) + options.deadline,
+                    options.deadline};
+  const Limit in_all{since + longest, longest};
+  return quiet.due <= in_all.due ? quiet : in_all;
+}
+
+}  // namespace
+
+UnstartedResult give_up_unstarted(const std::vector<UnstartedGang>& gangs, const PlanAges& ages,
+                                  MonoTime mono, SysTime now, const UnstartedOptions& options) {
+  UnstartedResult out;
+  std::set<std::string_view> written;  // by UID; others follow with the next status
+  for (const UnstartedGang& gang : gangs) {
+    const std::string& uid = gang.group->meta.uid;
+    const auto key = std::pair(uid, gang.gang);
+    PlanAge age{last_plan_number(gang), mono};
+    const auto known = ages.find(key);
+    if (known != ages.end() && known->second.plan == age.plan) age = known->second;
+    out.ages.emplace(key, age);  // even if expired: its write may be delayed
+    const bool all_refused = gang.pods > 0 && gang.refusals.size() == gang.pods;
+    if (!all_refused && options.deadline.count() == 0) continue;
+    const auto [due, waited] = choose_limit(gang, all_refused, age.since, options);
+    if (due > mono || written.count(uid) > 0) {
+      const auto left = std::max(milliseconds(1), std::chrono::ceil<milliseconds>(due - mono));
+      out.look_again = out.look_again ? std::min(*out.look_again, left) : left;
+      continue;
+    }
+    const UnboundPods pods{gang.pods, gang.gated, gang.pods - gang.created};
+    auto status = all_refused ? refuse_plan(*gang.group, gang.gang, gang.refusals, now)
+                              : expire_plan(*gang.group, gang.gang, pods, waited, now);
+    if (!status) continue;
+    written.insert(uid);
+    out.writes.emplace_back(gang.group, *std::move(status));
+  }
+  return out;
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,78 @@
+// extender/recovery/refusals.h - what happens when kube-scheduler refuses pods of a plan? Pure.
+//
+// kube-scheduler checks more than the planner knows. The PodGroup's status keeps what it refused,
+// so that the next plan avoids it, in any replica and after any restart.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gang/pod_group.h"
+#include "placement/capacity.h"
+
+namespace nervex::extender {
+
+// A pod of a plan that kube-scheduler refuses on its node.
+struct Refusal {
+  std::string set;  // MemberSet::name
+  gang::Placement placement;
+  std::string message;  // kube-scheduler's
+  // The set's claims that no pod can use now: "data=missing" (observe/volumes.h).
+  std::vector<std::string> unusable_claims{};
+};
+
+// kube-scheduler would refuse the pod on any node, because something outside of nodes is missing or
+// not ready: a claim, a storage class, a resource claim. Another node does not help.
+bool is_no_nodes_fault(std::string_view message);
+
+// The status after a plan whose gang could not start. The gang has no plan, and the nodes that
+// refused its pods are avoided, first for one minute and later up to ten; from the third refusal on
+// the gang is planned again only after a pause. If no node is at fault none is avoided: the gang is
+// planned again when the unusable claims change, at the latest after a pause that doubles from one
+// minute to five. The next plan also avoids the nodes that the refused plan avoided. At most
+// kMostAvoided nodes are kept. nullopt: the plan no longer exists, or is committed.
+inline constexpr std::size_t kMostAvoided = 500;
+std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
+                                                std::string_view gang_name,
+                                                std::span<const Refusal> refusals, SysTime now);
+
+// Records one more refusal of the set on the node, by kube-scheduler or its kubelet: for a while
+// new placements put at most `at_most` pods of the set there.
+void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std::string_view node,
+                int at_most, SysTime now);
+
+// The pods of a plan without a bound pod.
+struct UnboundPods {
+  std::size_t wanted = 0;
+  std::size_t gated = 0;    // of `wanted`: have schedulingGates
+  std::size_t missing = 0;  // of `wanted`: were not created
+};
+
+// The same for a plan whose pods were not created in time, or were neither bound nor all refused by
+// kube-scheduler: no node is at fault, so none is avoided, and other gangs get the capacity first.
+std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
+                                                std::string_view gang_name, UnboundPods pods,
+                                                std::chrono::milliseconds waited, SysTime now);
+
+// ---- what must new placements obey?
+// The gang is not planned again yet because its plans were refused.
+bool is_paused(const gang::GangStatus& gang, SysTime now);
+
+// The cause of the last refusal (PlanRefusals::waits_for) has changed. `unusable_claims`: of all of
+// the gang's claims.
+bool is_cause_over(const gang::GangStatus& gang, std::span<const std::string> unusable_claims);
+
+std::vector<placement::NodeLimit> collect_node_limits(std::span<const gang::AvoidedNode> avoid,
+                                                      SysTime now);
+
+// The first time after `now` at which a node is no longer avoided.
+std::optional<SysTime> avoided_until(std::span<const gang::AvoidedNode> avoid, SysTime now);
+
+// Removes entries that expired long ago.
+std::vector<gang::AvoidedNode> still_of_use(std::vector<gang::AvoidedNode> avoid, SysTime now);
+
+}  // namespace nervex::extender

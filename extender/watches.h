@@ -1,0 +1,51 @@
+// extender/watches.h - what does the extender watch, and what wakes the planner? Wiring, no
+// decisions.
+#pragma once
+
+#include <string>
+
+#include "extender/act/planner.h"
+#include "extender/bind/bind.h"
+#include "extender/bind/holds.h"
+#include "extender/observe/plans.h"
+#include "extender/recovery/lost_nodes.h"
+#include "kube/api.h"
+#include "kube/cache/reflectors.h"
+#include "kube/cache/store.h"
+
+namespace nervex::extender {
+
+// The reflector sink of each kind: updates the store and `plans`, notifies `holds`, and wakes
+// `planner` if the change matters.
+kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Planner& planner,
+                              LostNodes* lost_nodes = nullptr);
+kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds& holds,
+                             Planner& planner, LostNodes* lost_nodes = nullptr);
+kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Holds& holds,
+                               Planner& planner);
+
+// Claims and volumes: only those that a PodGroup's pods mount matter.
+kube::ReflectorSink claim_sink(kube::Store<kube::Claim>& store, Plans& plans, Planner& planner);
+kube::ReflectorSink volume_sink(kube::Store<kube::Volume>& store, Plans& plans, Planner& planner);
+
+// ResourceQuotas: limits and usage.
+kube::ReflectorSink quota_sink(kube::Store<kube::Quota>& store, Plans& plans, Planner& planner);
+
+// PodGroups of other operators; pod_sink notifies `holds` about their pods.
+kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store, Plans& plans,
+                                       Holds& holds, Planner& planner);
+
+struct Stores {
+  kube::Store<kube::Node> nodes;
+  kube::Store<kube::Pod> pods;
+  kube::Store<gang::PodGroup> groups;
+  VolumeStores volumes;
+  kube::Store<kube::Quota> quotas;
+  kube::Store<kube::ForeignPodGroup> foreign_groups;
+};
+
+// Adds all kinds.
+void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds& holds,
+                 Planner& planner, LostNodes& lost_nodes);
+
+}  // namespace nervex::extender
