@@ -27,6 +27,11 @@ def kubectl_for_manifests():
     return os.environ.get("KUBECTL") or path("kubectl")
 
 
+def helm():
+    """$HELM, or the pinned one."""
+    return os.environ.get("HELM") or path("helm", "--helm")
+
+
 def kubernetes_version():
     with open(os.path.join(MODULES, "kubernetes", "go.mod"), encoding="utf-8") as file:
         for line in file:

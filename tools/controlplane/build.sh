@@ -27,6 +27,7 @@ bin_dir() {
         <(declare -f kubernetes_flags build_node build_coredns))"
       ;;
     cert_manager) echo "$all/cert-manager-$(key "$modules"/cert-manager/go.{mod,sum} <(declare -f build_cert_manager))" ;;
+    helm) echo "$all/helm-$(key "$modules"/helm/go.{mod,sum} <(declare -f build_helm))" ;;
   esac
 }
 
@@ -90,6 +91,12 @@ build_cert_manager() {
   done
 }
 
+build_helm() {
+  cd "$modules/helm"
+  "${go_build[@]}" -ldflags "-s -w -X helm.sh/helm/v4/internal/version.version=$(version_in helm helm.sh/helm/v4)" \
+    -o "$1/helm" helm.sh/helm/v4/cmd/helm
+}
+
 # With the CRDs of the same versions: its own kinds, and the PodGroup that it asks for gang scheduling with.
 build_operator() {
   local folder
@@ -135,6 +142,7 @@ build() {
       step "build CoreDNS $(version_in coredns github.com/coredns/coredns)" build_coredns "$partial"
       ;;
     cert_manager) step "build $(title)" build_cert_manager "$partial" ;;
+    helm) step "build $(title)" build_helm "$partial" ;;
   esac
   rm -rf "$dir"
   mv -T "$partial" "$dir"
@@ -147,6 +155,7 @@ title() {
     operator) echo "training operator $(version_in training-operator github.com/kubeflow/training-operator)" ;;
     peers) echo "coscheduling scheduler $(version_in coscheduling sigs.k8s.io/scheduler-plugins)" ;;
     node) echo "programs of a node: Kubernetes $(version_in node k8s.io/kubernetes), CoreDNS $(version_in coredns github.com/coredns/coredns)" ;;
+    helm) echo "Helm $(version_in helm helm.sh/helm/v4)" ;;
     cert_manager) echo "cert-manager $(version_in cert-manager github.com/cert-manager/cert-manager)" ;;
   esac
 }
