@@ -33,7 +33,7 @@ images: ## container images of the programs, without Docker, into build/images/ 
 	@scripts/images $(ARGS)
 
 .PHONY: release
-release: ## the files of a release: images, manifests and CLI for amd64 and arm64, checksums (VERSION=1.2.3)
+release: ## the files of a release: images, manifests, Helm chart and CLI for amd64 and arm64, checksums (VERSION=1.2.3)
 	@scripts/release $(VERSION) $(ARGS)
 
 .PHONY: control-plane

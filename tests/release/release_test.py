@@ -139,6 +139,9 @@ class Version(unittest.TestCase):
                 "    app.kubernetes.io/version: 1.1.0-rc1\n": None,
                 "- name: kube-scheduler\n  newTag: 1.1.0\n": None,
                 "- {name: nervexctl, newName: r/nervexctl, newTag: 1.1.0}": "- {name: nervexctl, newName: r/nervexctl, newTag: 1.2.0}",
+                "version: 1.1.0\nappVersion: 1.1.0\n": "version: 1.2.0\nappVersion: 1.2.0\n",
+                "kubeVersion: 1.1.0\n": None,
+                "helm push nervex-1.1.0.tgz": "helm push nervex-1.2.0.tgz",
                 "ARG VERSION=1.1.0\n": "ARG VERSION=1.2.0\n"}.items():
             self.assertEqual(next_version.renamed(before, "1.1.0", "1.2.0"), after or before)
 
@@ -193,6 +196,23 @@ class Contents(unittest.TestCase):
             text = "image: nervex-server:1.2.0\nimage: registry.k8s.io/kube-scheduler:v1.36.3\n"
             self.assertEqual(contents.with_images(text, "1.2.0", "example.com/", contents.kube_scheduler(wanted)),
                              f"image: example.com/nervex-server:1.2.0\nimage: {image}\n")
+
+    def test_the_chart_has_the_images_of_the_release_as_defaults(self):
+        values = "image:\n  # r\n  registry: \"\"\n  tag: \"\"\n\nscheduler:\n  replicas: 2\n  image:\n    registry: k\n    repository: s\n" \
+                 "    tag: \"\"\n    digest: \"\"\n\nextender:\n  image:\n    registry: \"\"\n"
+        self.assertEqual(contents.with_default_images(values, ""), values)
+        for scheduler, after in {
+                None: values,
+                "registry.k8s.io/kube-scheduler:v1.33.5": values.replace("registry: k", 'registry: "registry.k8s.io"').replace(
+                    "repository: s\n    tag: \"\"", 'repository: "kube-scheduler"\n    tag: "v1.33.5"'),
+                "example.com:5000/k/s@sha256:12": values.replace("registry: k", 'registry: "example.com:5000/k"').replace(
+                    "repository: s", 'repository: "s"').replace('digest: ""', 'digest: "sha256:12"')}.items():
+            self.assertEqual(contents.with_default_images(values, "r.example.com/a/", scheduler),
+                             after.replace('registry: ""', 'registry: "r.example.com/a"', 1))
+
+    def test_a_chart_without_such_a_value_is_refused(self):
+        with self.assertRaisesRegex(Failure, "has no image with registry"):
+            contents.with_default_images("images:\n  registry: a\nother:\n  registry: b\n", "r")
 
     def test_what_is_no_version_of_kube_scheduler_is_refused(self):
         for wrong in ("1.33", "v1", "latest", "example.com/kube-scheduler", ""):

@@ -54,9 +54,12 @@ def variant(name):
 
 @functools.lru_cache(maxsize=None)
 def _variant(name):
-    folder = os.path.join(ROOT, "manifests", "variants", name)
-    done = subprocess.run([binaries.path("kubectl"), "kustomize", folder],
-                          capture_output=True, text=True)
+    return kustomize(os.path.join(ROOT, "manifests", "variants", name))
+
+
+def kustomize(folder):
+    """The objects of a kustomization."""
+    done = subprocess.run([binaries.path("kubectl"), "kustomize", folder], capture_output=True, text=True)
     if done.returncode != 0:
         raise Failure(f"kubectl kustomize {folder}: {done.stderr.strip()}")
     return [one for one in load_all(done.stdout) if one]

@@ -1,1 +1,1 @@
-"""Manifests that follow from other files: CRDs and the single-file install."""
+"""Files that follow from others: CRDs, the single-file install, the page of the chart's values."""

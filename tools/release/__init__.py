@@ -2,5 +2,5 @@
 
     checks     may this tree be released as that version?
     changelog  the section of a version
-    contents   the files: images, manifests, the CLI, checksums
+    contents   the files: images, manifests, the chart, the CLI, checksums
 """

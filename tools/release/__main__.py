@@ -59,10 +59,12 @@ def make(version, registry, scheduler, folder, text):
     shutil.rmtree(partial, ignore_errors=True)
     with step("images"):
         lines = contents.images(releases, os.path.join(partial, "images"), httplib)
-    with step("manifests, CLI, checksums"):
+    with step("manifests, chart, CLI, checksums"):
         for variant in contents.VARIANTS:
             contents.write(os.path.join(partial, f"nervex-{version}-{variant}.yaml"),
                            contents.manifest(variant, version, registry, scheduler).encode())
+        name, content = contents.chart_archive(version, tree.epoch(), registry, scheduler)
+        contents.write(os.path.join(partial, name), content)
         for release in releases:
             name, content = contents.cli_archive(release)
             contents.write(os.path.join(partial, name), content)

@@ -2,9 +2,12 @@
 
 import gzip
 import hashlib
+import io
 import os
 import re
 import subprocess
+import tarfile
+import tempfile
 
 from tools.base.console import Failure
 from tools.base.tree import ROOT
@@ -13,6 +16,7 @@ from tools.images import files, oci, sbom, suite
 
 VARIANTS = ("cert-manager", "self-issued", "hardened", "hardened-self-issued")
 CLI = "nervexctl"
+CHART = "charts/nervex"
 KUBE_SCHEDULER = "registry.k8s.io/kube-scheduler"
 # The program with the libraries and the loader that it was linked with: it runs on every distribution, independent of the
 # machine's own libraries.
@@ -99,6 +103,45 @@ def with_images(text, version, registry, scheduler=None):
         if not changed:
             raise Failure(f"manifests/images names no {KUBE_SCHEDULER}")
     return text
+
+
+def chart_archive(version, epoch, registry="", scheduler=None):
+    """The Helm chart as `helm package` makes it, with the images of this release as its defaults. Helm takes the time
+    from the files of the checkout; here each entry has the time of the commit, so that the same commit gives the same
+    bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([binaries.helm(), "package", os.path.join(ROOT, CHART), "--destination", folder],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Failure(f"helm package {CHART}: {done.stderr.strip()}")
+        name = f"{os.path.basename(CHART)}-{version}.tgz"
+        if os.listdir(folder) != [name]:
+            raise Failure(f"{CHART}/Chart.yaml is of another version than {version}: {', '.join(os.listdir(folder))}")
+        with tarfile.open(os.path.join(folder, name)) as packed:
+            inside = {one.name: packed.extractfile(one).read() for one in packed if one.isfile()}
+    values = f"{os.path.basename(CHART)}/values.yaml"
+    inside[values] = with_default_images(inside[values].decode(), registry, scheduler).encode()
+    packed = files.tar([files.File(path, content) for path, content in inside.items()], epoch)
+    return name, gzip.compress(packed, 9, mtime=0)
+
+
+def with_default_images(values, registry, scheduler=None):
+    """The chart's values.yaml with these images as defaults. `scheduler`: kube-scheduler's image, if it shall not follow
+    the cluster's version."""
+    defaults = [("image", "registry", registry.rstrip("/"))]
+    if scheduler:
+        image, _, digest = scheduler.partition("@")
+        colon = image.rfind(":")
+        tag = image[colon + 1:] if colon > image.rfind("/") else ""
+        where, _, repository = image.removesuffix(f":{tag}").rpartition("/")
+        defaults += [("scheduler", name, value) for name, value in
+                     (("registry", where), ("repository", repository), ("tag", tag), ("digest", digest))]
+    for section, name, value in defaults:
+        values, changed = re.subn(rf"(?ms)^({section}:\n(?:(?!^\S).)*?^ +{name}: )\S+$", lambda found: f'{found[1]}"{value}"',
+                                  values, count=1)
+        if not changed:
+            raise Failure(f"{CHART}/values.yaml has no {section} with {name}")
+    return values
 
 
 def checksums(folder):
