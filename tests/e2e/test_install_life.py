@@ -12,10 +12,10 @@ from tools.cluster import manifests
 from support import own_cluster
 from support.commands import path_of
 from support.jobs import job, load
+from support.own_cluster import LOCAL
 from support.wait import away, wait_for
 
 pytestmark = [pytest.mark.in_order, pytest.mark.long]
-LOCAL = ("--san", "DNS:localhost", "--san", "IP:127.0.0.1")  # the API server's way to the webhook here
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +27,7 @@ def suite(request):
         assert made.bundles() == ["", ""]  # no CA is trusted yet
         with pytest.raises(kubernetes.client.ApiException):
             made.jobs.create(job("too-early"), dry_run=True)
-        said = made.certs(*LOCAL)
-        assert said.returncode == 0, said.stderr
-        made.mount_certificate()
-        made.cluster.restart("webhook")
-        wait_for(lambda: made.jobs.create(job("tried"), dry_run=True), "the webhook to be trusted",
-                 not_yet=[away])
+        made.begin_trust()
         yield made
 
 

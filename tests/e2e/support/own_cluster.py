@@ -3,21 +3,23 @@
 import base64
 import contextlib
 import os
-import subprocess
 
 import kubernetes
 import yaml
 from tools.base.tree import ROOT
 from tools.cluster import manifests, suite
-from tools.controlplane import binaries
 
+from support import chart
 from support.commands import command
-from support.jobs import Jobs
+from support.jobs import Jobs, job
 from support.target import OwnCluster
+from support.wait import away, wait_for
 
 SYSTEM = "/api/v1/namespaces/nervex-system"
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
 ACCOUNT = "certs"  # suite's helpers put nervex- in front
+TOKEN_REVIEW = "nervex-server-token-review"
+LOCAL = ("--san", "DNS:localhost", "--san", "IP:127.0.0.1")  # the API server's way to the webhook here
 
 
 class Installed:
@@ -31,8 +33,11 @@ class Installed:
         client = kubernetes.config.new_client_from_config(config_file=target.kubeconfig)
         self.core = kubernetes.client.CoreV1Api(client)
         self.jobs = Jobs(self.core, kubernetes.client.CustomObjectsApi(client), "default")
-        self.apply(manifests.variant(variant))
+        self.install(variant)
         self.account = suite.write_kubeconfig(self.api, self.cluster.settings, ACCOUNT)
+
+    def install(self, variant):
+        self.apply(manifests.variant(variant))
 
     def apply(self, objects):
         for one in objects:
@@ -53,14 +58,19 @@ class Installed:
             yaml.safe_dump({"resources": [base],
                             "images": [{"name": name.replace('_', '-'), "newTag": tag}
                                        for name, tag in images.items()]}, file)
-        done = subprocess.run([binaries.path("kubectl"), "kustomize", folder],
-                              capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return [one for one in manifests.load_all(done.stdout) if one]
+        return manifests.kustomize(folder)
 
     def certs(self, *words):
         """nervexctl certs --install, with the rights of the renewal account."""
         return command(self.target, "nervexctl")("certs", "--install", "--kubeconfig", self.account, *words)
+
+    def begin_trust(self):
+        """The webhook's first certificate, from its issue until the API server accepts it."""
+        said = self.certs(*LOCAL)
+        assert said.returncode == 0, said.stderr
+        self.mount_certificate()
+        self.cluster.restart("webhook")
+        wait_for(lambda: self.jobs.create(job("tried"), dry_run=True), "the webhook to be trusted", not_yet=[away])
 
     def secret(self, name):
         return {key: base64.b64decode(value).decode()
@@ -91,11 +101,33 @@ class Installed:
             os.replace(path + ".new", path)
 
 
+class InstalledByHelm(Installed):
+    """The same by the chart, over the objects that every cluster of ours begins with."""
+
+    def install(self, variant):
+        self.variant = variant
+        self.chart = chart.copy_with_webhook_at(self.cluster.programs["webhook"]["url"], self.cluster.settings.path("chart"))
+        # no administrator has a CA yet; and these roles belong to a hardened variant
+        for kind, names in ((",".join(manifests.WEBHOOK_KINDS), "--all"), ("clusterrole,clusterrolebinding", TOKEN_REVIEW)):
+            said = self.kubectl("delete", kind, names)
+            assert said.returncode == 0, said.stderr
+        self.helm("install", "nervex", self.chart, "--take-ownership", "--force-conflicts", values={})
+
+    def helm(self, *arguments, values=None):
+        """`values` are added to those of the variant."""
+        words = [*arguments, "--namespace", "nervex-system", "--kubeconfig", self.target.kubeconfig]
+        if values is not None:
+            words += ["--values", os.path.join(self.chart, "ci", f"{self.variant}-values.yaml")]
+        said = chart.helm(*words, values=values)
+        assert said.returncode == 0, said.stderr
+        return said.stdout
+
+
 @contextlib.contextmanager
-def installed(variant, failed):
+def installed(variant, failed, by=Installed):
     """`failed()` decides at the end whether to keep the logs."""
     target = OwnCluster(f"nervex-test-{os.getpid()}-install")
     try:
-        yield Installed(target, variant)
+        yield by(target, variant)
     finally:
         target.close(failed())
