@@ -371,7 +371,10 @@ def terminating(w):
 @situation("scheduleTimeoutSeconds ran out", "ScheduleTimeout", "scheduleTimeoutSeconds", condition="Failed")
 def timeout(w):
     w.node(8)
-    w.jobs.create(learners(3, w.own(gpus=4), scheduleTimeoutSeconds=1))
+    w.jobs.create(learners(3, w.own(gpus=4)))
+    wait_for(lambda: ((w.jobs.condition(NAME, "Scheduled") or {}).get("reason") == "Unschedulable",
+                      w.jobs.condition(NAME, "Scheduled")), "the planner's verdict")
+    w.jobs.patch(NAME, {"spec": {"scheduleTimeoutSeconds": 1}})
 
 
 # -- the test
