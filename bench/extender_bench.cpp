@@ -112,7 +112,7 @@ class GroupApi final : public kube::Api {
 
 gang::MemberSet a_set(const std::string& role, int count, kube::Resources requests) {
   requests.set("pods", 1);
-  gang::MemberSet set{role, std::string(gang::kBaseGang), role, {}, 0, {std::move(requests), {}}};
+  gang::MemberSet set{role, role, {}, 0, {std::move(requests), {}}};
   for (int i = 0; i < count; ++i) set.slots.push_back({i, 0});
   return set;
 }
@@ -122,10 +122,12 @@ gang::PodGroup a_group(int number, int gpus) {
   group.meta.name = fmt::format("job-{}-1", number);
   group.meta.ns = fmt::format("team-{}", number % 20);
   group.meta.uid = fmt::format("00000000-0000-4000-8000-{:012}", number);
-  group.spec.members = {a_set("coordinator", 1, {{"cpu", 1'000}, {"memory", 1LL << 30}}),
-                        a_set("collector", 8, {{"cpu", 1'000}, {"memory", 2LL << 30}})};
+  gang::Gang& base = group.spec.gangs.emplace_back();
+  base.name = gang::kBaseGang;
+  base.members = {a_set("coordinator", 1, {{"cpu", 1'000}, {"memory", 1LL << 30}}),
+                  a_set("collector", 8, {{"cpu", 1'000}, {"memory", 2LL << 30}})};
   if (gpus > 0) {
-    group.spec.members.push_back(
+    base.members.push_back(
         a_set("learner", 8,
               {{"cpu", 2'000}, {"memory", 4LL << 30}, {"nvidia.com/gpu", std::int64_t{gpus}}}));
   }

@@ -33,7 +33,7 @@ NodeView a_node(int i) {
 
 gang::MemberSet a_set(const std::string& role, int count, kube::Resources requests) {
   requests.set("pods", 1);
-  gang::MemberSet set{role, std::string(gang::kBaseGang), role, {}, 0, {std::move(requests), {}}};
+  gang::MemberSet set{role, role, {}, 0, {std::move(requests), {}}};
   for (int i = 0; i < count; ++i) set.slots.push_back({i, 0});
   return set;
 }
@@ -128,7 +128,7 @@ void cycle_thousand_pods(benchmark::State& state) {
   group.meta.name = "train-1";
   group.meta.uid = "1";
   group.meta.generation = 1;
-  group.spec.members = a_gang();
+  group.spec.gangs = {{std::string(gang::kBaseGang), gang::GangKind::kBase, 0, 0, a_gang()}};
   const auto seen = std::make_shared<const gang::PodGroup>(std::move(group));
   const kube::Resources pod{{"cpu", 100}, {"pods", 1}};
   int round = 0;

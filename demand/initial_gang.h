@@ -3,8 +3,6 @@
 // it without a PodGroup. Pure.
 #pragma once
 
-#include <vector>
-
 #include "demand/reserved_capacity.h"
 #include "gang/pod_group.h"
 #include "job/pod_manifest.h"
@@ -13,15 +11,15 @@
 
 namespace nervex::demand {
 
-// The sets of the base gang: coordinator, aggregator (if `slots` have one), base replicas, and the
+// The base gang: coordinator, aggregator (if `slots` have one), base replicas, and the
 // capacity reserved beside them. Excludes requests and roles without a template. `slots`: of the
 // job. Cost: slots, plus one rendered template per role.
-std::vector<gang::MemberSet> make_initial_gang(const job::Job& job, const job::WantedSlots& slots,
-                                               const job::PodContext& context);
+gang::Gang make_initial_gang(const job::Job& job, const job::WantedSlots& slots,
+                             const job::PodContext& context);
 
-// Adds sets that only reserve capacity: for a role without base replicas, and for aggregators if
-// multi-GPU learners may be requested. `sets`: of the base gang and others.
-void add_reserving_sets(std::vector<gang::MemberSet>& sets, const job::Job& job,
-                        const Reservation& reservation, const job::PodContext& context);
+// Adds sets that only reserve capacity to the base gang: for a role without base replicas, and for
+// aggregators if multi-GPU learners may be requested.
+void add_reserving_sets(gang::Gang& base, const job::Job& job, const Reservation& reservation,
+                        const job::PodContext& context);
 
 }  // namespace nervex::demand

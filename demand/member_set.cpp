@@ -1,8 +1,8 @@
 #include "demand/member_set.h"
 
 #include <algorithm>
-#include <utility>
 
+#include "demand/gangs.h"
 #include "kube/model/anti_affinity.h"
 #include "kube/model/node.h"
 #include "kube/model/resources.h"
@@ -33,39 +33,32 @@ void add_affinity_of_pods(const Json& spec, std::string_view ns, const Json& lab
 
 }  // namespace
 
-gang::MemberSet make_member_set(const job::Job& job, std::string name, std::string gang,
+gang::MemberSet make_member_set(const job::Job& job, const gang::Gang& gang,
                                 const job::WantedSlot& slot, const job::PodContext& context) {
   // Includes ports that the controller declares: with hostNetwork they are host ports.
   const Json spec = job::pod_spec_with_ports(job, slot.role, slot.slot, slot.entry(), context);
   gang::MemberSet set;
-  set.name = std::move(name);
-  set.gang = std::move(gang);
+  set.name = set_name(gang, slot.role, slot.part);
   set.role = to_string(slot.role);
   set.shape.requests = kube::pod_requests(spec);
   add_affinity_of_pods(spec, job.meta.ns.str(), job::make_pod_labels(job, slot.role, context),
                        set.shape);
   set.shape.constraints = kube::decode_node_constraints(spec);
   set.bind_last = slot.role == Role::kCoordinator;
-  set.heals_alone = heals_alone(set.gang, slot.role);
+  set.heals_alone = heals_alone(gang.kind, slot.role);
   set.shape.claims = kube::claim_names(spec);
+  set.part = slot.part;
   return set;
 }
 
-gang::MemberSet make_base_set(const job::Job& job, const job::WantedSlot& slot,
-                              const job::PodContext& context) {
-  return make_member_set(job, std::string(to_string(slot.role)), std::string(gang::kBaseGang), slot,
-                         context);
+gang::MemberSet* find_role_set(gang::Gang& gang, Role role) {
+  const auto at = std::find_if(gang.members.begin(), gang.members.end(),
+                               [role](const auto& set) { return set.role == to_string(role); });
+  return at == gang.members.end() ? nullptr : &*at;
 }
 
-gang::MemberSet* find_base_set(std::vector<gang::MemberSet>& sets, Role role) {
-  const auto at = std::find_if(sets.begin(), sets.end(), [role](const auto& set) {
-    return set.gang == gang::kBaseGang && set.role == to_string(role);
-  });
-  return at == sets.end() ? nullptr : &*at;
-}
-
-bool heals_alone(std::string_view gang, Role role) {
-  return gang == gang::kBaseGang && role == Role::kAggregator;
+bool heals_alone(gang::GangKind gang, Role role) {
+  return gang == gang::GangKind::kBase && role == Role::kAggregator;
 }
 
 bool has_templates(const job::Job& job, const job::WantedSlot& slot,

@@ -7,7 +7,6 @@
 // committed: docs/adr/2026-11-22-reserved-capacity.md.
 #pragma once
 
-#include <cstddef>
 #include <vector>
 
 #include "gang/pod_group.h"
@@ -25,13 +24,13 @@ struct Reservation {
 // reservedReplicas beyond the base replicas; 0 after the reservation has ended.
 int reserved_replicas(const Reservation& reservation, job::Role role);
 
-// Sets reserved_pods of the base gang's sets and from_reserved of all others. `sets`: the
-// PodGroup's sets with their current reservations, then from `first_new` on the new sets in request
-// order. A new set takes over its role's capacity, up to its number of slots, if its pods request
-// no more of any resource than the pods the capacity is reserved for. Pods of multi-GPU learners
-// count as learners; if the template has several GPUs, the base gang's set of aggregators reserves
-// one for each learner.
-void reserve_capacity(std::vector<gang::MemberSet>& sets, std::size_t first_new,
+// Sets reserved_pods of the base gang's sets and from_reserved of all others. `gangs`: the
+// PodGroup's, with their current reservations. `added`: those of their sets that are new, of other
+// gangs than the base gang, in request order. Such a set takes over its role's capacity, up to its
+// number of slots, if its pods request no more of any resource than the pods the capacity is
+// reserved for. Pods of multi-GPU learners count as learners; if the template has several GPUs, the
+// base gang's set of aggregators reserves one for each learner.
+void reserve_capacity(std::vector<gang::Gang>& gangs, const std::vector<gang::MemberSet*>& added,
                       const Reservation& reservation);
 
 // Requests for learners of that set may ask for multi-GPU learners, each with an aggregator.

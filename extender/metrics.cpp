@@ -1,7 +1,5 @@
 #include "extender/metrics.h"
 
-#include <set>
-
 namespace nervex::extender {
 namespace {
 
@@ -19,10 +17,8 @@ struct GangCounts {
 
 // A gang that the planner has not decided on yet waits, too.
 void count_gangs(const gang::PodGroup& group, GangCounts& counts) {
-  std::set<std::string_view> names;
-  for (const auto& set : group.spec.members) names.insert(set.gang);
-  for (const auto name : names) {
-    const gang::GangStatus* gang = gang::find_gang(group.status, name);
+  for (const gang::Gang& wanted : group.spec.gangs) {
+    const gang::GangStatus* gang = gang::find_gang(group.status, wanted.name);
     if (gang != nullptr && gang->committed) {
       ++counts.committed;
     } else {

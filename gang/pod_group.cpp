@@ -92,19 +92,20 @@ Json encode_reserved(std::vector<ReservedCapacity> reserved) {
 
 Json encode_member(const MemberSet& member) {
   Json out{{"name", member.name},
-           {"gang", member.gang},
            {"role", member.role},
            {"slots", encode_slots(member.slots)},
            {"requests", kube::encode_resources(member.shape.requests)}};
+  if (member.part > 0) out["part"] = member.part;
   if (member.bind_last) out["bindLast"] = true;
   if (member.heals_alone) out["healsAlone"] = true;
-  if (member.reserved_pods > 0) out["held"] = member.reserved_pods;
+  if (member.reserved_pods > 0) out["reserved"] = member.reserved_pods;
   add_implicit(member.shape.requests, kube::kHostPort, "hostPorts", out);
   add_implicit(member.shape.requests, kube::kPodAntiAffinity, "podAntiAffinity", out);
   if (!member.shape.claims.empty()) out["claims"] = member.shape.claims;
   if (!member.shape.together.empty()) out["podAffinity"] = member.shape.together;
   if (member.from_reserved.count > 0) {
-    out["fromHeld"] = {{"set", member.from_reserved.set}, {"count", member.from_reserved.count}};
+    out["fromReserved"] = {{"set", member.from_reserved.set},
+                           {"count", member.from_reserved.count}};
   }
   if (member.admitted.answer > 0) {
     out["admitted"] = {{"answer", member.admitted.answer},
@@ -119,6 +120,15 @@ Json encode_member(const MemberSet& member) {
   if (!constraints.preferred_terms.empty()) {
     out["preferredNodeAffinityTerms"] = constraints.preferred_terms;
   }
+  return out;
+}
+
+Json encode_gang(const Gang& gang) {
+  Json members = Json::array();
+  for (const MemberSet& member : gang.members) members.push_back(encode_member(member));
+  Json out{{"name", gang.name}, {"kind", to_string(gang.kind)}, {"members", std::move(members)}};
+  if (gang.kind == GangKind::kRequest) out["requestId"] = gang.request_id;
+  if (gang.kind == GangKind::kAddedReplicas) out["firstOrdinal"] = gang.first_ordinal;
   return out;
 }
 
@@ -152,20 +162,32 @@ Json encode_gang(const GangStatus& gang) {
     out["healingSince"] = to_rfc3339_micro(*gang.healing_since);
     out["healingCause"] = gang.healing_cause;
   }
-  if (!gang.reserved.empty()) out["held"] = encode_reserved(gang.reserved);
+  if (!gang.reserved.empty()) out["reserved"] = encode_reserved(gang.reserved);
   if (gang.direct_through > 0) out["directThrough"] = gang.direct_through;
   return out;
 }
 
 }  // namespace
 
+std::string_view to_string(GangKind kind) {
+  switch (kind) {
+    case GangKind::kBase:
+      return "Base";
+    case GangKind::kAddedReplicas:
+      return "AddedReplicas";
+    case GangKind::kRequest:
+      return "Request";
+  }
+  return "";
+}
+
 Json encode_spec(const PodGroupSpec& spec) {
-  Json members = Json::array();
-  for (const MemberSet& member : spec.members) members.push_back(encode_member(member));
+  Json gangs = Json::array();
+  for (const Gang& gang : spec.gangs) gangs.push_back(encode_gang(gang));
   Json out{{"attempt", spec.attempt},
            {"priority", spec.priority},
            {"queuedSince", to_rfc3339_micro(spec.queued_since)},
-           {"members", std::move(members)}};
+           {"gangs", std::move(gangs)}};
   if (spec.schedule_timeout_seconds) out["scheduleTimeoutSeconds"] = *spec.schedule_timeout_seconds;
   if (spec.direct_placement) out["placement"] = kDirect;
   if (spec.highest_placement > 0) out["highestPlacement"] = spec.highest_placement;
@@ -189,6 +211,20 @@ Json encode_status(const PodGroupStatus& status) {
   }
   if (!enlarged.empty()) out["enlarged"] = std::move(enlarged);
   return out;
+}
+
+const Gang* find_gang(const PodGroupSpec& spec, std::string_view name) {
+  for (const Gang& gang : spec.gangs) {
+    if (gang.name == name) return &gang;
+  }
+  return nullptr;
+}
+
+const MemberSet* find_set(const PodGroupSpec& spec, std::string_view name) {
+  for (const MemberSet& set : all_sets(spec.gangs)) {
+    if (set.name == name) return &set;
+  }
+  return nullptr;
 }
 
 const Placement* find_placement(const PodGroupStatus& status, std::string_view role, SlotId slot) {

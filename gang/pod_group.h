@@ -2,7 +2,9 @@
 // The extender knows nothing else of a job.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,11 +22,7 @@ namespace nervex::gang {
 
 inline constexpr std::string_view kApiVersion = "nervex.sensetime.com/v1alpha1";
 inline constexpr std::string_view kKind = "PodGroup";
-inline constexpr std::string_view kBaseGang = "base";
-// "base-collector-2": base replicas that were added to a running job.
-inline bool is_added_base_gang(std::string_view gang) {
-  return gang.starts_with(kBaseGang) && gang.substr(kBaseGang.size()).starts_with('-');
-}
+inline constexpr std::string_view kBaseGang = "base";  // name of the only gang of kind Base
 inline constexpr std::string_view kDirect = "Direct";  // of spec.placement
 // A short text can name many slots. One that names more than a role has ordinals is rejected.
 inline constexpr int kMostSlots = 65'536;
@@ -71,11 +69,10 @@ struct AdmittedPod {
 // Pods of one role and one shape.
 struct MemberSet {
   std::string name;  // unique in the PodGroup
-  std::string gang;  // sets of one gang are placed together or not at all: kBaseGang, "request-7"
   std::string role;  // "coordinator", "collector", ...; a slot's key is role/ordinal
   std::vector<SlotId> slots;
   // Number of further pods, without slots yet, that capacity is planned and reserved for with the
-  // gang, for the coordinator's first requests. Only in sets of the base gang. JSON: held.
+  // gang, for the coordinator's first requests. 0 outside the base gang. JSON: reserved.
   int reserved_pods = 0;
   PodShape shape;
   // These pods are bound after all others of the gang: the coordinator must not start before its
@@ -84,9 +81,27 @@ struct MemberSet {
   // The gang keeps running while these lost pods are replaced: the job's own aggregator. JSON:
   // healsAlone.
   bool heals_alone = false;
-  FromReserved from_reserved = {};  // JSON: fromHeld
+  FromReserved from_reserved = {};
   AdmittedPod admitted = {};
+  int part = 0;  // of ddp-learners: index of these pods in their multi-GPU learners
   bool operator==(const MemberSet&) const = default;
+};
+
+enum class GangKind {
+  kBase,           // what the job starts with, and its reserved capacity
+  kAddedReplicas,  // base replicas of one role that were added to a running job
+  kRequest,        // the replicas of one request
+};
+std::string_view to_string(GangKind kind);  // as in JSON: "AddedReplicas"
+
+// Sets that are placed together or not at all.
+struct Gang {
+  std::string name;  // unique in the PodGroup: kBaseGang, "base-collector-4", "request-7"
+  GangKind kind = GangKind::kBase;
+  std::int64_t request_id = 0;     // of kRequest: id of the entry in the job's spec.requests
+  int first_ordinal = 0;           // of kAddedReplicas: lowest ordinal of the added replicas
+  std::vector<MemberSet> members;  // not empty
+  bool operator==(const Gang&) const = default;
 };
 
 // While a gang is planned, reserved capacity has slots with negative ordinals. No spec or placement
@@ -99,7 +114,7 @@ struct PodGroupSpec {
   int priority = 0;
   SysTime queued_since{};  // position of the job in the queue, kept across attempts
   std::optional<std::int64_t> schedule_timeout_seconds;
-  std::vector<MemberSet> members;
+  std::vector<Gang> gangs;  // gangs of one PodGroup are planned in this order
   // Pods of the base gang, except those bound last, may be created with their node: their shapes
   // hold everything that decides where they may run. JSON: placement "Direct".
   bool direct_placement = false;
@@ -139,7 +154,7 @@ struct ReservedCapacity {
 };
 
 struct GangStatus {
-  std::string name;  // as MemberSet::gang
+  std::string name;  // Gang::name; a gang that the spec no longer has is being released
   // Every slot of the gang has a placement. If false, no slot has one, except in a committed gang,
   // where placed slots keep theirs.
   bool planned = false;
@@ -191,7 +206,7 @@ struct EnlargedSet {
 struct PodGroupStatus {
   std::int64_t observed_generation = 0;  // the spec generation last decided on
   std::int64_t next_placement = 1;
-  std::vector<GangStatus> gangs;     // in the order of first mention in the spec
+  std::vector<GangStatus> gangs;     // in the order of the spec
   std::vector<AvoidedNode> avoid{};  // bounded: extender/recovery/refusals.h
   // In spec order. Needed because a waiting gang has no pods that could tell.
   std::vector<EnlargedSet> enlarged{};
@@ -221,8 +236,7 @@ inline constexpr std::string_view kReasonHealingTimeout = "HealingDeadlineExceed
 
 // Codec. decode: kInvalid names the field. Neighbouring slots form one entry with a count,
 // placements by role and node: 5,000 slots, each on its own node with a name of 100 characters,
-// stay below 1 MiB (tests/gang/pod_group_size_test.cpp). Also reads the older form, an entry per
-// slot.
+// stay below 1 MiB (tests/gang/pod_group_size_test.cpp).
 Result<PodGroup> decode_pod_group(const Json& object);
 // The same from JSON text.
 Result<PodGroup> parse_pod_group(std::string_view json);
@@ -232,6 +246,8 @@ Json encode_status(const PodGroupStatus& status);
 // The placement of a slot, or nullptr. Cost: linear in the group's placements.
 const Placement* find_placement(const PodGroupStatus& status, std::string_view role, SlotId slot);
 const GangStatus* find_gang(const PodGroupStatus& status, std::string_view name);
+const Gang* find_gang(const PodGroupSpec& spec, std::string_view name);
+const MemberSet* find_set(const PodGroupSpec& spec, std::string_view name);
 // Number of pods that capacity is reserved for under that set's name.
 int reserved_for(const GangStatus& gang, std::string_view set);
 // The slot's pod may have been created with its node and bound from the start. False for later
@@ -242,5 +258,54 @@ inline bool is_direct(const GangStatus& gang, const Placement& placement) {
 // The gang that a placement belongs to.
 const GangStatus* find_gang_with_slot(const PodGroupStatus& status, std::string_view role,
                                       SlotId slot);
+
+// -- iteration over sets
+
+// Walks the sets of all gangs, in the order of the spec.
+template <typename G, typename Set>
+class SetIterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = MemberSet;
+  using difference_type = std::ptrdiff_t;
+  using pointer = Set*;
+  using reference = Set&;
+
+  SetIterator() = default;
+  SetIterator(G* gang, G* end) : gang_(gang), end_(end) { skip_empty_gangs(); }
+  Set& operator*() const { return gang_->members[set_]; }
+  Set* operator->() const { return &**this; }
+  SetIterator& operator++() {
+    ++set_;
+    skip_empty_gangs();
+    return *this;
+  }
+  SetIterator operator++(int) { return std::exchange(*this, std::next(*this)); }
+  bool operator==(const SetIterator& other) const = default;
+
+ private:
+  void skip_empty_gangs() {
+    for (; gang_ != end_ && set_ == gang_->members.size(); ++gang_) set_ = 0;
+  }
+
+  G* gang_ = nullptr;
+  G* end_ = nullptr;
+  std::size_t set_ = 0;
+};
+
+// A range over the sets of all gangs; borrows from `gangs`.
+template <typename G, typename Set>
+struct AllSets {
+  SetIterator<G, Set> begin() const { return {first, last}; }
+  SetIterator<G, Set> end() const { return {last, last}; }
+  G* first = nullptr;
+  G* last = nullptr;
+};
+inline AllSets<const Gang, const MemberSet> all_sets(const std::vector<Gang>& gangs) {
+  return {gangs.data(), gangs.data() + gangs.size()};
+}
+inline AllSets<Gang, MemberSet> all_sets(std::vector<Gang>& gangs) {
+  return {gangs.data(), gangs.data() + gangs.size()};
+}
 
 }  // namespace nervex::gang

@@ -124,9 +124,9 @@ Result<Nothing> read_reserve(const Json& from, std::string_view field, const std
 
 Result<Nothing> decode_from_reserved(const Json& from, const std::string& where,
                                      FromReserved& value) {
-  const Json* found = kube::find(from, {"fromHeld"});
+  const Json* found = kube::find(from, {"fromReserved"});
   if (found == nullptr) return ok();
-  const std::string here = where + ".fromHeld";
+  const std::string here = where + ".fromReserved";
   if (!found->is_object()) return wrong(here, "must be an object");
   auto set = required_text(*found, "set", here);
   if (!set) return set.error();
@@ -152,7 +152,7 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
   if (!role) return role.error();
   auto slots = decode_slots(from, *role, where, taken);
   if (!slots) return slots.error();
-  if (auto read = read_reserve(from, "held", where, member.reserved_pods); !read)
+  if (auto read = read_reserve(from, "reserved", where, member.reserved_pods); !read)
     return read.error();
   if (auto read = decode_from_reserved(from, where, member.from_reserved); !read)
     return read.error();
@@ -187,12 +187,45 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
   }
   member.name = *std::move(name);
   member.role = *std::move(role);
-  member.gang = kube::string_at(from, {"gang"}, kBaseGang);
   member.slots = *std::move(slots);
   member.bind_last = kube::bool_at(from, {"bindLast"});
   member.heals_alone = kube::bool_at(from, {"healsAlone"});
   member.shape.constraints = decode_constraints(from);
+  if (auto read = read_int(from, "part", where, 0, member.part); !read) return read.error();
   return member;
+}
+
+std::optional<GangKind> parse_kind(std::string_view text) {
+  for (const GangKind kind : {GangKind::kBase, GangKind::kAddedReplicas, GangKind::kRequest}) {
+    if (text == to_string(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+Result<Gang> decode_gang(const Json& from, const std::string& where, Taken& taken) {
+  Gang gang;
+  auto name = required_text(from, "name", where);
+  if (!name) return name.error();
+  gang.name = *std::move(name);
+  const auto kind = parse_kind(kube::string_at(from, {"kind"}));
+  if (!kind) return wrong(where + ".kind", "must be Base, AddedReplicas or Request");
+  gang.kind = *kind;
+  if ((gang.kind == GangKind::kBase) != (gang.name == kBaseGang)) {
+    return wrong(where + ".name", "must be \"base\" in the gang of kind Base, and in no other");
+  }
+  if (auto read = read_int64(from, "requestId", where, gang.request_id); !read) return read.error();
+  if (auto read = read_int(from, "firstOrdinal", where, 0, gang.first_ordinal); !read) {
+    return read.error();
+  }
+  for (const Json& entry : kube::array_at(from, {"members"})) {
+    auto member =
+        decode_member(entry, fmt::format("{}.members[{}]", where, gang.members.size()), taken);
+    if (!member) return member.error();
+    if (gang.kind != GangKind::kBase) member->reserved_pods = 0;
+    gang.members.push_back(*std::move(member));
+  }
+  if (gang.members.empty()) return wrong(where + ".members", "must not be empty");
+  return gang;
 }
 
 Result<PodGroupSpec> decode_spec(const Json& from) {
@@ -216,10 +249,13 @@ Result<PodGroupSpec> decode_spec(const Json& from) {
     return read.error();
   }
   Taken taken;
-  for (const Json& entry : kube::array_at(from, {"members"})) {
-    auto member = decode_member(entry, fmt::format("spec.members[{}]", spec.members.size()), taken);
-    if (!member) return member.error();
-    spec.members.push_back(*std::move(member));
+  std::set<std::string> names;
+  for (const Json& entry : kube::array_at(from, {"gangs"})) {
+    const std::string where = fmt::format("spec.gangs[{}]", spec.gangs.size());
+    auto gang = decode_gang(entry, where, taken);
+    if (!gang) return gang.error();
+    if (!names.insert(gang->name).second) return wrong(where + ".name", "is not unique");
+    spec.gangs.push_back(*std::move(gang));
   }
   return spec;
 }
@@ -247,9 +283,6 @@ Result<Nothing> decode_placements(const Json& from, const std::string& where,
   if (!from.is_object()) return wrong(where, "must be an object");
   const auto role = required_text(from, "role", where);
   if (!role) return role.error();
-  // An entry per slot, the form before placements were grouped. Stored plans of running clusters
-  // must not be lost.
-  if (kube::find(from, {"nodes"}) == nullptr) return decode_placement_run(from, where, *role, out);
   int entries = 0;
   for (const Json& entry : kube::array_at(from, {"nodes"})) {
     const std::string here = fmt::format("{}.nodes[{}]", where, entries++);
@@ -311,7 +344,7 @@ Result<Nothing> decode_reserved(const Json& from, const std::string& where,
   return ok();
 }
 
-Result<GangStatus> decode_gang(const Json& from, const std::string& where) {
+Result<GangStatus> decode_gang_status(const Json& from, const std::string& where) {
   auto name = required_text(from, "name", where);
   if (!name) return name.error();
   auto since = read_time(from, "since", where);
@@ -347,8 +380,8 @@ Result<GangStatus> decode_gang(const Json& from, const std::string& where) {
             });
   std::map<std::pair<std::string, std::string>, int> reserved;
   entries = 0;
-  for (const Json& entry : kube::array_at(from, {"held"})) {
-    const std::string here = fmt::format("{}.held[{}]", where, entries++);
+  for (const Json& entry : kube::array_at(from, {"reserved"})) {
+    const std::string here = fmt::format("{}.reserved[{}]", where, entries++);
     if (auto read = decode_reserved(entry, here, reserved); !read) return read.error();
   }
   for (const auto& [place, count] : reserved) {
@@ -365,7 +398,7 @@ Result<PodGroupStatus> decode_status(const Json& from) {
     return next.error();
   }
   for (const Json& entry : kube::array_at(from, {"gangs"})) {
-    auto gang = decode_gang(entry, fmt::format("status.gangs[{}]", status.gangs.size()));
+    auto gang = decode_gang_status(entry, fmt::format("status.gangs[{}]", status.gangs.size()));
     if (!gang) return gang.error();
     status.gangs.push_back(*std::move(gang));
   }

@@ -224,8 +224,7 @@ Requests read_requests(Fields fields) {
   requests.next_collector = next.small_integer("collector", requests.next_collector);
   requests.next_learner = next.small_integer("learner", requests.next_learner);
   requests.next_id = fields.integer("nextId", requests.next_id);
-  // "floor": the field's name before the first release.
-  fields.each(fields.has("base") ? "base" : "floor", [&](Fields change) {
+  fields.each("base", [&](Fields change) {
     const int attempt = change.small_integer("attempt", 0);
     const Role role = read_role(change);
     const Slot slot = read_slot(change);
@@ -376,6 +375,11 @@ Status read_status(Fields fields) {
     requeued.count = gang.small_integer("count", 0);
     requeued.requeue_at = gang.time("requeueAt").value_or(SysTime{});
     if (gang.has("learner")) requeued.learner = gang.small_integer("learner", 0, kMaxOrdinal);
+    if (gang.has("addedReplicas")) {
+      Fields added = gang.object("addedReplicas");
+      const Role role = read_role(added);
+      requeued.added = {role, added.small_integer("firstOrdinal", 0, kMaxOrdinal)};
+    }
   });
   Fields created = fields.object("createdThrough");
   status.created_through.pod_group_uid = created.text("podGroupUID");

@@ -149,6 +149,10 @@ Json encode_status(const Status& status) {
     Json& item = out["requeuedGangs"].emplace_back(Json{
         {"name", gang.name}, {"count", gang.count}, {"requeueAt", to_rfc3339(gang.requeue_at)}});
     if (gang.learner) item["learner"] = *gang.learner;
+    if (gang.added) {
+      item["addedReplicas"] = {{"role", to_string(gang.added->role)},
+                               {"firstOrdinal", gang.added->first_ordinal}};
+    }
   }
   if (!status.created_through.pod_group_uid.empty()) {
     Json gangs = Json::array();

@@ -63,9 +63,6 @@ struct NamedSlot {
 };
 std::optional<NamedSlot> slot_of_pod_name(const Job& job, std::string_view pod);
 
-// Prefix of the gang of one request's slots in the PodGroup; the entry's id follows.
-inline constexpr std::string_view kRequestGang = "request-";
-
 // `<job>-<attempt>`
 std::string pod_group_name(const Job& job, int attempt);
 

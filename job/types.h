@@ -238,6 +238,13 @@ struct Status {
     SysTime requeue_at{};
     // Set: only the multi-GPU learner of that ordinal was requeued; the rest of its gang runs.
     std::optional<int> learner = std::nullopt;
+    // Set for added base replicas. While the gang backs off, the PodGroup does not have it.
+    struct AddedReplicas {
+      Role role = Role::kCollector;
+      int first_ordinal = 0;
+      bool operator==(const AddedReplicas&) const = default;
+    };
+    std::optional<AddedReplicas> added = std::nullopt;
     bool operator==(const RequeuedGang&) const = default;
   };
   std::vector<RequeuedGang> requeued_gangs;

@@ -47,7 +47,7 @@ bool reserves_capacity(const Json& spec, std::string_view role) {
   return kube::int_at(spec, {role, "reservedReplicas"}) > kube::int_at(spec, {role, "replicas"});
 }
 
-void warn_of_held_capacity(const Json&, const Json& spec, Warnings& warnings) {
+void warn_of_reserved_capacity(const Json&, const Json& spec, Warnings& warnings) {
   const bool reserves = reserves_capacity(spec, "collector") || reserves_capacity(spec, "learner");
   if (reserves && kube::int_at(spec, {"reservationSeconds"}, 1) == 0) {
     warnings.push_back(
@@ -265,7 +265,7 @@ struct NamedCheck {
 };
 constexpr std::array<NamedCheck, 10> kWarningChecks{{
     {"coordinator-restarts", warn_of_restarts},
-    {"held-capacity-of-no-time", warn_of_held_capacity},
+    {"reserved-capacity-of-no-time", warn_of_reserved_capacity},
     {"not-planned", warn_of_unplanned},
     {"no-capacity-reserved", warn_of_unreserved},
     {"no-resources", warn_of_no_resources},

@@ -128,17 +128,17 @@ std::vector<Candidate> best_nodes(const Capacity& capacity, const SetNeed& need,
   // Nodes that share a resource hold less together than the sum of each alone.
   const bool all = capacity.shares_domains(need);
   std::vector<Candidate> best;  // a heap, the worst on top
-  std::int64_t held = 0;
+  std::int64_t fitting = 0;
   for (std::size_t i = 0; i < capacity.nodes(); ++i) {
     const auto candidate = rank.rank(i);
     if (!candidate) continue;
-    if (!all && held >= need.wanted && !(*candidate < best.front())) continue;
+    if (!all && fitting >= need.wanted && !(*candidate < best.front())) continue;
     best.push_back(*candidate);
-    held += candidate->times;
+    fitting += candidate->times;
     if (all) continue;
     std::push_heap(best.begin(), best.end());
-    while (held - best.front().times >= need.wanted) {
-      held -= best.front().times;
+    while (fitting - best.front().times >= need.wanted) {
+      fitting -= best.front().times;
       std::pop_heap(best.begin(), best.end());
       best.pop_back();
     }

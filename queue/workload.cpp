@@ -1,6 +1,5 @@
 #include "queue/workload.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -19,11 +18,6 @@ void add(kube::Resources& total, const kube::Resources& each, std::int64_t times
   }
 }
 
-Workload::Kind kind_of_gang(std::string_view gang) {
-  if (gang == gang::kBaseGang) return Workload::Kind::kBase;
-  return gang::is_added_base_gang(gang) ? Workload::Kind::kAddedReplicas : Workload::Kind::kRequest;
-}
-
 Workload::State state_in(const gang::PodGroupStatus& status, std::string_view name) {
   const gang::GangStatus* gang = gang::find_gang(status, name);
   if (gang == nullptr) return Workload::State::kWaiting;
@@ -35,30 +29,28 @@ Workload::State state_in(const gang::PodGroupStatus& status, std::string_view na
 
 std::vector<Workload> list_workloads(const gang::PodGroup& group) {
   std::vector<Workload> workloads;
-  std::vector<std::string_view> gangs;  // by the same indexes
-  for (const gang::MemberSet& set : group.spec.members) {
-    const auto at = std::find(gangs.begin(), gangs.end(), set.gang) - gangs.begin();
-    if (static_cast<std::size_t>(at) == gangs.size()) {
-      gangs.emplace_back(set.gang);
-      workloads.push_back({group.meta.uid + "/" + set.gang,
-                           kind_of_gang(set.gang),
-                           group.meta.ns.str(),
-                           group.meta.name,
-                           group.spec.priority,
-                           group.spec.queued_since,
-                           {},
-                           state_in(group.status, set.gang)});
+  workloads.reserve(group.spec.gangs.size());
+  for (const gang::Gang& gang : group.spec.gangs) {
+    Workload& workload = workloads.emplace_back(Workload{group.meta.uid + "/" + gang.name,
+                                                         gang.kind,
+                                                         group.meta.ns.str(),
+                                                         group.meta.name,
+                                                         group.spec.priority,
+                                                         group.spec.queued_since,
+                                                         {},
+                                                         state_in(group.status, gang.name)});
+    for (const gang::MemberSet& set : gang.members) {
+      const auto pods = static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;
+      add(workload.requests, set.shape.requests, pods);
     }
-    const auto pods = static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;
-    add(workloads[static_cast<std::size_t>(at)].requests, set.shape.requests, pods);
   }
   return workloads;
 }
 
 Workload make_workload(const kube::ForeignPodGroup& group, int priority, kube::Resources requests,
                        Workload::State state) {
-  return {group.meta.uid, Workload::Kind::kForeign, group.meta.ns.str(), group.meta.name,
-          priority,       group.meta.created,       std::move(requests), state};
+  return {group.meta.uid, std::nullopt,       group.meta.ns.str(), group.meta.name,
+          priority,       group.meta.created, std::move(requests), state};
 }
 
 }  // namespace nervex::queue

@@ -1,6 +1,7 @@
 // queue/workload.h - what is queued: one gang, of this suite or of another operator. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,19 +13,13 @@
 namespace nervex::queue {
 
 struct Workload {
-  enum class Kind {
-    kBase,           // a job's base gang, with its reserved capacity
-    kAddedReplicas,  // base replicas added to a running job
-    kRequest,        // the replicas of one request
-    kForeign,        // a gang of another operator
-  };
   enum class State {
     kWaiting,  // has no plan
     kPlanned,  // has a node for every pod
     kRunning,  // has bound pods, or is committed to its plan
   };
   std::string id;  // unique: PodGroup UID and gang, or UID of the other operator's PodGroup
-  Kind kind = Kind::kBase;
+  std::optional<gang::GangKind> kind;  // nullopt: a gang of another operator
   std::string ns;
   std::string name;  // of the PodGroup
   int priority = 0;
@@ -34,7 +29,7 @@ struct Workload {
   bool operator==(const Workload&) const = default;
 };
 
-// The gangs of a PodGroup, in order of first mention in its spec. Cost: its sets, not its pods.
+// The gangs of a PodGroup, in the order of its spec. Cost: its sets, not its pods.
 std::vector<Workload> list_workloads(const gang::PodGroup& group);
 
 // A gang of another operator. `priority` and `requests` come from its existing pods.

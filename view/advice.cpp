@@ -45,10 +45,12 @@ bool is_growth(const JobSnapshot& seen) {
   return gang != nullptr && gang->name != gang::kBaseGang;
 }
 
-// Whether base replicas added to a running job wait: "base-collector-2".
-bool is_added_base(const JobSnapshot& seen) {
-  const auto* gang = first_waiting_gang(seen);
-  return gang != nullptr && gang::is_added_base_gang(gang->name);
+// Whether base replicas added to a running job wait.
+bool are_added_replicas(const JobSnapshot& seen) {
+  const auto* waiting = first_waiting_gang(seen);
+  const gang::Gang* gang =
+      waiting == nullptr ? nullptr : gang::find_gang(seen.group->spec, waiting->name);
+  return gang != nullptr && gang->kind == gang::GangKind::kAddedReplicas;
 }
 
 bool has_failed_pods(const JobSnapshot& seen) {
@@ -123,7 +125,7 @@ constexpr std::array kRules = std::to_array<Rule>({
      "ask for less or have the quota raised, waiting does not help: kubectl describe resourcequotas -n {ns}"},
     {AdviceCode::kOverQuota, "OverQuota", false, [](const JobSnapshot& s) { return waits_for(s, gang::kReasonOverQuota); },
      "wait until others of the namespace use less, or have the quota raised; the gang starts by itself then: kubectl describe resourcequotas -n {ns}"},
-    {AdviceCode::kLowerReplicas, "LowerReplicas", false, [](const JobSnapshot& s) { return is_added_base(s) && helps(s, gang::Remedy::kAskForLess); },
+    {AdviceCode::kLowerReplicas, "LowerReplicas", false, [](const JobSnapshot& s) { return are_added_replicas(s) && helps(s, gang::Remedy::kAskForLess); },
      "lower spec.collector.replicas or spec.learner.replicas again (kubectl edit nervexjob {job} -n {ns}), or add nodes: waiting does not help, the added replicas do not even fit these nodes when they are empty. The job runs meanwhile."},
     {AdviceCode::kTakeRequestBack, "TakeRequestBack", false, [](const JobSnapshot& s) { return is_growth(s) && helps(s, gang::Remedy::kAskForLess); },
      "take the request back (kubectl nervex replicas remove {job} -n {ns} --collectors N, or --learners N: the newest of that role go first), ask for less, or add nodes: waiting does not help, it does not even fit these nodes when they are empty. The job runs meanwhile."},

@@ -16,11 +16,11 @@ using Subject = Wait::Subject;
 
 // ---- Waiting
 
-PodsByRole count_pods(const gang::PodGroup& group, std::string_view gang) {
+PodsByRole count_pods(const gang::PodGroup& group, std::string_view name) {
   PodsByRole pods;
-  for (const auto& set : group.spec.members) {
-    if (set.gang == gang) pods[set.role] += static_cast<int>(set.slots.size());
-  }
+  const gang::Gang* gang = gang::find_gang(group.spec, name);
+  if (gang == nullptr) return pods;
+  for (const auto& set : gang->members) pods[set.role] += static_cast<int>(set.slots.size());
   return pods;
 }
 
@@ -111,7 +111,7 @@ int count_wanted(const job::Job& job, Role role) {
 template <typename Counts>
 int count_slots(const gang::PodGroup& group, Counts counts) {
   std::size_t slots = 0;
-  for (const auto& set : group.spec.members) {
+  for (const auto& set : gang::all_sets(group.spec.gangs)) {
     if (counts(set.role)) slots += set.slots.size();
   }
   return static_cast<int>(slots);
@@ -148,10 +148,8 @@ std::vector<RoleView> summarize_roles(const JobSnapshot& seen) {
 
 void add_reserved(const gang::PodGroup& group, const gang::ReservedCapacity& entry,
                   PodsByRole& pods) {
-  const auto& sets = group.spec.members;
-  const auto set = std::find_if(sets.begin(), sets.end(),
-                                [&](const auto& one) { return one.name == entry.set; });
-  if (set != sets.end()) pods[set->role] += entry.count;
+  const gang::MemberSet* set = gang::find_set(group.spec, entry.set);
+  if (set != nullptr) pods[set->role] += entry.count;
 }
 
 std::optional<Reservation> find_reservation(const JobSnapshot& seen) {

@@ -31,7 +31,7 @@ kube::Resources without_anti_affinity(const kube::Resources& requests) {
 std::vector<gang::MemberSet> make_gang(job::Job job) {
   job.status = {};
   job.spec.requests = {};
-  auto sets = demand::make_initial_gang(job, job::WantedSlots(job, false), {});
+  auto sets = demand::make_initial_gang(job, job::WantedSlots(job, false), {}).members;
   for (gang::MemberSet& set : sets) {
     set.shape.requests = without_anti_affinity(set.shape.requests);
     set.shape.together.clear();

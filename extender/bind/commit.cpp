@@ -25,14 +25,16 @@ Placements index_placements(const gang::GangStatus& gang) {
 
 // The spec may have moved slots to another gang whose plan was not written yet: then this plan is
 // not one of a whole gang.
-Result<Nothing> check_no_slot_moved(const gang::PodGroup& group, std::string_view gang,
+Result<Nothing> check_no_slot_moved(const gang::PodGroup& group, std::string_view name,
                                     const Placements& placements) {
-  for (const gang::MemberSet& set : group.spec.members) {
-    if (set.gang == gang) continue;
-    for (const gang::SlotId slot : set.slots) {
-      if (placements.count({set.role, slot}) == 0) continue;
-      return conflict(fmt::format("{} belongs to gang {} now, whose plan is not written yet",
-                                  gang::slot_key(set.role, slot.ordinal), set.gang));
+  for (const gang::Gang& gang : group.spec.gangs) {
+    if (gang.name == name) continue;
+    for (const gang::MemberSet& set : gang.members) {
+      for (const gang::SlotId slot : set.slots) {
+        if (placements.count({set.role, slot}) == 0) continue;
+        return conflict(fmt::format("{} belongs to gang {} now, whose plan is not written yet",
+                                    gang::slot_key(set.role, slot.ordinal), gang.name));
+      }
     }
   }
   return ok();
@@ -68,8 +70,9 @@ Result<Nothing> check_commit(const gang::PodGroup& group, std::string_view gang_
   const Placements placements = index_placements(*gang);
   if (auto same = check_no_slot_moved(group, gang_name, placements); !same) return same;
   Ledger ledger{placement::Cluster(nodes)};
-  for (const gang::MemberSet& set : group.spec.members) {
-    if (set.gang != gang_name) continue;
+  const gang::Gang* wanted = gang::find_gang(group.spec, gang_name);
+  if (wanted == nullptr) return conflict(fmt::format("gang {} is no longer wanted", gang_name));
+  for (const gang::MemberSet& set : wanted->members) {
     for (const gang::SlotId slot : set.slots) {
       const auto placement = placements.find({set.role, slot});
       const std::string key = gang::slot_key(set.role, slot.ordinal);
@@ -116,7 +119,6 @@ std::vector<const gang::Placement*> new_places(const gang::PodGroupStatus& befor
 bool have_room(const gang::PodGroup& after, const gang::PodGroupStatus& before,
                std::span<const placement::NodeView> nodes) {
   Ledger ledger{placement::Cluster(nodes)};
-  const auto& sets = after.spec.members;
   std::map<std::pair<std::string_view, std::string_view>, int> given_up;  // by set and node
   for (const gang::GangStatus& gang : before.gangs) {
     for (const auto& entry : gang.reserved) given_up[{entry.set, entry.node}] += entry.count;
@@ -126,10 +128,10 @@ bool have_room(const gang::PodGroup& after, const gang::PodGroupStatus& before,
   }
   for (const auto& [where, count] : given_up) {
     const auto& [name, node] = where;
-    const auto set = std::find_if(sets.begin(), sets.end(),
-                                  [&wanted = name](const auto& one) { return one.name == wanted; });
-    for (int i = 0; set != sets.end() && i < count; ++i) ledger.give_back(*set, node);
+    const gang::MemberSet* set = gang::find_set(after.spec, name);
+    for (int i = 0; set != nullptr && i < count; ++i) ledger.give_back(*set, node);
   }
+  const auto sets = gang::all_sets(after.spec.gangs);
   const auto places = new_places(before, after.status);
   return std::all_of(places.begin(), places.end(), [&](const gang::Placement* place) {
     const auto set = std::find_if(sets.begin(), sets.end(), [&](const gang::MemberSet& one) {

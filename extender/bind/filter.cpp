@@ -126,9 +126,9 @@ kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
     if (is_reserved) ++node;
   }
   if (!result.node_names.empty()) return result;
-  if (unknown.empty()) return fail_all_nodes(args, "capacity is held for gangs");
+  if (unknown.empty()) return fail_all_nodes(args, "capacity is reserved for gangs");
   return retry_later(fmt::format(
-      "capacity is held for gangs on node {}, which nervex-extender does not know yet, retrying",
+      "capacity is reserved for gangs on node {}, which nervex-extender does not know yet, retrying",
       unknown));
 }
 

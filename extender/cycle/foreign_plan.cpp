@@ -84,7 +84,6 @@ void ForeignWork::add_shape(const ForeignPod& one) {
   }
   gang::MemberSet set;
   set.name = std::move(name);
-  set.gang = gang::kBaseGang;
   set.role = pod.meta.name;
   set.shape.requests = pod.requests;
   set.shape.constraints = pod.detail->constraints;

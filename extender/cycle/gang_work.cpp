@@ -34,14 +34,13 @@ KnownPlacements known_placements(const GroupSeen& seen) {
 }
 
 gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId> slots) {
-  return {set.name,      set.gang,        set.role, std::move(slots), 0, set.shape,
-          set.bind_last, set.heals_alone, {},       set.admitted};
+  return {set.name,        set.role, std::move(slots), 0,       set.shape, set.bind_last,
+          set.heals_alone, {},       set.admitted,     set.part};
 }
 
 // Includes the slots of capacity that is planned with them.
 std::vector<gang::SlotId> all_slots(const gang::MemberSet& set) {
   std::vector<gang::SlotId> slots = set.slots;
-  if (set.gang != gang::kBaseGang) return slots;
   for (int i = 0; i < set.reserved_pods; ++i) slots.push_back(gang::reserved_slot(i));
   return slots;
 }
@@ -65,11 +64,12 @@ void add_set(GangWork& work, const gang::MemberSet& set, const std::vector<gang:
   work.sets.push_back(&set);
 }
 
-GangWork start_work(const GroupSeen& seen, const std::string& name) {
+GangWork start_work(const GroupSeen& seen, const gang::Gang& gang) {
   GangWork work;
-  work.name = name;
+  work.name = gang.name;
+  work.kind = gang.kind;
   work.seen = &seen;
-  work.before = gang::find_gang(seen.group->status, name);
+  work.before = gang::find_gang(seen.group->status, gang.name);
   work.committed = work.before != nullptr && seen.is_committed(*work.before);
   work.is_stored_committed = work.before != nullptr && work.before->committed;
   return work;
@@ -97,9 +97,9 @@ void forget_placements(GangWork& work) {
 std::deque<gang::Placement> reserved_placements(const GroupSeen& seen) {
   std::deque<gang::Placement> placements;
   const gang::GangStatus* base = gang::find_gang(seen.group->status, gang::kBaseGang);
-  if (base == nullptr || seen.is_committed(*base)) return placements;
-  for (const gang::MemberSet& set : seen.group->spec.members) {
-    if (set.gang != gang::kBaseGang) continue;
+  const gang::Gang* wanted = gang::find_gang(seen.group->spec, gang::kBaseGang);
+  if (base == nullptr || wanted == nullptr || seen.is_committed(*base)) return placements;
+  for (const gang::MemberSet& set : wanted->members) {
     int number = 0;
     for (const gang::ReservedCapacity& entry : base->reserved) {
       for (int i = 0; entry.set == set.name && i < entry.count; ++i) {
@@ -246,7 +246,8 @@ std::vector<placement::NodeLimit> limits_left(const GangWork& work) {
 
 TakenDomains taken_domains(const GangWork& work, const Ledger& ledger, const PlacedSlot* except) {
   TakenDomains taken;
-  const auto& sets = work.seen->group->spec.members;
+  const gang::PodGroupSpec& spec = work.seen->group->spec;
+  const auto sets = gang::all_sets(spec.gangs);
   const bool is_any = std::any_of(sets.begin(), sets.end(),
                                   [](const auto& set) { return !set.shape.together.empty(); });
   if (!is_any) return taken;
@@ -264,11 +265,13 @@ TakenDomains taken_domains(const GangWork& work, const Ledger& ledger, const Pla
   }
   for (const gang::GangStatus& gang : work.seen->group->status.gangs) {
     if (gang.name == work.name || !work.seen->is_committed(gang)) continue;
+    const gang::Gang* wanted = gang::find_gang(spec, gang.name);
+    if (wanted == nullptr) continue;
     for (const gang::Placement& placement : gang.placements) {
-      const auto set = std::find_if(sets.begin(), sets.end(), [&](const gang::MemberSet& one) {
-        return one.role == placement.role && one.gang == gang.name;
-      });
-      if (set != sets.end()) add(*set, placement.node);
+      const auto set =
+          std::find_if(wanted->members.begin(), wanted->members.end(),
+                       [&](const gang::MemberSet& one) { return one.role == placement.role; });
+      if (set != wanted->members.end()) add(*set, placement.node);
     }
   }
   return taken;
@@ -314,6 +317,10 @@ std::size_t GangWork::lacking() const {
   return count;
 }
 
+bool GangWork::has_set(const gang::MemberSet* set) const {
+  return std::find(sets.begin(), sets.end(), set) != sets.end();
+}
+
 bool GangWork::claims_reserved() const {
   return !committed && !is_whole() && std::any_of(sets.begin(), sets.end(), [](const auto* set) {
     return set->from_reserved.count > 0;
@@ -327,17 +334,16 @@ std::vector<GangWork> collect_gang_work(const GroupSeen& seen) {
   for (const gang::Placement& place : reserved) {
     placements.emplace(gang::SlotKey(place.role, place.slot), KnownPlacement{&place, false, false});
   }
-  std::map<std::string_view, std::size_t> index;
-  for (const gang::MemberSet& set : seen.group->spec.members) {
-    if (set.slots.empty() && set.reserved_pods == 0) continue;
-    const auto [at, is_new] = index.emplace(set.gang, works.size());
-    if (is_new) works.push_back(start_work(seen, set.gang));
-    GangWork& work = works[at->second];
-    add_set(work, set, work.committed ? set.slots : all_slots(set), placements);
-  }
-  for (GangWork& work : works) {
+  for (const gang::Gang& gang : seen.group->spec.gangs) {
+    GangWork work = start_work(seen, gang);
+    for (const gang::MemberSet& set : gang.members) {
+      if (set.slots.empty() && set.reserved_pods == 0) continue;
+      add_set(work, set, work.committed ? set.slots : all_slots(set), placements);
+    }
+    if (work.sets.empty()) continue;
     work.is_reserved = work.committed;
     if (!seen.open.empty()) find_open(work);
+    works.push_back(std::move(work));
   }
   return works;
 }

@@ -22,6 +22,7 @@ struct PlacedSlot {
 // Points into the PodGroup that it was made from.
 struct GangWork {
   std::string name;
+  gang::GangKind kind = gang::GangKind::kBase;
   const GroupSeen* seen = nullptr;           // it was made from this
   const gang::GangStatus* before = nullptr;  // from the status; null: a new gang
   // It keeps its placements: committed, or the commit is being written.
@@ -37,6 +38,7 @@ struct GangWork {
   std::vector<std::string> losses;           // placements lost in this cycle, and why
   bool is_paused = false;                    // not planned again yet (refusals.h)
   bool is_rejected = false;                  // the API server rejects a plan for them
+  bool has_set(const gang::MemberSet* set) const;
   // A set of this gang, which has no plan, takes over reserved capacity.
   bool claims_reserved() const;
 
@@ -47,7 +49,7 @@ struct GangWork {
   std::size_t lacking() const;  // of them: those in `missing`
 };
 
-// The gangs of a PodGroup in the order of first mention in its spec, without those that have no
+// The gangs of a PodGroup in the order of its spec, without those that have no
 // slots. A slot has its placement from the status, in any gang: the spec may move slots between
 // gangs, and a gang that gets a committed placement is committed. Placements of slots that the spec
 // no longer wants, or wants with another incarnation, are left out. The capacity of committed gangs

@@ -23,7 +23,7 @@ Quotas::Quotas(const Snapshot& snapshot) : ledger_(snapshot.quotas) {
     for (const gang::GangStatus& gang : seen.group->status.gangs) {
       for (const auto& placement : gang.placements) placed.emplace(placement.role, placement.slot);
     }
-    for (const gang::MemberSet& set : seen.group->spec.members) {
+    for (const gang::MemberSet& set : gang::all_sets(seen.group->spec.gangs)) {
       for (const gang::SlotId slot : set.slots) {
         if (placed.count({set.role, slot}) == 0 || !has_no_pod(seen, set, slot)) continue;
         counted_.emplace(seen.group->meta.uid, set.role, slot);
@@ -50,12 +50,18 @@ void Quotas::count_reserved(const GroupSeen& seen) {
     counted += pods;
     add(seen, set, pods);
   };
-  for (const gang::MemberSet& set : group.spec.members) {
-    count(set, set.name, set.gang == gang::kBaseGang ? set.reserved_pods : set.from_reserved.count);
+  for (const gang::Gang& gang : group.spec.gangs) {
+    const bool is_base = gang.kind == gang::GangKind::kBase;
+    for (const gang::MemberSet& set : gang.members) {
+      count(set, set.name, is_base ? set.reserved_pods : set.from_reserved.count);
+    }
   }
-  for (const gang::MemberSet& set : group.spec.members) {
-    if (set.gang == gang::kBaseGang || set.from_reserved.count == 0) continue;
-    count(set, set.from_reserved.set, set.from_reserved.count);
+  for (const gang::Gang& gang : group.spec.gangs) {
+    if (gang.kind == gang::GangKind::kBase) continue;
+    for (const gang::MemberSet& set : gang.members) {
+      if (set.from_reserved.count == 0) continue;
+      count(set, set.from_reserved.set, set.from_reserved.count);
+    }
   }
 }
 
@@ -63,7 +69,7 @@ std::int64_t Quotas::reserved_change(const GangWork& work, const gang::MemberSet
   if (work.committed) return 0;  // its reserved capacity stays
   const auto at = reserved_.find({work.seen->group->meta.uid, set.name});
   const std::int64_t counted = at == reserved_.end() ? 0 : at->second;
-  return set.gang == gang::kBaseGang ? set.reserved_pods - counted : -counted;
+  return set.reserved_pods - counted;
 }
 
 std::optional<placement::NoFit> Quotas::exceeded_by(const GroupSeen& seen,
@@ -82,8 +88,8 @@ std::optional<placement::NoFit> Quotas::exceeded_by(const GroupSeen& seen,
 
 void Quotas::count(const GroupSeen& seen, const GangWork& work, bool add_them) {
   if (!ledger_.is_limited(seen.group->meta.ns.str())) return;
+  const bool is_base = work.kind == gang::GangKind::kBase;
   for (const gang::MemberSet* set : work.sets) {
-    const bool is_base = set->gang == gang::kBaseGang;
     std::int64_t& reserved = reserved_[{seen.group->meta.uid, set->name}];
     // Capacity that a request would take over stays reserved while it waits.
     const std::int64_t change = add_them ? reserved_change(work, *set) : is_base ? -reserved : 0;

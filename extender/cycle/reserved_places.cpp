@@ -27,7 +27,7 @@ ReservedPlaces::ReservedPlaces(const GroupSeen& seen) : group_(seen.group.get())
   if (base == nullptr || !seen.is_committed(*base)) return;
   is_committed_ = true;
   for (const gang::ReservedCapacity& entry : base->reserved) {
-    const gang::MemberSet* set = find_set(entry.set);
+    const gang::MemberSet* set = gang::find_set(group_->spec, entry.set);
     for (int i = 0; set != nullptr && i < entry.count; ++i) places_.push_back({set, entry.node});
   }
 }
@@ -53,32 +53,30 @@ void ReservedPlaces::hand_over(const std::vector<GangWork>& gangs, Ledger& ledge
   }
   for (const auto& claim : wanted_) {
     const gang::MemberSet& set = *claim.first;
-    const auto of = std::find_if(gangs.begin(), gangs.end(),
-                                 [&](const auto& gang) { return gang.name == set.gang; });
+    const auto claimer = std::find_if(gangs.begin(), gangs.end(),
+                                      [&](const auto& gang) { return gang.has_set(&set); });
     keep(set, claim.second, ledger);
-    take_dropped_plan(set, *of, ledger);
-    if (of->before != nullptr && !of->before->placements.empty()) continue;
-    const gang::MemberSet* from = find_set(set.from_reserved.set);
+    take_dropped_plan(set, *claimer, ledger);
+    if (claimer->before != nullptr && !claimer->before->placements.empty()) continue;
+    const gang::MemberSet* from = gang::find_set(group_->spec, set.from_reserved.set);
     if (from != nullptr) take_over(*from, set, claim.second - count(set), ledger);
   }
-  for (const gang::MemberSet& set : group_->spec.members) {
+  for (const gang::MemberSet& set : gang::all_sets(group_->spec.gangs)) {
     const bool is_listed = std::any_of(wanted_.begin(), wanted_.end(),
                                        [&](const auto& one) { return one.first == &set; });
     if (is_listed) continue;
-    const int wanted = set.gang == gang::kBaseGang ? set.reserved_pods : 0;
-    keep(set, wanted, ledger);
-    if (wanted > 0) wanted_.emplace_back(&set, wanted);
+    keep(set, set.reserved_pods, ledger);
+    if (set.reserved_pods > 0) wanted_.emplace_back(&set, set.reserved_pods);
   }
 }
 
 std::optional<placement::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger& ledger) {
-  const bool has_places = std::any_of(places_.begin(), places_.end(), [&](const Place& place) {
-    return place.set->gang == gang.name;
-  });
+  const bool has_places = std::any_of(places_.begin(), places_.end(),
+                                      [&](const Place& place) { return gang.has_set(place.set); });
   auto no_fit = gang.claims_reserved() && has_places ? complete_on_places(gang, ledger)
                                                      : extender::complete(gang, ledger);
   if (!no_fit && !gang.committed) {
-    std::erase_if(wanted_, [&](const auto& one) { return one.first->gang == gang.name; });
+    std::erase_if(wanted_, [&](const auto& one) { return gang.has_set(one.first); });
   }
   return no_fit;
 }
@@ -98,11 +96,12 @@ std::optional<placement::NoFit> ReservedPlaces::heal(GangWork& gang, Ledger& led
 }
 
 std::optional<placement::NoFit> ReservedPlaces::complete_on_places(GangWork& gang, Ledger& ledger) {
-  const auto is_its = [&](const Place& place) { return place.set->gang == gang.name; };
-  std::vector<Place> held;
-  std::copy_if(places_.begin(), places_.end(), std::back_inserter(held), is_its);
+  const auto is_its = [&](const Place& place) { return gang.has_set(place.set); };
+  std::vector<Place> reserved;
+  std::copy_if(places_.begin(), places_.end(), std::back_inserter(reserved), is_its);
   std::map<const gang::MemberSet*, std::vector<std::string>> nodes_by_set;
-  for (auto place = held.rbegin(); place != held.rend(); ++place) {  // the first is taken first
+  for (auto place = reserved.rbegin(); place != reserved.rend();
+       ++place) {  // the first is taken first
     ledger.give_back(*place->set, place->node);
     if (!is_avoided(gang, *place->set, place->node))
       nodes_by_set[place->set].push_back(place->node);
@@ -124,10 +123,10 @@ std::optional<placement::NoFit> ReservedPlaces::complete_on_places(GangWork& gan
   }
   auto no_fit = extender::complete(gang, ledger);
   std::erase_if(places_, is_its);
-  for (std::size_t i = 0; no_fit && i < held.size(); ++i) {
-    if (!ledger.has_capacity(*held[i].set, held[i].node)) continue;
-    ledger.take(*held[i].set, held[i].node);
-    places_.push_back(std::move(held[i]));
+  for (std::size_t i = 0; no_fit && i < reserved.size(); ++i) {
+    if (!ledger.has_capacity(*reserved[i].set, reserved[i].node)) continue;
+    ledger.take(*reserved[i].set, reserved[i].node);
+    places_.push_back(std::move(reserved[i]));
   }
   return no_fit;
 }
@@ -204,12 +203,6 @@ int ReservedPlaces::count(const gang::MemberSet& set) const {
                                         [&](const Place& place) { return place.set == &set; }));
 }
 
-const gang::MemberSet* ReservedPlaces::find_set(std::string_view name) const {
-  const auto at = std::find_if(group_->spec.members.begin(), group_->spec.members.end(),
-                               [&](const auto& set) { return set.name == name; });
-  return at == group_->spec.members.end() ? nullptr : &*at;
-}
-
 std::vector<gang::ReservedCapacity> reserved_capacity(const PodCounts& counts) {
   std::vector<gang::ReservedCapacity> out;
   out.reserve(counts.size());
@@ -222,8 +215,8 @@ std::vector<gang::ReservedCapacity> reserved_capacity(const PodCounts& counts) {
 std::string describe_reserved(const gang::PodGroup& group,
                               const std::vector<gang::ReservedCapacity>& reserved) {
   std::map<std::string_view, std::pair<int, int>> by_role;  // reserved, wanted
-  for (const gang::MemberSet& set : group.spec.members) {
-    const int wanted = set.gang == gang::kBaseGang ? set.reserved_pods : 0;
+  for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
+    const int wanted = set.reserved_pods;
     int count = 0;
     for (const auto& entry : reserved) count += entry.set == set.name ? entry.count : 0;
     if (count == 0 && wanted == 0) continue;

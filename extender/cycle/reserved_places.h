@@ -60,7 +60,6 @@ class ReservedPlaces {
   void take_dropped_plan(const gang::MemberSet& set, const GangWork& gang, Ledger& ledger);
   void take_over(const gang::MemberSet& from, const gang::MemberSet& to, int count, Ledger& ledger);
   int count(const gang::MemberSet& set) const;
-  const gang::MemberSet* find_set(std::string_view name) const;
 
   const gang::PodGroup* group_ = nullptr;
   bool is_committed_ = false;

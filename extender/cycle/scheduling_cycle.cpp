@@ -46,9 +46,10 @@ bool is_whole(const gang::PodGroup& group) {
   std::size_t placements = 0;
   std::unordered_map<std::string_view, std::size_t>
       slots_by_gang;  // by gang; this runs for each group in each cycle
-  for (const gang::MemberSet& set : group.spec.members) {
-    slots_by_gang[set.gang] += set.slots.size();
-    slots += set.slots.size();
+  for (const gang::Gang& gang : group.spec.gangs) {
+    std::size_t& in_gang = slots_by_gang[gang.name];
+    for (const gang::MemberSet& set : gang.members) in_gang += set.slots.size();
+    slots += in_gang;
   }
   for (const gang::GangStatus& gang : group.status.gangs) {
     const auto asked = slots_by_gang.find(gang.name);
@@ -60,7 +61,8 @@ bool is_whole(const gang::PodGroup& group) {
 
 // Capacity without a pod needs checks: its nodes may be lost.
 bool reserves_capacity(const gang::PodGroup& group) {
-  return std::any_of(group.spec.members.begin(), group.spec.members.end(),
+  const auto sets = gang::all_sets(group.spec.gangs);
+  return std::any_of(sets.begin(), sets.end(),
                      [](const auto& set) { return set.reserved_pods > 0; }) ||
          std::any_of(group.status.gangs.begin(), group.status.gangs.end(),
                      [](const auto& gang) { return !gang.reserved.empty(); });
@@ -514,7 +516,7 @@ Decided decide(const GangWork& work, const Rejection* rejection, const LastRepor
 
 // The base gang's reserved capacity for its status: planned with it, or kept since its commit.
 std::vector<gang::ReservedCapacity> collect_reserved(const GroupWork& group, const GangWork& gang) {
-  if (gang.name != gang::kBaseGang) return {};
+  if (gang.kind != gang::GangKind::kBase) return {};
   if (gang.committed) return group.reserved.places();
   PodCounts counts;
   for (const PlacedSlot& slot : gang.placed) {
@@ -527,7 +529,7 @@ std::vector<gang::ReservedCapacity> collect_reserved(const GroupWork& group, con
 
 void add_reserved(const GroupWork& group, const GangWork& gang, gang::GangStatus& status) {
   status.reserved = collect_reserved(group, gang);
-  if (gang.name != gang::kBaseGang || !status.planned) return;
+  if (gang.kind != gang::GangKind::kBase || !status.planned) return;
   const std::string text = describe_reserved(*group.seen->group, status.reserved);
   // An unchanged message has it already.
   if (!text.empty() && !status.message.ends_with(text)) status.message += "; " + text;

@@ -418,7 +418,7 @@ namespace {
 
 std::map<gang::SlotKey, const gang::MemberSet*> wanted_slots(const gang::PodGroup& group) {
   std::map<gang::SlotKey, const gang::MemberSet*> wanted;
-  for (const gang::MemberSet& set : group.spec.members) {
+  for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
     for (const gang::SlotId slot : set.slots) wanted.emplace(gang::SlotKey(set.role, slot), &set);
   }
   return wanted;
@@ -540,11 +540,12 @@ SlotSeen GroupPlacements::seen(std::string_view role, int ordinal) const {
   return seen;
 }
 
-GangSeen GroupPlacements::seen(std::string_view gang) const {
-  const gang::GangStatus* status = gang::find_gang(group_->status, gang);
+GangSeen GroupPlacements::seen(std::string_view name) const {
+  const gang::GangStatus* status = gang::find_gang(group_->status, name);
   GangSeen seen{group_, status != nullptr && status->committed, {}};
-  for (const gang::MemberSet& set : group_->spec.members) {
-    if (set.gang != gang) continue;
+  const gang::Gang* gang = gang::find_gang(group_->spec, name);
+  if (gang == nullptr) return seen;
+  for (const gang::MemberSet& set : gang->members) {
     for (const gang::SlotId slot : set.slots) {
       MemberSeen& member = seen.members.emplace_back(MemberSeen{&set, slot, {}, {}});
       const std::string& uid = group_->meta.uid;
@@ -610,11 +611,10 @@ void GroupPlacements::add_reserved(const gang::PodGroup& group) {
   for (const gang::GangStatus& gang : group.status.gangs) {
     const bool committed = gang.committed || committing_.count(gang.name) > 0;
     for (const gang::ReservedCapacity& entry : gang.reserved) {
-      const auto set = std::find_if(group.spec.members.begin(), group.spec.members.end(),
-                                    [&](const auto& member) { return member.name == entry.set; });
-      if (set == group.spec.members.end()) continue;
+      const gang::MemberSet* set = gang::find_set(group.spec, entry.set);
+      if (set == nullptr) continue;
       ReservedPods& pods = reserved_[{entry.set, entry.node}];
-      pods.set = &*set;
+      pods.set = set;
       pods.count = std::max(pods.count, entry.count);
       pods.committed = pods.committed || committed;
     }

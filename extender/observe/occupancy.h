@@ -214,7 +214,7 @@ class GroupPlacements {
   const PodGroupPtr& attempted() const { return attempted_; }
   const std::set<std::string>& committing() const { return committing_; }
   SlotSeen seen(std::string_view role, int ordinal) const;
-  GangSeen seen(std::string_view gang) const;
+  GangSeen seen(std::string_view name) const;
   // Open slots of committed gangs, by placement number. Cost: their number.
   std::vector<OpenSlot> open_slots() const;
   // An attempted status lacks this placement.

@@ -136,8 +136,9 @@ Plans::Look Plans::look_after_gang_pod(const PodPtr& before, const PodPtr& after
 void Plans::note_rejection(const gang::PodSlot& slot, const kube::Pod& pod) {
   const auto entry = by_uid_.find(slot.pod_group_uid);
   if (entry == by_uid_.end()) return;
-  if (entry->second.placements.group()->meta.ns != pod.meta.ns) return;
-  for (const gang::MemberSet& set : entry->second.placements.group()->spec.members) {
+  const gang::PodGroup& group = *entry->second.placements.group();
+  if (group.meta.ns != pod.meta.ns) return;
+  for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
     const auto& slots = set.slots;
     const bool is_its =
         set.role == slot.role && std::any_of(slots.begin(), slots.end(), [&](gang::SlotId one) {
@@ -188,7 +189,7 @@ void Plans::note_bound(const gang::PodSlot& slot) {
   GroupEntry& entry = found->second;
   if (entry.placements.attempted()) return;
   if (entry.placements.seen(slot.role, slot.slot.ordinal).placement) return;
-  for (const gang::MemberSet& set : entry.stored->spec.members) {
+  for (const gang::MemberSet& set : gang::all_sets(entry.stored->spec.gangs)) {
     if (set.role != slot.role) continue;
     const bool is_wanted =
         std::find(set.slots.begin(), set.slots.end(), slot.slot) != set.slots.end();
@@ -205,12 +206,13 @@ PodGroupPtr Plans::effective(GroupEntry& entry) const {
 PodGroupPtr Plans::with_sizes(GroupEntry& entry, const PodGroupPtr& group) const {
   entry.enlarged.clear();
   const auto pods = existing_.find({group->meta.uid, group->meta.ns});
-  std::vector<gang::MemberSet> sets = group->spec.members;
+  const auto sets = gang::all_sets(group->spec.gangs);
   const bool are_plain = std::all_of(sets.begin(), sets.end(),
                                      [](const auto& set) { return set.admitted.answer == 0; });
   if (pods == existing_.end() && group->status.enlarged.empty() && are_plain) return group;
+  std::vector<gang::Gang> gangs = group->spec.gangs;
   bool is_any_changed = false;
-  for (gang::MemberSet& set : sets) {
+  for (gang::MemberSet& set : gang::all_sets(gangs)) {
     kube::Resources seen;
     for (const gang::SlotId slot : set.slots) {
       if (pods == existing_.end()) break;
@@ -226,7 +228,7 @@ PodGroupPtr Plans::with_sizes(GroupEntry& entry, const PodGroupPtr& group) const
   }
   if (!is_any_changed) return group;
   auto enlarged = std::make_shared<gang::PodGroup>(*group);
-  enlarged->spec.members = std::move(sets);
+  enlarged->spec.gangs = std::move(gangs);
   return enlarged;
 }
 
@@ -236,9 +238,10 @@ PodGroupPtr Plans::with_causes_over(const PodGroupPtr& group) const {
   for (std::size_t i = 0; i < group->status.gangs.size(); ++i) {
     const gang::GangStatus& gang = group->status.gangs[i];
     if (gang.refusals.waits_for.empty()) continue;
+    const gang::Gang* wanted = gang::find_gang(group->spec, gang.name);
+    if (wanted == nullptr) continue;
     std::vector<std::string> unusable;
-    for (const gang::MemberSet& set : group->spec.members) {
-      if (set.gang != gang.name) continue;
+    for (const gang::MemberSet& set : wanted->members) {
       for (auto& one : unusable_claims(set.shape.claims, group->meta.ns.str(), volumes_)) {
         unusable.push_back(std::move(one));
       }
@@ -302,9 +305,9 @@ void Plans::set_group(GroupEntry& entry, const PodGroupPtr& stored) {
   entry.placements.set_group(effective(entry));
   const PodGroupPtr& group = entry.placements.group();
   // A gang that is only in the spec waits, too: its first decision may be under way.
-  const auto& sets = group->spec.members;
-  const bool waits = std::any_of(sets.begin(), sets.end(), [&](const gang::MemberSet& set) {
-    const gang::GangStatus* gang = gang::find_gang(group->status, set.gang);
+  const auto& gangs = group->spec.gangs;
+  const bool waits = std::any_of(gangs.begin(), gangs.end(), [&](const gang::Gang& wanted) {
+    const gang::GangStatus* gang = gang::find_gang(group->status, wanted.name);
     return gang == nullptr || !gang->planned;
   });
   set_waits_in(entry, waits ? group->meta.ns.str() : "");
@@ -330,7 +333,7 @@ void Plans::add_quotas(Snapshot& snapshot) const {
     if (quotas_.count(ns) == 0) continue;
     namespaces.insert(ns);
     const auto pods = existing_.find({seen.group->meta.uid, seen.group->meta.ns});
-    for (const gang::MemberSet& set : seen.group->spec.members) {
+    for (const gang::MemberSet& set : gang::all_sets(seen.group->spec.gangs)) {
       for (const gang::SlotId slot : set.slots) {
         const bool has_pod =
             pods != existing_.end() && pods->second.count({set.role, slot.ordinal}) > 0;

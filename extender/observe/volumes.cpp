@@ -49,12 +49,12 @@ std::vector<std::string> unusable_claims(const std::vector<std::string>& claims,
 
 PodGroupPtr with_volumes(const PodGroupPtr& group, const VolumeStores& stores, VolumesUsed& used) {
   used = {};
-  const auto& sets = group->spec.members;
+  const auto sets = gang::all_sets(group->spec.gangs);
   if (std::all_of(sets.begin(), sets.end(),
                   [](const auto& set) { return set.shape.claims.empty(); }))
     return group;
   auto copy = std::make_shared<gang::PodGroup>(*group);
-  for (gang::MemberSet& set : copy->spec.members) {
+  for (gang::MemberSet& set : gang::all_sets(copy->spec.gangs)) {
     set.shape.constraints.volume_terms =
         volume_terms(set.shape.claims, group->meta.ns.str(), stores, used);
   }

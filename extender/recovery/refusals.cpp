@@ -49,7 +49,7 @@ using SetAndNode = std::pair<std::string_view, std::string_view>;
 // The plan's number of pods by set and node.
 std::map<SetAndNode, int> placed_on(const gang::PodGroup& group, const gang::GangStatus& gang) {
   std::map<gang::SlotKey, std::string_view> set_by_slot;
-  for (const gang::MemberSet& set : group.spec.members) {
+  for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
     for (const gang::SlotId slot : set.slots) {
       set_by_slot.emplace(gang::SlotKey(set.role, slot), set.name);
     }
@@ -116,9 +116,10 @@ void release_reserved(const gang::PodGroup& group, std::span<const Refusal> refu
   const auto base = std::find_if(status.gangs.begin(), status.gangs.end(),
                                  [](const auto& one) { return one.name == gang::kBaseGang; });
   if (base == status.gangs.end() || !base->committed) return;
-  for (const gang::MemberSet& set : group.spec.members) {
-    int left = set.gang == gang.name ? set.from_reserved.count : 0;
-    left -= gang::reserved_for(*base, set.name);
+  const gang::Gang* wanted = gang::find_gang(group.spec, gang.name);
+  if (wanted == nullptr) return;
+  for (const gang::MemberSet& set : wanted->members) {
+    int left = set.from_reserved.count - gang::reserved_for(*base, set.name);
     for (const gang::Placement& placement : gang.placements) {
       const bool is_its =
           placement.role == set.role &&
@@ -169,11 +170,11 @@ void drop_plan(gang::GangStatus& gang, std::string_view reason, std::string why,
 // the gang would return to the same few nodes and never reach one that accepts it.
 void keep_avoiding(std::vector<gang::AvoidedNode>& avoid, const gang::PodGroup& group,
                    const gang::GangStatus& gang, SysTime planned_since) {
+  const gang::Gang* wanted = gang::find_gang(group.spec, gang.name);
+  if (wanted == nullptr) return;
   const auto is_its = [&](const gang::AvoidedNode& avoided) {
-    const auto& sets = group.spec.members;
-    return std::any_of(sets.begin(), sets.end(), [&](const gang::MemberSet& set) {
-      return set.gang == gang.name && set.name == avoided.set;
-    });
+    return std::any_of(wanted->members.begin(), wanted->members.end(),
+                       [&](const gang::MemberSet& set) { return set.name == avoided.set; });
   };
   for (gang::AvoidedNode& avoided : avoid) {
     if (avoided.until <= planned_since || !is_its(avoided)) continue;

@@ -11,12 +11,16 @@
 namespace nervex::extender {
 namespace {
 
-using SetOfSlot = std::map<gang::SlotKey, const gang::MemberSet*>;
+using GangBySlot = std::map<gang::SlotKey, const gang::Gang*>;
 
-SetOfSlot wanted_slots(const gang::PodGroup& group) {
-  SetOfSlot wanted;
-  for (const gang::MemberSet& set : group.spec.members) {
-    for (const gang::SlotId slot : set.slots) wanted.emplace(gang::SlotKey(set.role, slot), &set);
+GangBySlot wanted_slots(const gang::PodGroup& group) {
+  GangBySlot wanted;
+  for (const gang::Gang& gang : group.spec.gangs) {
+    for (const gang::MemberSet& set : gang.members) {
+      for (const gang::SlotId slot : set.slots) {
+        wanted.emplace(gang::SlotKey(set.role, slot), &gang);
+      }
+    }
   }
   return wanted;
 }
@@ -30,11 +34,9 @@ gang::GangStatus& gang_named(gang::PodGroupStatus& status, const std::string& na
   return gang;
 }
 
-std::size_t count_gang_slots(const gang::PodGroup& group, std::string_view gang) {
+std::size_t count_slots(const gang::Gang& gang) {
   std::size_t slots = 0;
-  for (const gang::MemberSet& set : group.spec.members) {
-    if (set.gang == gang) slots += set.slots.size();
-  }
+  for (const gang::MemberSet& set : gang.members) slots += set.slots.size();
   return slots;
 }
 
@@ -43,7 +45,7 @@ std::size_t count_gang_slots(const gang::PodGroup& group, std::string_view gang)
 bool has_all_placements(const gang::PodGroup& group) {
   std::size_t slots = 0;
   std::size_t placements = 0;
-  for (const gang::MemberSet& set : group.spec.members) slots += set.slots.size();
+  for (const gang::Gang& gang : group.spec.gangs) slots += count_slots(gang);
   for (const gang::GangStatus& gang : group.status.gangs) {
     if (!gang.committed) return false;
     placements += gang.placements.size();
@@ -54,7 +56,7 @@ bool has_all_placements(const gang::PodGroup& group) {
 std::optional<gang::PodGroupStatus> restored_status(const gang::PodGroup& group,
                                                     std::span<const BoundSlot> bound,
                                                     std::int64_t highest) {
-  SetOfSlot lacking = wanted_slots(group);
+  GangBySlot lacking = wanted_slots(group);
   std::set<std::int64_t> numbers;
   for (const gang::GangStatus& gang : group.status.gangs) {
     for (const gang::Placement& placement : gang.placements) {
@@ -74,11 +76,14 @@ std::optional<gang::PodGroupStatus> restored_status(const gang::PodGroup& group,
   if (found.empty() && highest < group.status.next_placement) return std::nullopt;
   gang::PodGroupStatus status = group.status;
   status.next_placement = std::max(status.next_placement, highest + 1);
-  std::map<std::string_view, std::vector<const BoundSlot*>> by_gang;
-  for (const auto& [key, pod] : found) by_gang[lacking.at(key)->gang].push_back(pod);
-  for (const auto& [name, pods] : by_gang) {
-    const std::size_t slots = count_gang_slots(group, name);
-    const gang::GangStatus* known = gang::find_gang(group.status, name);
+  std::map<const gang::Gang*, std::vector<const BoundSlot*>> by_gang;
+  for (const auto& [key, pod] : found) by_gang[lacking.at(key)].push_back(pod);
+  for (const gang::Gang& wanted : group.spec.gangs) {
+    const auto at = by_gang.find(&wanted);
+    if (at == by_gang.end()) continue;
+    const std::vector<const BoundSlot*>& pods = at->second;
+    const std::size_t slots = count_slots(wanted);
+    const gang::GangStatus* known = gang::find_gang(group.status, wanted.name);
     // A status with a reason for the missing plan was not lost.
     const bool is_undecided = known == nullptr || known->reason.empty();
     const bool is_proven =
@@ -86,7 +91,7 @@ std::optional<gang::PodGroupStatus> restored_status(const gang::PodGroup& group,
                                             [](const BoundSlot* pod) { return !pod->is_finished; });
     const bool is_committed = known != nullptr && known->committed;
     if (!is_committed && !(is_undecided && is_proven)) continue;
-    gang::GangStatus& gang = gang_named(status, std::string(name));
+    gang::GangStatus& gang = gang_named(status, wanted.name);
     gang.committed = true;
     for (const BoundSlot* pod : pods) {
       gang.placements.push_back({pod->role, pod->slot, pod->node, pod->placement});

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <string_view>
 
 #include "gang/slot.h"
 #include "job/names.h"
@@ -55,15 +53,13 @@ void see_job(const job::Job& job, Counters& counters) {
   }
 }
 
-// "request-7": the entry existed.
+// A gang of a request shows that its entry existed.
 void see_group(const gang::PodGroup& group, Counters& counters) {
-  for (const auto& set : group.spec.members) {
-    for (const auto& slot : set.slots) counters.see(job::parse_role(set.role), slot.ordinal);
-    std::int64_t id = 0;
-    const char* end = set.gang.data() + set.gang.size();
-    if (!set.gang.starts_with(job::kRequestGang)) continue;
-    const auto [at, error] = std::from_chars(set.gang.data() + job::kRequestGang.size(), end, id);
-    if (error == std::errc() && at == end) counters.see_id(id);
+  for (const gang::Gang& gang : group.spec.gangs) {
+    if (gang.kind == gang::GangKind::kRequest) counters.see_id(gang.request_id);
+    for (const gang::MemberSet& set : gang.members) {
+      for (const auto& slot : set.slots) counters.see(job::parse_role(set.role), slot.ordinal);
+    }
   }
 }
 

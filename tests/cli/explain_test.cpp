@@ -55,7 +55,7 @@ TEST_CASE("a running job shows its nodes, its pod problems and what waits",
   seen.job.status.coordinator.active = 1;
   seen.job.status.learner = {1, 0, 1};
   seen.group = a_group();
-  seen.group->spec.members.push_back(a_set("request-1", "collector", 2, 4096));
+  seen.group->spec.gangs.push_back(a_request(1, {{"collector", 2}}));
   seen.group->status.gangs = {
       a_planned_gang("base", {{"coordinator", {0, 0}, "cpu-0", 1},
                               {"learner", {0, 0}, "gpu-0", 2},
@@ -101,7 +101,7 @@ TEST_CASE("reserved capacity is shown with its nodes and until when", "[cli][exp
   JobSnapshot seen = a_snapshot(job::Phase::kRunning);
   seen.job.status.coordinator.active = 1;
   seen.group = a_group();
-  seen.group->spec.members.push_back(a_set("request-1", "learner", 2, 4096));
+  seen.group->spec.gangs.push_back(a_request(1, {{"learner", 2}}));
   seen.group->status.gangs = {a_planned_gang(
       "base", {{"coordinator", {0, 0}, "cpu-0", 1}, {"learner", {0, 0}, "gpu-0", 2}})};
   seen.group->status.gangs[0].reserved = {
@@ -204,8 +204,7 @@ TEST_CASE("a gang of several roles is named with all of them, and one that lost 
           "[cli][explain]") {
   JobSnapshot seen = a_snapshot(job::Phase::kRunning);
   seen.group = a_group();
-  seen.group->spec.members.push_back(a_set("request-1", "aggregator", 1, 4096));
-  seen.group->spec.members.push_back(a_set("request-1", "ddp-learner", 2, 4096));
+  seen.group->spec.gangs.push_back(a_request(1, {{"aggregator", 1}, {"ddp-learner", 2}}));
   seen.group->status.gangs = {a_waiting_gang("request-1", "full")};
   CHECK(explain(summarize(seen))
             .find("  Waits    request-1 (1 aggregator, 2 ddp-learners), since ") !=

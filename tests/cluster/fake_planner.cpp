@@ -17,8 +17,7 @@ gang::GangStatus plan_gang_on(const gang::PodGroup& group, std::string_view gang
   status.direct_through = before != nullptr ? before->direct_through : 0;
   status.reason = gang::kReasonPlanned;
   status.message = "all members have places";
-  for (const auto& set : group.spec.members) {
-    if (set.gang != gang) continue;
+  for (const auto& set : gang::find_gang(group.spec, gang)->members) {
     for (const auto slot : set.slots) {
       const auto* placement = gang::find_placement(group.status, set.role, slot);
       status.placements.push_back(
@@ -31,11 +30,8 @@ gang::GangStatus plan_gang_on(const gang::PodGroup& group, std::string_view gang
 
 void plan_all(gang::PodGroup& group, std::string_view node) {
   std::vector<gang::GangStatus> gangs;
-  for (const auto& set : group.spec.members) {
-    const bool is_known = std::any_of(gangs.begin(), gangs.end(),
-                                      [&](const auto& gang) { return gang.name == set.gang; });
-    if (is_known) continue;
-    gangs.push_back(plan_gang_on(group, set.gang, node, group.status.next_placement));
+  for (const auto& gang : group.spec.gangs) {
+    gangs.push_back(plan_gang_on(group, gang.name, node, group.status.next_placement));
   }
   group.status.gangs = std::move(gangs);
   group.status.observed_generation = group.meta.generation;

@@ -95,15 +95,17 @@ class LargeJob {
     gang::PodGroup group = *gang::decode_pod_group(manifest);
     group.meta.uid = "uid-group";
     group.meta.generation = group.status.observed_generation = 1;
-    for (const auto& set : group.spec.members) {
-      gang::GangStatus of;
-      of.name = set.gang;
-      of.planned = of.committed = true;
-      of.reason = gang::kReasonPlanned;
-      for (const auto slot : set.slots) {
-        of.placements.push_back({set.role, slot, "n1", group.status.next_placement++});
+    for (const auto& gang : group.spec.gangs) {
+      gang::GangStatus status;
+      status.name = gang.name;
+      status.planned = status.committed = true;
+      status.reason = gang::kReasonPlanned;
+      for (const auto& set : gang.members) {
+        for (const auto slot : set.slots) {
+          status.placements.push_back({set.role, slot, "n1", group.status.next_placement++});
+        }
       }
-      group.status.gangs.push_back(std::move(of));
+      group.status.gangs.push_back(std::move(status));
     }
     seen.pod_groups = {std::make_shared<const gang::PodGroup>(std::move(group))};
   }

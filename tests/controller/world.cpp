@@ -223,13 +223,13 @@ void World::commit() { change_group(commit_planned); }
 
 void World::refuse(std::string_view message) {
   change_group([&](gang::PodGroup& group) {
-    for (const auto& set : group.spec.members) {
-      if (gang::find_gang(group.status, set.gang) != nullptr) continue;
-      gang::GangStatus gang;
-      gang.name = set.gang;
-      gang.reason = gang::kReasonUnschedulable;
-      gang.message = message;
-      group.status.gangs.push_back(std::move(gang));
+    for (const auto& gang : group.spec.gangs) {
+      if (gang::find_gang(group.status, gang.name) != nullptr) continue;
+      gang::GangStatus status;
+      status.name = gang.name;
+      status.reason = gang::kReasonUnschedulable;
+      status.message = message;
+      group.status.gangs.push_back(std::move(status));
     }
     group.status.observed_generation = group.meta.generation;
   });

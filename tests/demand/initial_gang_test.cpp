@@ -32,10 +32,11 @@ job::PodContext a_context(bool has_aggregator = false) {
 }
 
 // "learner 2+1": two slots, and capacity for one more pod.
-std::string describe(const std::vector<gang::MemberSet>& sets) {
+std::string describe(const gang::Gang& gang) {
+  CHECK(gang.kind == gang::GangKind::kBase);
+  CHECK(gang.name == gang::kBaseGang);
   std::string text;
-  for (const gang::MemberSet& set : sets) {
-    CHECK(set.gang == gang::kBaseGang);
+  for (const gang::MemberSet& set : gang.members) {
     CHECK(set.name == set.role);
     text += (text.empty() ? "" : ", ") + set.name + " " + std::to_string(set.slots.size());
     if (set.reserved_pods > 0) text += "+" + std::to_string(set.reserved_pods);
@@ -77,7 +78,7 @@ TEST_CASE("a job starts with coordinator, aggregator, base replicas and reserved
 
 TEST_CASE("a set has the requests of its role's template", "[demand][gang]") {
   const job::Job job = a_job_that_reserves(1, 1, 0, "4");
-  const auto sets = make_initial_gang(job, job::WantedSlots(job, false), a_context());
+  const auto sets = make_initial_gang(job, job::WantedSlots(job, false), a_context()).members;
   REQUIRE(sets.size() == 3);
   CHECK(sets[0].bind_last);
   CHECK(sets[0].shape.requests.get("nvidia.com/gpu") == 0);
@@ -87,7 +88,8 @@ TEST_CASE("a set has the requests of its role's template", "[demand][gang]") {
 
 TEST_CASE("the job's own aggregator heals alone, and no other set does", "[demand][gang]") {
   const job::Job job = a_job(1, 1);
-  for (const auto& set : make_initial_gang(job, job::WantedSlots(job, true), a_context(true))) {
+  const auto gang = make_initial_gang(job, job::WantedSlots(job, true), a_context(true));
+  for (const auto& set : gang.members) {
     INFO(set.name);
     CHECK(set.heals_alone == (set.role == to_string(Role::kAggregator)));
   }

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from tools.cluster import pod_groups
 from support.jobs import job, load_job, template
 from support.nodes import gpu_nodes, wait_for_free_gpus
 from support.wait import always, wait_for
@@ -104,7 +105,7 @@ def test_a_job_that_waits_follows_its_aggregator(jobs, core):
 
     def members(attempt):
         groups = [group for group in jobs.pod_groups("follows") if group["spec"]["attempt"] == attempt]
-        return {member["name"] for group in groups for member in group["spec"]["members"]}
+        return {member["name"] for group in groups for member in pod_groups.sets(group)}
     assert "aggregator" in members(1)
     jobs.patch("follows", {"spec": {"aggregator": "OnDemand"}})
     wait_for(lambda: (members(2) == {"coordinator", "learner"}, members(2)), "the gang to be planned without it")

@@ -6,7 +6,6 @@ import pytest
 from tools.cluster import pod_groups
 from kubernetes.client import ApiException
 from support.jobs import GROUP, VERSION
-from support.wait import wait_for
 
 SLOTS = 5000
 MIB = 1 << 20
@@ -24,12 +23,15 @@ def incarnation(i):
 
 def large_group(gangs):
     """No two slots can share an entry."""
-    members = [{"name": gang if gang == "base" else f"{gang}-ddp-learner", "gang": gang, "role": "ddp-learner",
-                "requests": {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "8", "pods": "1"},
-                "slots": [{"ordinal": 60000 + i, "incarnation": incarnation(i)} for i in which]}
-               for gang, which in in_each_gang(gangs)]
+    def gang(name, which):
+        kind = {"kind": "Base"} if name == "base" else {"kind": "Request", "requestId": int(name.split("-")[1])}
+        member = {"name": f"{name}-ddp-learner", "role": "ddp-learner",
+                  "requests": {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "8", "pods": "1"},
+                  "slots": [{"ordinal": 60000 + i, "incarnation": incarnation(i)} for i in which]}
+        return {"name": name, **kind, "members": [member]}
     return {"apiVersion": f"{GROUP}/{VERSION}", "kind": "PodGroup", "metadata": {"name": NAME},
-            "spec": {"attempt": 1, "queuedSince": "2026-01-01T00:00:00.000000Z", "members": members}}
+            "spec": {"attempt": 1, "queuedSince": "2026-01-01T00:00:00.000000Z",
+                     "gangs": [gang(name, which) for name, which in in_each_gang(gangs)]}}
 
 
 def large_status(gangs, generation):
@@ -94,25 +96,17 @@ def test_what_etcd_cannot_store_is_refused_in_words_that_our_programs_know(group
     assert words in json.loads(refused.value.body)["message"]
 
 
-def test_a_plan_stored_slot_by_slot_survives_and_is_rewritten(groups, jobs):
-    """As versions before the grouping wrote it: its fields are not pruned, and the planner continues from it."""
+def rejected(**changes):
+    return pytest.param(changes, id=" ".join(f"{field} {value}" for field, value in changes.items()))
+
+
+@pytest.mark.parametrize("changes", [
+    rejected(kind="Growth"), rejected(kind="Request"), rejected(name="other"), rejected(requestId=1),
+    rejected(firstOrdinal=2), rejected(kind="AddedReplicas", name="base-learner-2"), rejected(members=[])])
+def test_a_gang_whose_fields_contradict_each_other_is_rejected(jobs, changes):
     body = large_group(1)
-    member = body["spec"]["members"][0]
-    member["slots"] = [{"ordinal": i, "incarnation": 0} for i in range(3)]
-    created = groups.call("POST", body=body)
-    old = [{"role": "ddp-learner", "ordinal": i, "incarnation": 0, "node": "gpu-node-0", "number": 7 + i}
-           for i in range(3)]
-    stored = groups.patch_status({
-        "observedGeneration": created["metadata"]["generation"], "nextPlacement": 10, "gangs": [
-            {"name": "base", "planned": True, "committed": True, "reason": "Planned", "message": "3 pods",
-             "since": "2026-01-01T00:00:00.000000Z", "placements": old}]})
-    assert stored["status"]["gangs"][0]["placements"] == old
-    member["slots"] = [{"ordinal": 0, "count": 2}]
-    groups.call("PATCH", f"/{NAME}", {"spec": {"members": [member]}}, "application/merge-patch+json")
-
-    wanted = [{"role": "ddp-learner", "nodes": [{"node": "gpu-node-0", "ordinal": 0, "count": 2, "number": 7}]}]
-
-    def look():
-        gang = groups.get()["status"]["gangs"][0]
-        return gang["placements"] == wanted, gang
-    assert wait_for(look, "the planner to follow the spec")["committed"]
+    body["spec"]["gangs"][0].update(changes)
+    with pytest.raises(ApiException) as refused:
+        jobs.custom.create_namespaced_custom_object(GROUP, VERSION, jobs.namespace, "podgroups", body)
+    assert refused.value.status == 422
+    assert "spec.gangs[0]" in refused.value.body

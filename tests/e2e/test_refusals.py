@@ -58,8 +58,8 @@ def test_a_request_that_is_refused_in_part_has_no_pods_at_all(jobs, core, namesp
     def nothing_left():
         names = [pod.metadata.name for pod in jobs.pods("grows")]
         (group,) = jobs.pod_groups("grows")
-        gangs = {member["gang"] for member in group["spec"]["members"]}
-        return names == before and gangs == {"base"}, (names, gangs)
+        kinds = [gang["kind"] for gang in group["spec"]["gangs"]]
+        return names == before and kinds == ["Base"], (names, kinds)
     wait_for(nothing_left, "the gang to be taken back as a whole", 30)
     status = jobs.get("grows")["status"]
     assert status["phase"] == "Running" and status["attempt"] == 1 and status["reason"] == "FailedCreate"

@@ -298,9 +298,11 @@ def test_a_pod_group_that_was_edited_is_put_right(jobs, running):
     before = uids(running)
     (group,) = jobs.pod_groups(NAME)
     spec = {name: value for name, value in group["spec"].items() if name != "highestPlacement"}
-    members = [dict(member) for member in spec["members"]]
-    members.append({**members[0], "name": "mine", "slots": [{"ordinal": 9, "incarnation": 0}]})
-    patch_group(jobs, {"spec": {"priority": 1000, "queuedSince": "2020-01-01T00:00:00.000000Z", "members": members}})
+    base, = spec["gangs"]
+    mine = {**base["members"][0], "name": "mine", "slots": [{"ordinal": 9, "incarnation": 0}]}
+    gangs = [{**base, "members": [*base["members"], mine]},
+             {"name": "mine", "kind": "Request", "requestId": 9, "members": [{**mine, "name": "mine-too", "slots": []}]}]
+    patch_group(jobs, {"spec": {"priority": 1000, "queuedSince": "2020-01-01T00:00:00.000000Z", "gangs": gangs}})
 
     def look():
         now = jobs.pod_groups(NAME)[0]

@@ -5,6 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tools.cluster import pod_groups
 from support.jobs import job
 from support.replicas_api import pod_of
 from support.wait import wait_for
@@ -236,7 +237,7 @@ def test_placed_requests_become_one_and_their_pods_run_on(jobs, running, replica
 
     def is_followed():
         group, = jobs.pod_groups(NAME)
-        sets = [one["name"] for one in group["spec"]["members"]]
+        sets = [one["name"] for one in pod_groups.sets(group)]
         gangs = [one["name"] for one in group["status"]["gangs"]]
         seen = group["status"]["observedGeneration"] == group["metadata"]["generation"]
         return seen and len(sets) == base + 3 and len(gangs) == 1 + 3, (sets, gangs)

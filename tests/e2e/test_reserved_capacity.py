@@ -75,7 +75,7 @@ def reserved(jobs, name, aggregators=False):
     (group,) = jobs.pod_groups(name)
     found = {}
     for gang in group.get("status", {}).get("gangs", []):
-        for one in gang.get("held", []):
+        for one in gang.get("reserved", []):
             found[one["set"]] = found.get(one["set"], 0) + sum(node.get("count", 1) for node in one["nodes"])
     return {name: count for name, count in found.items() if aggregators or "aggregator" not in name}
 

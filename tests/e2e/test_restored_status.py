@@ -117,8 +117,8 @@ def test_a_job_that_runs_is_left_alone(jobs, own_nodes, programs, replicas_api, 
         wait_for(lambda: is_committed(jobs), "the status to be restored")
     always(stays(jobs, pods), "the same pods, beyond every deadline", 12)
     assert placements(jobs) == before
-    held = [one.get("held") for one in group_of(jobs)["status"]["gangs"] if one["name"] == "base"]
-    assert held and held[0], "capacity is reserved as before"
+    reserved = [one.get("reserved") for one in group_of(jobs)["status"]["gangs"] if one["name"] == "base"]
+    assert reserved and reserved[0], "capacity is reserved as before"
     observer.catch_up()
     assert observer.broken == []
 

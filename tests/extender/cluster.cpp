@@ -35,9 +35,8 @@ void ExtenderCluster::see() {
   see_groups();
 }
 
-void ExtenderCluster::add_group(const std::string& name,
-                                const std::vector<gang::MemberSet>& members, int queued,
-                                int priority) {
+void ExtenderCluster::add_group(const std::string& name, const std::vector<Member>& members,
+                                int queued, int priority) {
   const gang::PodGroup group = a_group(name, members, queued, priority);
   api.add(kube::kPodGroups, kNs,
           {{"apiVersion", gang::kApiVersion},
@@ -46,10 +45,9 @@ void ExtenderCluster::add_group(const std::string& name,
            {"spec", gang::encode_spec(group.spec)}});
 }
 
-void ExtenderCluster::set_members(const std::string& name,
-                                  const std::vector<gang::MemberSet>& members) {
+void ExtenderCluster::set_members(const std::string& name, const std::vector<Member>& members) {
   gang::PodGroupSpec spec = group(name).spec;
-  spec.members = members;
+  spec.gangs = make_gangs(members);
   api.change(kube::kPodGroups, kNs, name, {{"spec", gang::encode_spec(spec)}});
 }
 
@@ -76,7 +74,7 @@ std::string ExtenderCluster::add_gang_pod(const gang::PodGroup& group,
              .scheduler = std::string(gang::kSchedulerName),
              .annotations = gang::annotations_for(
                  {group.meta.uid, placement.role, placement.slot, placement.number})};
-  for (const gang::MemberSet& set : group.spec.members) {
+  for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
     const bool is_its =
         std::find(set.slots.begin(), set.slots.end(), placement.slot) != set.slots.end();
     if (set.role == placement.role && is_its) pod.requests = set.shape.requests;

@@ -28,9 +28,9 @@ struct ExtenderCluster : Cluster, ExtenderProcess {
 
   // NotReady as reported by its kubelet.
   void set_ready(const std::string& node, bool ready) { Cluster::set_ready(node, ready, "False"); }
-  void add_group(const std::string& name, const std::vector<gang::MemberSet>& members,
-                 int queued = 0, int priority = 0);
-  void set_members(const std::string& group, const std::vector<gang::MemberSet>& members);
+  void add_group(const std::string& name, const std::vector<Member>& members, int queued = 0,
+                 int priority = 0);
+  void set_members(const std::string& group, const std::vector<Member>& members);
   gang::PodGroup group(const std::string& name) const;  // the live one
   // "n1 n2", in the order of role and ordinal; "waits"; ends with "!" if committed.
   std::string planned_nodes(const std::string& group,

@@ -37,13 +37,14 @@ PodGroup a_large_group(const Shape& shape) {
   group.meta.name = std::string(63, 'j') + "-1000";
   group.status.next_placement = 10'000'000;
   const int in_each = kSlots / shape.gangs;
+  std::vector<testing::Member> members;
   for (int g = 0; g < shape.gangs; ++g) {
-    MemberSet set = testing::a_set("ddp-learner", 0, testing::ask(8, 32));
-    if (g > 0) set = testing::in_gang(std::move(set), "request-" + std::to_string(10'000 + g));
+    testing::Member set = testing::a_set("ddp-learner", 0, testing::ask(8, 32));
+    if (g > 0) set = testing::in_request(std::move(set), 10'000 + g);
     set = testing::selecting(std::move(set), "example.com/accelerator", "a-rather-long-model-name");
     set.shape.constraints.tolerations = Json::array(
         {{{"key", "nvidia.com/gpu"}, {"operator", "Exists"}, {"effect", "NoSchedule"}}});
-    GangStatus gang{set.gang,
+    GangStatus gang{set.gang.name,
                     true,
                     true,
                     std::string(kReasonPlanned),
@@ -58,9 +59,10 @@ PodGroup a_large_group(const Shape& shape) {
                                  node_name(n / shape.pods_a_node, shape.name_length),
                                  shape.mixed ? 9'999'999 - n : 1'000'000 + n});
     }
-    group.spec.members.push_back(std::move(set));
+    members.push_back(std::move(set));
     group.status.gangs.push_back(std::move(gang));
   }
+  group.spec.gangs = testing::make_gangs(members);
   return group;
 }
 
@@ -103,8 +105,8 @@ TEST_CASE("a PodGroup with capacity reserved for 5,000 pods stays below 1 MiB",
   std::sort(base.reserved.begin(), base.reserved.end(),
             [](const auto& a, const auto& b) { return a.node < b.node; });
   base.placements.clear();
-  group.spec.members.front().slots.clear();
-  group.spec.members.front().reserved_pods = kSlots;
+  testing::nth_set(group, 0).slots.clear();
+  testing::nth_set(group, 0).reserved_pods = kSlots;
   const std::string text = kube::to_text(encode_group(group));
   UNSCOPED_INFO(text.size() << " bytes");
   CHECK(text.size() < kMiB);

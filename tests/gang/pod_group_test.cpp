@@ -19,24 +19,28 @@ PodGroup a_pod_group() {
   group.spec.priority = -5;
   group.spec.queued_since = SysTime(std::chrono::milliseconds(1'795'269'364'123));
   group.spec.schedule_timeout_seconds = 3600;
-  group.spec.members = {
-      testing::a_set("coordinator", 1, testing::ask(0, 2)),
-      testing::selecting(testing::a_set("learner", 2, testing::ask(8, 4)), "pool", "gpu"),
-      testing::in_gang(testing::a_set("collector", 1, testing::ask(0)), "request-7")};
+  group.spec.gangs = testing::make_gangs(
+      {testing::a_set("coordinator", 1, testing::ask(0, 2)),
+       testing::selecting(testing::a_set("learner", 2, testing::ask(8, 4)), "pool", "gpu"),
+       testing::in_request(testing::a_set("ddp-learner", 1, testing::ask(0)), 7),
+       testing::in_gang(testing::a_set("collector", 1, testing::ask(0)),
+                        {"base-collector-2", GangKind::kAddedReplicas, 0, 2, {}})});
   group.spec.direct_placement = true;
-  group.spec.members[0].bind_last = true;
-  group.spec.members[2].heals_alone = true;
-  group.spec.members[1].reserved_pods = 3;
-  group.spec.members[1] = testing::preferring(group.spec.members[1], "fast", 10);
-  group.spec.members[1].shape.claims = {"data", "logs"};
-  group.spec.members[1].shape.together = {"topology.kubernetes.io/zone#00000000000000ab"};
-  group.spec.members[1].shape.requests.set("hostPort:TCP/8080", 1);
-  group.spec.members[1].shape.requests.set("podAntiAffinity:zone#4e", 1);
-  group.spec.members[1].shape.constraints.tolerations = Json::array({{{"operator", "Exists"}}});
-  group.spec.members[1].shape.constraints.node_selector_terms = Json::array(
+  group.spec.gangs[0].members[0].bind_last = true;
+  group.spec.gangs[1].members[0].heals_alone = true;
+  group.spec.gangs[0].members[1].reserved_pods = 3;
+  group.spec.gangs[0].members[1] = testing::preferring(group.spec.gangs[0].members[1], "fast", 10);
+  group.spec.gangs[0].members[1].shape.claims = {"data", "logs"};
+  group.spec.gangs[0].members[1].shape.together = {"topology.kubernetes.io/zone#00000000000000ab"};
+  group.spec.gangs[0].members[1].shape.requests.set("hostPort:TCP/8080", 1);
+  group.spec.gangs[0].members[1].shape.requests.set("podAntiAffinity:zone#4e", 1);
+  group.spec.gangs[0].members[1].shape.constraints.tolerations =
+      Json::array({{{"operator", "Exists"}}});
+  group.spec.gangs[0].members[1].shape.constraints.node_selector_terms = Json::array(
       {{{"matchExpressions", {{{"key", "zone"}, {"operator", "In"}, {"values", {"a"}}}}}}});
-  group.spec.members[2].slots = {{4096, 1}};
-  group.spec.members[2].from_reserved = {"collector", 1};
+  group.spec.gangs[1].members[0].slots = {{4096, 1}};
+  group.spec.gangs[1].members[0].part = 1;
+  group.spec.gangs[1].members[0].from_reserved = {"collector", 1};
   group.status.observed_generation = 3;
   group.status.next_placement = 9;
   group.status.gangs = {
@@ -49,7 +53,7 @@ PodGroup a_pod_group() {
        {{"coordinator", {0, 0}, "n1", 1},
         {"learner", {0, 0}, "n2", 2},
         {"learner", {1, 0}, "n2", 3}},
-       {{"learner", "n2", 2}, {"learner", "n3", 1}, {"request-7-collector", "n1", 1}}},
+       {{"learner", "n2", 2}, {"learner", "n3", 1}, {"request-7-ddp-learner", "n1", 1}}},
       {"request-6",
        false,
        true,
@@ -73,7 +77,7 @@ PodGroup a_pod_group() {
   group.status.enlarged = {
       {"learner", testing::ask(8, 5), 3, SysTime(std::chrono::milliseconds(1'795'269'368'000)), 2}};
   group.spec.highest_placement = 8;
-  group.spec.members[0].admitted = {2, testing::ask(8, 4)};
+  group.spec.gangs[0].members[0].admitted = {2, testing::ask(8, 4)};
   return group;
 }
 
@@ -114,6 +118,39 @@ TEST_CASE("a PodGroup without a status decodes to an empty status", "[gang][pod_
   CHECK(decoded->status.next_placement == 1);
 }
 
+TEST_CASE("a gang's kind and numbers are fields of its own", "[gang][pod_group]") {
+  const Json gangs = encode_spec(a_pod_group().spec)["gangs"];
+  const auto has = [&](int n, const Json& fields) {
+    for (const auto& [key, value] : fields.items()) {
+      if (gangs[static_cast<std::size_t>(n)].value(key, Json()) != value) return false;
+    }
+    return true;
+  };
+  CHECK(has(0, {{"name", "base"}, {"kind", "Base"}, {"requestId", nullptr}}));
+  CHECK(has(1, {{"name", "request-7"}, {"kind", "Request"}, {"requestId", 7}}));
+  CHECK(has(2, {{"name", "base-collector-2"}, {"kind", "AddedReplicas"}, {"firstOrdinal", 2}}));
+}
+
+TEST_CASE("only the base gang reserves capacity", "[gang][pod_group]") {
+  Json object = as_json(a_pod_group());
+  object["/spec/gangs/1/members/0/reserved"_json_pointer] = 3;
+  const auto decoded = decode_pod_group(object);
+  REQUIRE(decoded.has_value());
+  CHECK(*decoded == a_pod_group());
+}
+
+TEST_CASE("sets are walked gang by gang", "[gang][pod_group]") {
+  PodGroup group = a_pod_group();
+  group.spec.gangs.insert(group.spec.gangs.begin() + 1,
+                          Gang{"empty", GangKind::kRequest, 1, 0, {}});
+  std::vector<std::string> names;
+  for (const MemberSet& set : all_sets(group.spec.gangs)) names.push_back(set.name);
+  CHECK(names == std::vector<std::string>{"coordinator", "learner", "request-7-ddp-learner",
+                                          "base-collector-2"});
+  const std::vector<Gang> none;
+  CHECK(all_sets(none).begin() == all_sets(none).end());
+}
+
 TEST_CASE("an invalid PodGroup is rejected with the field's name", "[gang][pod_group]") {
   struct Row {
     std::string when;
@@ -122,27 +159,38 @@ TEST_CASE("an invalid PodGroup is rejected with the field's name", "[gang][pod_g
     std::string names;
   };
   const auto row = GENERATE(values<Row>({
-      {"a set has no name", "/spec/members/0/name", "", "spec.members[0].name"},
-      {"a role is a number", "/spec/members/1/role", 3, "spec.members[1].role"},
-      {"an ordinal is text", "/spec/members/1/slots/0/ordinal", "1",
-       "spec.members[1].slots[0].ordinal"},
-      {"an ordinal is negative", "/spec/members/1/slots/0/ordinal", -1,
-       "spec.members[1].slots[0].ordinal"},
-      {"an ordinal is beyond int", "/spec/members/1/slots/0/ordinal", 4'294'967'296,
-       "spec.members[1].slots[0].ordinal"},
-      {"a count is zero", "/spec/members/1/slots/0/count", 0, "spec.members[1].slots[0].count"},
-      {"a short text names millions of slots", "/spec/members/1/slots/0/count", 2'000'000,
-       "spec.members[1].slots[0].count"},
-      {"a count goes beyond int", "/spec/members/1/slots/0/ordinal", 2'147'483'647,
-       "spec.members[1].slots[0].count"},
-      {"a slot is wanted twice", "/spec/members/1/slots/1", Json{{"ordinal", 1}},
+      {"a gang has no name", "/spec/gangs/1/name", "", "spec.gangs[1].name"},
+      {"a gang is of an unknown kind", "/spec/gangs/1/kind", "Growth", "spec.gangs[1].kind"},
+      {"a second gang is the base gang", "/spec/gangs/1/kind", "Base", "spec.gangs[1].name"},
+      {"two gangs have one name", "/spec/gangs/2/name", "request-7", "spec.gangs[2].name"},
+      {"a gang has no sets", "/spec/gangs/1/members", Json::array(), "spec.gangs[1].members"},
+      {"a request's id is negative", "/spec/gangs/1/requestId", -1, "spec.gangs[1].requestId"},
+      {"added replicas begin below 0", "/spec/gangs/2/firstOrdinal", -1,
+       "spec.gangs[2].firstOrdinal"},
+      {"a part is negative", "/spec/gangs/1/members/0/part", -1, "spec.gangs[1].members[0].part"},
+      {"a set has no name", "/spec/gangs/0/members/0/name", "", "spec.gangs[0].members[0].name"},
+      {"a role is a number", "/spec/gangs/0/members/1/role", 3, "spec.gangs[0].members[1].role"},
+      {"an ordinal is text", "/spec/gangs/0/members/1/slots/0/ordinal", "1",
+       "spec.gangs[0].members[1].slots[0].ordinal"},
+      {"an ordinal is negative", "/spec/gangs/0/members/1/slots/0/ordinal", -1,
+       "spec.gangs[0].members[1].slots[0].ordinal"},
+      {"an ordinal is beyond int", "/spec/gangs/0/members/1/slots/0/ordinal", 4'294'967'296,
+       "spec.gangs[0].members[1].slots[0].ordinal"},
+      {"a count is zero", "/spec/gangs/0/members/1/slots/0/count", 0,
+       "spec.gangs[0].members[1].slots[0].count"},
+      {"a short text names millions of slots", "/spec/gangs/0/members/1/slots/0/count", 2'000'000,
+       "spec.gangs[0].members[1].slots[0].count"},
+      {"a count goes beyond int", "/spec/gangs/0/members/1/slots/0/ordinal", 2'147'483'647,
+       "spec.gangs[0].members[1].slots[0].count"},
+      {"a slot is wanted twice", "/spec/gangs/0/members/1/slots/1", Json{{"ordinal", 1}},
        "learner/1 is wanted twice"},
-      {"a slot is null", "/spec/members/1/slots/0", nullptr, "spec.members[1].slots[0]"},
-      {"all sets together name too many slots", "/spec/members/1/slots",
+      {"a slot is null", "/spec/gangs/0/members/1/slots/0", nullptr,
+       "spec.gangs[0].members[1].slots[0]"},
+      {"all sets together name too many slots", "/spec/gangs/0/members/1/slots",
        Json::array({{{"ordinal", 0}, {"count", 40'000}}, {{"ordinal", 40'000}, {"count", 40'000}}}),
-       "spec.members[1].slots[1]: a PodGroup has at most 65536 slots"},
-      {"requests are no quantities", "/spec/members/0/requests/cpu", "many",
-       "spec.members[0].requests"},
+       "spec.gangs[0].members[1].slots[1]: a PodGroup has at most 65536 slots"},
+      {"requests are no quantities", "/spec/gangs/0/members/0/requests/cpu", "many",
+       "spec.gangs[0].members[0].requests"},
       {"the queue time is no time", "/spec/queuedSince", "yesterday", "spec.queuedSince"},
       {"a placement has no node", "/status/gangs/0/placements/0/nodes/0/node", "",
        "status.gangs[0].placements[0].nodes[0].node"},
@@ -152,18 +200,18 @@ TEST_CASE("an invalid PodGroup is rejected with the field's name", "[gang][pod_g
        "status.gangs[0].directThrough"},
       {"a placement has no ordinal", "/status/gangs/0/placements/0/nodes/0", Json::object(),
        "status.gangs[0].placements[0].nodes[0].ordinal"},
-      {"a placement names neither nodes nor a slot", "/status/gangs/0/placements/0",
-       Json{{"role", "learner"}}, "status.gangs[0].placements[0].ordinal"},
-      {"reserved pods are negative", "/spec/members/1/held", -1, "spec.members[1].held"},
-      {"reserved pods are taken over from no set", "/spec/members/2/fromHeld/set", "",
-       "spec.members[2].fromHeld.set"},
-      {"what is taken over is a number", "/spec/members/2/fromHeld", 3, "spec.members[2].fromHeld"},
-      {"reserved capacity has no node", "/status/gangs/0/held/0/nodes/0/node", "",
-       "status.gangs[0].held[0].nodes[0].node"},
-      {"reserved capacity is of no set", "/status/gangs/0/held/1/set", "",
-       "status.gangs[0].held[1].set"},
-      {"reserved capacity is for no pod", "/status/gangs/0/held/0/nodes/1/count", 0,
-       "status.gangs[0].held[0].nodes[1].count"},
+      {"reserved pods are negative", "/spec/gangs/0/members/1/reserved", -1,
+       "spec.gangs[0].members[1].reserved"},
+      {"reserved pods are taken over from no set", "/spec/gangs/1/members/0/fromReserved/set", "",
+       "spec.gangs[1].members[0].fromReserved.set"},
+      {"what is taken over is a number", "/spec/gangs/1/members/0/fromReserved", 3,
+       "spec.gangs[1].members[0].fromReserved"},
+      {"reserved capacity has no node", "/status/gangs/0/reserved/0/nodes/0/node", "",
+       "status.gangs[0].reserved[0].nodes[0].node"},
+      {"reserved capacity is of no set", "/status/gangs/0/reserved/1/set", "",
+       "status.gangs[0].reserved[1].set"},
+      {"reserved capacity is for no pod", "/status/gangs/0/reserved/0/nodes/1/count", 0,
+       "status.gangs[0].reserved[0].nodes[1].count"},
       {"the object has no name", "/metadata/name", "", "metadata.name"},
   }));
   INFO("when " << row.when);
@@ -178,16 +226,17 @@ TEST_CASE("an invalid PodGroup is rejected with the field's name", "[gang][pod_g
 
 TEST_CASE("neighbouring slots and placements are written as one entry", "[gang][pod_group]") {
   PodGroup group = a_pod_group();
-  group.spec.members[1].slots = {{0, 0}, {1, 0}, {2, 1}, {3, 0}};
+  group.spec.gangs[0].members[1].slots = {{0, 0}, {1, 0}, {2, 1}, {3, 0}};
   group.status.gangs[0].placements = {{"learner", {0, 0}, "n2", 2},
                                       {"learner", {1, 0}, "n2", 3},
                                       {"learner", {2, 1}, "n2", 9},
                                       {"learner", {3, 0}, "n1", 4},
                                       {"learner", {4, 0}, "n2", 5}};
   const Json object = as_json(group);
-  CHECK(object["spec"]["members"][1]["slots"] == Json::array({{{"ordinal", 0}, {"count", 2}},
-                                                              {{"ordinal", 2}, {"incarnation", 1}},
-                                                              {{"ordinal", 3}}}));
+  CHECK(object["spec"]["gangs"][0]["members"][1]["slots"] ==
+        Json::array({{{"ordinal", 0}, {"count", 2}},
+                     {{"ordinal", 2}, {"incarnation", 1}},
+                     {{"ordinal", 3}}}));
   CHECK(object["status"]["gangs"][0]["placements"] ==
         Json::array(
             {{{"role", "learner"},
@@ -196,25 +245,6 @@ TEST_CASE("neighbouring slots and placements are written as one entry", "[gang][
                             {{"node", "n2"}, {"ordinal", 0}, {"count", 2}, {"number", 2}},
                             {{"node", "n2"}, {"ordinal", 2}, {"incarnation", 1}, {"number", 9}},
                             {{"node", "n2"}, {"ordinal", 4}, {"number", 5}}})}}}));
-}
-
-TEST_CASE("a plan that was stored with one entry per slot is read", "[gang][pod_group]") {
-  const PodGroup group = a_pod_group();
-  Json object = as_json(group);
-  object["spec"]["members"][1]["slots"] =
-      Json::array({{{"ordinal", 0}, {"incarnation", 0}}, {{"ordinal", 1}, {"incarnation", 0}}});
-  Json placements = Json::array();
-  for (const Placement& placement : group.status.gangs[0].placements) {
-    placements.push_back({{"role", placement.role},
-                          {"ordinal", placement.slot.ordinal},
-                          {"incarnation", placement.slot.incarnation},
-                          {"node", placement.node},
-                          {"number", placement.number}});
-  }
-  object["status"]["gangs"][0]["placements"] = placements;
-  const auto decoded = decode_pod_group(object);
-  REQUIRE(decoded.has_value());
-  CHECK(*decoded == group);
 }
 
 TEST_CASE("placements are direct up to the number that their gang's status has",

@@ -41,6 +41,9 @@ Status full_status() {
   status.next_continued_collector = 61'441;
   status.next_continued_learner = 61'443;
   status.created_through = {"uid-7", {{"base", 4}, {"request-1", 9'000'000'000}}};
+  status.requeued_gangs = {
+      {"request-1", 2, at("2026-11-21T10:01:00Z"), 4096},
+      {"base-learner-2", 1, at("2026-11-21T10:02:00Z"), std::nullopt, {{Role::kLearner, 2}}}};
   status.next_collector = 4098;
   status.services = ServiceMode::kShared;
   status.naming_version = 1;
@@ -130,21 +133,6 @@ TEST_CASE("what is written of a job is read back", "[job][types]") {
   REQUIRE(job);
   CHECK(job->spec.requests == requests);
   CHECK(job->status == full_status());
-}
-
-TEST_CASE("changes of base replicas are read under their name before the first release",
-          "[job][types]") {
-  const Json change = {
-      {"role", "collector"}, {"ordinal", 1}, {"incarnation", 2}, {"attempt", 3}, {"removed", true}};
-  Json object = minimal();
-  object["spec"]["requests"] = {{"floor", Json::array({change})}};
-  const BaseChange want{3, Role::kCollector, {1, 2}, true};
-  CHECK(decode_job(object)->spec.requests.base == std::vector{want});
-  SECTION("unless they have the new one, which was written later") {
-    object["spec"]["requests"]["base"] = Json::array();
-    CHECK(decode_job(object)->spec.requests.base.empty());
-  }
-  CHECK_FALSE(encode_requests({}).contains("floor"));
 }
 
 TEST_CASE("a status has all four roles and leaves out times that are not known", "[job][types]") {

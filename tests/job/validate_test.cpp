@@ -325,7 +325,7 @@ TEST_CASE("a job has at most so many pods", "[job][validate]") {
        "",
        {"spec.collector.replicas: Invalid value: 4096" + kWhy,
         "spec.learner.replicas: Invalid value: 903" + kWhy}},
-      {"capacity that is held counts as pods do",
+      {"reserved capacity counts as pods do",
        R"({"collector": {"replicas": 1, "reservedReplicas": 4096},
            "learner": {"replicas": 903, "reservedReplicas": 2}})",
        "",

@@ -7,10 +7,12 @@
 namespace nervex::queue {
 namespace {
 
+using gang::GangKind;
 using testing::a_group;
 using testing::a_set;
 using testing::ask;
 using testing::in_gang;
+using testing::in_request;
 using testing::planned;
 
 TEST_CASE("each gang of a PodGroup is a workload with what all its pods ask for",
@@ -19,8 +21,9 @@ TEST_CASE("each gang of a PodGroup is a workload with what all its pods ask for"
   learner.reserved_pods = 1;
   auto group = planned(a_group("dqn-1",
                                {a_set("coordinator", 1, ask(0)), learner,
-                                in_gang(a_set("collector", 3, ask(0)), "request-7"),
-                                in_gang(a_set("learner", 1, ask(4)), "base-learner-2")},
+                                in_request(a_set("collector", 3, ask(0)), 7),
+                                in_gang(a_set("learner", 1, ask(4)),
+                                        {"base-learner-2", GangKind::kAddedReplicas, 0, 2, {}})},
                                60, 5),
                        {"a", "b", "c"}, true);
   gang::GangStatus request_status;
@@ -28,7 +31,7 @@ TEST_CASE("each gang of a PodGroup is a workload with what all its pods ask for"
   request_status.planned = true;
   group.status.gangs.push_back(request_status);
   const Workload like{"uid-dqn-1/base",
-                      Workload::Kind::kBase,
+                      GangKind::kBase,
                       "rl",
                       "dqn-1",
                       5,
@@ -37,12 +40,12 @@ TEST_CASE("each gang of a PodGroup is a workload with what all its pods ask for"
                       Workload::State::kRunning};
   Workload request = like;
   request.id = "uid-dqn-1/request-7";
-  request.kind = Workload::Kind::kRequest;
+  request.kind = GangKind::kRequest;
   request.requests = {{"cpu", 3000}, {"pods", 3}};
   request.state = Workload::State::kPlanned;
   Workload added = like;
   added.id = "uid-dqn-1/base-learner-2";
-  added.kind = Workload::Kind::kAddedReplicas;
+  added.kind = GangKind::kAddedReplicas;
   added.requests = {{"cpu", 1000}, {"nvidia.com/gpu", 4}, {"pods", 1}};
   added.state = Workload::State::kWaiting;
   CHECK(list_workloads(group) == std::vector{like, request, added});

@@ -459,7 +459,7 @@ TEST_CASE("what an attempt before did is no answer for this one", "[server][chan
                                     {{"apiVersion", gang::kApiVersion},
                                      {"kind", gang::kKind},
                                      {"metadata", {{"name", "dqn-2"}}},
-                                     {"spec", {{"attempt", 2}, {"members", Json::array()}}}}),
+                                     {"spec", {{"attempt", 2}, {"gangs", Json::array()}}}}),
                       {"metadata", "uid"});
   world.change_job({{"status", {{"attempt", 2}}}});
   world.add_pod(Role::kCoordinator, {});

@@ -22,10 +22,11 @@ std::string describe_pod_slot(const gang::PodSlot& slot) {
 bool is_unfinished(const kube::Pod& pod) { return !pod.is_finished(); }
 
 bool has_aggregator(const gang::PodGroup& group) {
-  return std::any_of(group.spec.members.begin(), group.spec.members.end(), [](const auto& set) {
-    return set.gang == gang::kBaseGang && set.role == to_string(Role::kAggregator) &&
-           !set.slots.empty();
-  });
+  const gang::Gang* base = gang::find_gang(group.spec, gang::kBaseGang);
+  return base != nullptr &&
+         std::any_of(base->members.begin(), base->members.end(), [](const auto& set) {
+           return set.role == to_string(Role::kAggregator) && !set.slots.empty();
+         });
 }
 
 // A worker that a client asked for by itself: not a part of a multi-GPU learner, nor the job's own
@@ -265,8 +266,10 @@ void Rules::check_coordinator(const gang::PodGroup& group, const controller::Sto
     }
   }
   const auto slots = wanted(*job_before_, group);
-  for (const auto& set : group.spec.members) {
-    if (set.gang != gang::kBaseGang || set.role == to_string(Role::kCoordinator)) continue;
+  const gang::Gang* base = gang::find_gang(group.spec, gang::kBaseGang);
+  if (base == nullptr) return;
+  for (const auto& set : base->members) {
+    if (set.role == to_string(Role::kCoordinator)) continue;
     for (const auto slot : set.slots) {
       const auto* want = slots.find(*job::parse_role(set.role), slot.ordinal);
       if (want == nullptr || want->is_over || there.count({set.role, slot.ordinal}) != 0) continue;
@@ -296,21 +299,23 @@ void Rules::check_members(const gang::PodGroup& before) {
   const gang::PodGroup now = *gang::decode_pod_group(object);
   check_reserved(before, now);
   std::set<std::pair<std::string, int>> left;
-  for (const auto& set : now.spec.members) {
+  for (const auto& set : gang::all_sets(now.spec.gangs)) {
     for (const auto slot : set.slots) left.emplace(set.role, slot.ordinal);
   }
   const auto slots = wanted(*job_before_, before);
   // Requeued gangs wait outside of the PodGroup for their next try.
   const auto& requeued = job_before_->status.requeued_gangs;
-  for (const auto& set : before.spec.members) {
+  for (const auto& gang : before.spec.gangs) {
     const bool waits = std::any_of(requeued.begin(), requeued.end(),
-                                   [&](const auto& gang) { return gang.name == set.gang; });
+                                   [&](const auto& entry) { return entry.name == gang.name; });
     if (waits) continue;
-    for (const auto slot : set.slots) {
-      const auto* want = slots.find(*job::parse_role(set.role), slot.ordinal);
-      if (want == nullptr || want->is_over || left.count({set.role, slot.ordinal}) != 0) continue;
-      breach(
-          fmt::format("takes {}/{} out of the PodGroup, which is wanted", set.role, slot.ordinal));
+    for (const auto& set : gang.members) {
+      for (const auto slot : set.slots) {
+        const auto* want = slots.find(*job::parse_role(set.role), slot.ordinal);
+        if (want == nullptr || want->is_over || left.count({set.role, slot.ordinal}) != 0) continue;
+        breach(fmt::format("takes {}/{} out of the PodGroup, which is wanted", set.role,
+                           slot.ordinal));
+      }
     }
   }
 }
@@ -321,7 +326,7 @@ void Rules::check_reserved(const gang::PodGroup& before, const gang::PodGroup& n
   const auto* base = gang::find_gang(before.status, gang::kBaseGang);
   const auto sums = [](const gang::PodGroup& group) {
     std::map<std::string, int> out;
-    for (const auto& set : group.spec.members) {
+    for (const auto& set : gang::all_sets(group.spec.gangs)) {
       if (set.reserved_pods > 0) out[set.name] += set.reserved_pods;
       if (set.from_reserved.count > 0) out[set.from_reserved.set] += set.from_reserved.count;
     }
@@ -329,8 +334,8 @@ void Rules::check_reserved(const gang::PodGroup& before, const gang::PodGroup& n
   };
   auto had = sums(before);
   int took_over = 0;
-  for (const auto& set : now.spec.members) took_over += set.from_reserved.count;
-  for (const auto& set : before.spec.members) took_over -= set.from_reserved.count;
+  for (const auto& set : gang::all_sets(now.spec.gangs)) took_over += set.from_reserved.count;
+  for (const auto& set : gang::all_sets(before.spec.gangs)) took_over -= set.from_reserved.count;
   if (took_over > 0) ++seen["reserved capacity taken over"];
   for (const auto& [set, count] : sums(now)) {
     if (base == nullptr || !base->committed || count <= had[set]) continue;
@@ -343,7 +348,7 @@ void Rules::check_reserved_is_placed(const gang::PodGroup& group) {
   const auto* base = gang::find_gang(group.status, gang::kBaseGang);
   if (base == nullptr || !base->committed) return;
   int wanted = 0;
-  for (const auto& set : group.spec.members) wanted += set.reserved_pods;
+  for (const auto& set : gang::all_sets(group.spec.gangs)) wanted += set.reserved_pods;
   int placed = 0;
   for (const auto& entry : base->reserved) placed += entry.count;
   if (wanted > 0) ++seen["capacity reserved"];
@@ -462,12 +467,12 @@ void Rules::check_fence(const LivePod& coordinator, const gang::PodGroup& group)
     const bool is_direct = gang::is_direct(*base, placement);
     if (!is_direct || placement.role == to_string(Role::kCoordinator)) continue;
     ++seen["coordinator bound after a direct pod"];
-    const bool is_wanted =
-        std::any_of(group.spec.members.begin(), group.spec.members.end(), [&](const auto& set) {
-          const auto& slots = set.slots;
-          return set.role == placement.role &&
-                 std::find(slots.begin(), slots.end(), placement.slot) != slots.end();
-        });
+    const auto sets = gang::all_sets(group.spec.gangs);
+    const bool is_wanted = std::any_of(sets.begin(), sets.end(), [&](const auto& set) {
+      const auto& slots = set.slots;
+      return set.role == placement.role &&
+             std::find(slots.begin(), slots.end(), placement.slot) != slots.end();
+    });
     if (!is_wanted || begun_.count({group.meta.uid, placement.role, placement.slot}) != 0) continue;
     breach(fmt::format("{} is bound, and no kubelet has begun with {}/{}",
                        coordinator.pod.meta.name, placement.role, placement.slot.ordinal));
@@ -519,10 +524,12 @@ void Rules::check_names() {
 bool Rules::is_in_part(const gang::PodGroup& group, const gang::GangStatus& gang,
                        std::string& missing) const {
   int in_place = 0;
-  for (const auto& set : group.spec.members) {
+  const gang::Gang* wanted = gang::find_gang(group.spec, gang.name);
+  if (wanted == nullptr) return false;
+  for (const auto& set : wanted->members) {
     const bool is_own_aggregator =
-        set.gang == gang::kBaseGang && set.role == to_string(Role::kAggregator);
-    if (set.gang != gang.name || is_own_aggregator) continue;
+        wanted->kind == gang::GangKind::kBase && set.role == to_string(Role::kAggregator);
+    if (is_own_aggregator) continue;
     for (const auto slot : set.slots) {
       const bool is_there =
           std::any_of(known_pods_.begin(), known_pods_.end(), [&](const auto& entry) {
@@ -584,12 +591,14 @@ void Rules::check_gangs_are_whole(const job::Job& job, const gang::PodGroup& gro
   }
   const auto slots = wanted(job, group);
   std::map<std::string, std::pair<int, int>> counts;  // gang -> pods there, pods missing
-  for (const auto& set : group.spec.members) {
-    for (const auto slot : set.slots) {
-      const auto* want = slots.find(*job::parse_role(set.role), slot.ordinal);
-      if (want == nullptr || want->is_over) continue;
-      auto& [is, lacks] = counts[set.gang];
-      ++(there.count({set.role, slot.ordinal}) != 0 ? is : lacks);
+  for (const auto& gang : group.spec.gangs) {
+    auto& [is, lacks] = counts[gang.name];
+    for (const auto& set : gang.members) {
+      for (const auto slot : set.slots) {
+        const auto* want = slots.find(*job::parse_role(set.role), slot.ordinal);
+        if (want == nullptr || want->is_over) continue;
+        ++(there.count({set.role, slot.ordinal}) != 0 ? is : lacks);
+      }
     }
   }
   for (const auto& [gang, count] : counts) {

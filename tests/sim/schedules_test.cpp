@@ -292,9 +292,10 @@ WantedNames wanted_names(const job::Job& job, bool has_aggregator) {
 bool has_aggregator(const Suite& suite) {
   for (const auto& object : suite.api.list(kube::kPodGroups, kNamespace)) {
     const gang::PodGroup group = *gang::decode_pod_group(object);
-    for (const auto& set : group.spec.members) {
-      const bool is_of_base = set.gang == gang::kBaseGang && set.role == "aggregator";
-      if (is_of_base && !set.slots.empty()) return true;
+    const gang::Gang* base = gang::find_gang(group.spec, gang::kBaseGang);
+    if (base == nullptr) continue;
+    for (const auto& set : base->members) {
+      if (set.role == "aggregator" && !set.slots.empty()) return true;
     }
   }
   return false;

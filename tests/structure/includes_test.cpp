@@ -68,7 +68,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
       "base"}},
     {"controller/decide/attempt",
      {"controller/decide/attempt", "controller/decide/round", "controller/decide/actions.h",
-      "controller/decide/reasons.h", "job", "gang", "kube/model", "base"}},
+      "controller/decide/reasons.h", "demand", "job", "gang", "kube/model", "base"}},
     {"controller/decide/objects",
      {"controller/decide/objects", "controller/decide/attempt", "controller/decide/round",
       "controller/decide/actions.h", "controller/decide/reasons.h", "demand", "job", "gang", "kube",

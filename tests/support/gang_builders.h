@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -64,52 +65,92 @@ inline placement::NodeView view(kube::Node node, const kube::Resources& used) {
   return out;
 }
 
+// A set and the gang that it belongs to: tests list the sets of a PodGroup in one row.
+struct Member : gang::MemberSet {
+  Member(gang::MemberSet set = {}) : gang::MemberSet(std::move(set)) {}  // in the base gang
+  gang::Gang gang{std::string(gang::kBaseGang), gang::GangKind::kBase, 0, 0, {}};
+};
+
 // Slots role/0 ... role/count-1.
-inline gang::MemberSet a_set(std::string role, int count, kube::Resources requests) {
-  gang::MemberSet set;
+inline Member a_set(std::string role, int count, kube::Resources requests) {
+  Member set;
   set.name = role;
-  set.gang = std::string(gang::kBaseGang);
   set.role = std::move(role);
   for (int i = 0; i < count; ++i) set.slots.push_back({i, 0});
   set.shape.requests = std::move(requests);
   return set;
 }
 // It is bound after all others.
-inline gang::MemberSet coordinator() {
+inline Member coordinator() {
   auto set = a_set("coordinator", 1, ask(0));
   set.bind_last = true;
   return set;
 }
-inline gang::MemberSet selecting(gang::MemberSet set, const std::string& key,
-                                 const std::string& value) {
+inline Member selecting(Member set, const std::string& key, const std::string& value) {
   set.shape.constraints.node_selector[key] = value;
   return set;
 }
-inline gang::MemberSet on_port(gang::MemberSet set, int port) {
+inline Member on_port(Member set, int port) {
   set.shape.requests.set(kube::host_port("TCP", port), 1);
   return set;
 }
 // Its pods keep apart by that node label.
-inline gang::MemberSet apart_by(gang::MemberSet set, const std::string& key) {
+inline Member apart_by(Member set, const std::string& key) {
   set.shape.requests.set("podAntiAffinity:" + key + "#1", 1);
   return set;
 }
-inline gang::MemberSet preferring(gang::MemberSet set, const std::string& key, int weight) {
+inline Member preferring(Member set, const std::string& key, int weight) {
   set.shape.constraints.preferred_terms.push_back(
       {{"weight", weight},
        {"preference",
         {{"matchExpressions", Json::array({{{"key", key}, {"operator", "Exists"}}})}}}});
   return set;
 }
-inline gang::MemberSet in_gang(gang::MemberSet set, std::string gang_name) {
-  set.name = gang_name + "-" + set.role;
-  set.gang = std::move(gang_name);
+inline Member in_gang(Member set, gang::Gang gang) {
+  const bool is_named_alike = gang.kind == gang::GangKind::kAddedReplicas;
+  set.name = is_named_alike ? gang.name : gang.name + "-" + set.role;
+  set.gang = std::move(gang);
   return set;
+}
+inline Member in_request(Member set, std::int64_t id) {
+  return in_gang(std::move(set),
+                 {"request-" + std::to_string(id), gang::GangKind::kRequest, id, 0, {}});
+}
+
+inline std::vector<gang::Gang> make_gangs(const std::vector<Member>& members) {
+  std::vector<gang::Gang> gangs;
+  for (const Member& member : members) {
+    auto at = std::find_if(gangs.begin(), gangs.end(),
+                           [&](const auto& gang) { return gang.name == member.gang.name; });
+    if (at == gangs.end()) at = gangs.insert(at, member.gang);
+    at->members.push_back(member);
+  }
+  return gangs;
+}
+inline std::vector<Member> list_members(const gang::PodGroup& group) {
+  std::vector<Member> members;
+  for (const gang::Gang& gang : group.spec.gangs) {
+    for (const gang::MemberSet& set : gang.members) {
+      members.emplace_back(set).gang = {
+          gang.name, gang.kind, gang.request_id, gang.first_ordinal, {}};
+    }
+  }
+  return members;
+}
+// The n-th set of all gangs, from 0.
+template <typename PodGroup>
+auto& nth_set(PodGroup& group, int n) {
+  return *std::next(gang::all_sets(group.spec.gangs).begin(), n);
+}
+inline void add_member(gang::PodGroup& group, Member member) {
+  auto members = list_members(group);
+  members.push_back(std::move(member));
+  group.spec.gangs = make_gangs(members);
 }
 
 // Queued `seconds` after the epoch; generation 1, nothing decided yet.
-inline gang::PodGroup a_group(std::string name, std::vector<gang::MemberSet> members,
-                              int seconds = 0, int priority = 0) {
+inline gang::PodGroup a_group(std::string name, const std::vector<Member>& members, int seconds = 0,
+                              int priority = 0) {
   gang::PodGroup group;
   group.meta.ns = "rl";
   group.meta.uid = "uid-" + name;
@@ -118,7 +159,7 @@ inline gang::PodGroup a_group(std::string name, std::vector<gang::MemberSet> mem
   group.meta.generation = 1;
   group.spec.queued_since = SysTime(std::chrono::seconds(seconds));
   group.spec.priority = priority;
-  group.spec.members = std::move(members);
+  group.spec.gangs = make_gangs(members);
   return group;
 }
 
@@ -132,8 +173,7 @@ inline gang::PodGroup planned(gang::PodGroup group, const std::vector<std::strin
   gang.committed = committed;
   gang.reason = std::string(gang::kReasonPlanned);
   auto node = nodes.begin();
-  for (const gang::MemberSet& set : group.spec.members) {
-    if (set.gang != gang_name) continue;
+  for (const gang::MemberSet& set : gang::find_gang(group.spec, gang_name)->members) {
     for (const gang::SlotId slot : set.slots) {
       gang.placements.push_back({set.role, slot, *node++, group.status.next_placement++});
     }

@@ -1,6 +1,9 @@
 // tests/support/job_snapshots.h - jobs as nervexctl finds them.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "tests/support/job_builders.h"
 #include "view/job_snapshot.h"
 
@@ -13,13 +16,17 @@ inline job::Condition a_condition(std::string type, bool status, std::string mes
   return {std::move(type), status, "Reason", std::move(message), at(since), 1};
 }
 
-inline gang::MemberSet a_set(std::string gang, std::string role, int slots, int first = 0) {
-  gang::MemberSet set;
-  set.name = gang == gang::kBaseGang ? role : gang + "-" + role;
-  set.gang = std::move(gang);
-  set.role = std::move(role);
+inline void add_set(gang::Gang& gang, const std::string& role, int slots, int first) {
+  gang::MemberSet& set = gang.members.emplace_back();
+  set.name = gang.kind == gang::GangKind::kBase ? role : gang.name + "-" + role;
+  set.role = role;
   for (int i = 0; i < slots; ++i) set.slots.push_back({first + i, 0});
-  return set;
+}
+
+inline gang::Gang a_request(std::int64_t id, const std::map<std::string, int>& pods_by_role) {
+  gang::Gang gang{"request-" + std::to_string(id), gang::GangKind::kRequest, id, 0, {}};
+  for (const auto& [role, pods] : pods_by_role) add_set(gang, role, pods, 4096);
+  return gang;
 }
 
 inline gang::GangStatus a_waiting_gang(std::string name, std::string message) {
@@ -59,7 +66,10 @@ inline gang::PodGroup a_group() {
   gang::PodGroup group;
   group.meta.name = "dqn-1";
   group.meta.generation = 1;
-  group.spec.members = {a_set("base", "coordinator", 1), a_set("base", "learner", 2)};
+  gang::Gang& base = group.spec.gangs.emplace_back();
+  base.name = gang::kBaseGang;
+  add_set(base, "coordinator", 1, 0);
+  add_set(base, "learner", 2, 0);
   group.status.observed_generation = 1;
   return group;
 }

@@ -24,10 +24,10 @@ void wait_with(JobSnapshot& seen, gang::NoFit cause,
 }
 
 // The base gang is planned, and that one can never fit.
-void never_fits_beside_base(JobSnapshot& seen, std::string gang) {
+void never_fits_beside_base(JobSnapshot& seen, gang::Gang gang) {
   seen.group = a_group();
-  seen.group->status.gangs = {a_planned_gang("base", {}),
-                              a_waiting_gang(std::move(gang), "a sentence")};
+  seen.group->status.gangs = {a_planned_gang("base", {}), a_waiting_gang(gang.name, "a sentence")};
+  seen.group->spec.gangs.push_back(std::move(gang));
   seen.group->status.gangs[1].cause = gang::NeverFits{{"collector", 1, 1}, {"cpu", 9000}};
 }
 
@@ -170,10 +170,14 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
        },
        "the requested replicas start by themselves"},
       {"a request can never fit", Phase::kRunning,
-       [](JobSnapshot& v) { never_fits_beside_base(v, "request-1"); },
+       [](JobSnapshot& v) {
+         never_fits_beside_base(v, a_request(1, {{"collector", 1}}));
+       },
        "kubectl nervex replicas remove dqn -n rl"},
       {"added base replicas can never fit", Phase::kRunning,
-       [](JobSnapshot& v) { never_fits_beside_base(v, "base-collector-1"); },
+       [](JobSnapshot& v) {
+         never_fits_beside_base(v, {"base-collector-1", gang::GangKind::kAddedReplicas, 0, 1, {}});
+       },
        "lower spec.collector.replicas or spec.learner.replicas again"},
       {"its name is none for pods", Phase::kCreated,
        [](JobSnapshot& v) {

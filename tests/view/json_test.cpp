@@ -17,7 +17,7 @@ JobSnapshot busy_job() {
   seen.job.status.coordinator.active = 1;
   seen.job.status.learner = {1, 0, 1};
   seen.group = a_group();
-  seen.group->spec.members.push_back(a_set("request-1", "collector", 1, 4096));
+  seen.group->spec.gangs.push_back(a_request(1, {{"collector", 1}}));
   seen.group->status.gangs = {
       a_planned_gang("base", {{"coordinator", {0, 0}, "cpu-0", 1}, {"learner", {0, 0}, "n1", 2}}),
       a_waiting_gang("request-1", "collector: does not fit")};

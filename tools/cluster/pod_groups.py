@@ -1,10 +1,15 @@
 """Reads PodGroups as the API server gives them: neighbouring slots are one entry with a count."""
 
 
+def sets(group):
+    """The member sets of all gangs in the spec."""
+    return [member for gang in group["spec"]["gangs"] for member in gang["members"]]
+
+
 def slots(group):
     """{(role, ordinal): incarnation} of the slots in the spec."""
     return {(member["role"], slot["ordinal"] + i): slot.get("incarnation", 0)
-            for member in group["spec"]["members"]
+            for member in sets(group)
             for slot in member["slots"] for i in range(slot.get("count", 1))}
 
 

@@ -74,8 +74,9 @@ NotStarted not_started(const Round& round) {
   for (const AttemptPod& member : round.attempt.pods) {
     if (has_begun(*member.pod)) begun.insert({to_string(member.role), slot_id(member.slot)});
   }
-  for (const auto& set : round.attempt.group->spec.members) {
-    if (set.gang != gang::kBaseGang) continue;
+  const gang::Gang* base = gang::find_gang(round.attempt.group->spec, gang::kBaseGang);
+  if (base == nullptr) return found;
+  for (const auto& set : base->members) {
     const auto role = job::parse_role(set.role);
     for (const gang::SlotId slot : set.slots) {
       ++found.of_slots;

@@ -82,11 +82,11 @@ CreatedThrough created_through(const Round& round) {
     }
   }
   // A gang that the spec has and the status lacks: a user emptied the status.
-  for (const gang::MemberSet& set : group->spec.members) {
-    if (gang::find_gang(group->status, set.gang) != nullptr) continue;
+  for (const gang::Gang& gang : group->spec.gangs) {
+    if (gang::find_gang(group->status, gang.name) != nullptr) continue;
     const std::int64_t bound =
-        stored_bound(round.seen.job.status.created_through, *group, set.gang);
-    if (bound > 0) created.gangs[set.gang] = bound;
+        stored_bound(round.seen.job.status.created_through, *group, gang.name);
+    if (bound > 0) created.gangs[gang.name] = bound;
   }
   if (!created.gangs.empty()) created.pod_group_uid = group->meta.uid;
   return created;

@@ -11,7 +11,7 @@
 #include "controller/decide/attempt/queueing.h"
 #include "controller/decide/reasons.h"
 #include "controller/decide/round/condition.h"
-#include "controller/decide/round/set_names.h"
+#include "demand/gangs.h"
 #include "job/names.h"
 #include "kube/model/disruption.h"
 
@@ -24,12 +24,16 @@ using Requeued = job::Status::RequeuedGang;
 using Number = std::pair<Role, int>;  // role and ordinal
 
 // Which gang each slot of the PodGroup is in.
-std::map<Number, std::string_view> index_gangs(const gang::PodGroup& group) {
-  std::map<Number, std::string_view> gangs;
-  for (const auto& set : group.spec.members) {
-    const auto role = job::parse_role(set.role);
-    if (!role) continue;
-    for (const auto slot : set.slots) gangs.emplace(Number(*role, slot.ordinal), set.gang);
+using GangBySlot = std::map<Number, const gang::Gang*>;
+
+GangBySlot index_gangs(const gang::PodGroup& group) {
+  GangBySlot gangs;
+  for (const gang::Gang& gang : group.spec.gangs) {
+    for (const gang::MemberSet& set : gang.members) {
+      const auto role = job::parse_role(set.role);
+      if (!role) continue;
+      for (const auto slot : set.slots) gangs.emplace(Number(*role, slot.ordinal), &gang);
+    }
   }
   return gangs;
 }
@@ -42,15 +46,17 @@ bool is_of_learner(const WantedSlot& slot, int ordinal) {
   return is_of_a_learner(slot) && slot.replica.slot.ordinal == ordinal;
 }
 
-// Includes slots that a gang's back-off keeps out of the PodGroup: those of a request by its
-// number; base replicas by the first number of their gang.
-bool belongs_to(const WantedSlot& slot, const Requeued& requeued, const SetName& gang,
-                const std::map<Number, std::string_view>& gangs) {
+// Includes slots that a gang's back-off keeps out of the PodGroup: those of a request by its id;
+// base replicas by the first ordinal of their gang.
+bool belongs_to(const WantedSlot& slot, const Requeued& requeued, const GangBySlot& gangs) {
   if (requeued.learner) return is_of_learner(slot, *requeued.learner);
   const auto at = gangs.find({slot.role, slot.slot.ordinal});
-  if (at != gangs.end()) return at->second == gang.gang;
-  if (slot.entry() != nullptr) return request_set_name(slot).gang == gang.gang;
-  return is_added_base(gang) && slot.role == gang.role && slot.slot.ordinal >= first_ordinal(gang);
+  if (at != gangs.end()) return at->second->name == requeued.name;
+  if (slot.entry() != nullptr) {
+    return demand::request_gang_name(slot.entry()->id) == requeued.name;
+  }
+  return requeued.added && slot.role == requeued.added->role &&
+         slot.slot.ordinal >= requeued.added->first_ordinal;
 }
 
 const WantedSlot* find_by_name(const job::Job& job, const WantedSlots& slots,
@@ -104,15 +110,14 @@ std::optional<int> learner_to_requeue(const job::Job& job, const Attempt& attemp
 // Slots of bound pods continue with the next incarnation. A pod that never ran is deleted too, but
 // costs no incarnation: a failure that lasts for days would use up all of them.
 void raise_incarnations(const Attempt& attempt, const WantedSlots& slots, const Requeued& requeued,
-                        const std::map<Number, std::string_view>& gangs, job::Status& status) {
+                        const GangBySlot& gangs, job::Status& status) {
   std::map<Number, int> raised;
   for (const auto& replaced : status.replaced)
     raised[{replaced.role, replaced.slot.ordinal}] = replaced.slot.incarnation;
-  const SetName gang = *parse_gang_name(requeued.name);
   for (const auto& member : attempt.pods) {
     const WantedSlot* slot = slots.find(member.role, member.slot);
     if (slot == nullptr || slot->is_over || member.pod->node.empty()) continue;
-    if (!belongs_to(*slot, requeued, gang, gangs)) continue;
+    if (!belongs_to(*slot, requeued, gangs)) continue;
     int& incarnation = raised[{slot->replica.role, slot->replica.slot.ordinal}];
     incarnation = std::max(incarnation, member.slot.incarnation + 1);
   }
@@ -122,15 +127,20 @@ void raise_incarnations(const Attempt& attempt, const WantedSlots& slots, const 
   }
 }
 
-Requeued& find_or_add_entry(job::Status& status, std::string_view gang,
+Requeued& find_or_add_entry(job::Status& status, const gang::Gang& gang,
                             std::optional<int> learner) {
   auto& all = status.requeued_gangs;
   const auto at = std::find_if(all.begin(), all.end(), [&](const Requeued& entry) {
-    return entry.learner == learner && (learner || entry.name == gang);
+    return entry.learner == learner && (learner || entry.name == gang.name);
   });
   Requeued& entry = at != all.end() ? *at : all.emplace_back();
-  entry.name = gang;  // the learner's gang may be another one by now
+  entry.name = gang.name;  // the learner's gang may be another one by now
   entry.learner = learner;
+  entry.added.reset();
+  if (gang.kind == gang::GangKind::kAddedReplicas) {
+    const auto role = job::parse_role(gang.members.front().role);
+    if (role) entry.added = {*role, gang.first_ordinal};
+  }
   return entry;
 }
 
@@ -143,12 +153,12 @@ bool runs(const Attempt& attempt, const WantedSlot& slot) {
 }
 
 // The gang's incomplete multi-GPU learners; nullopt stands for a gang that has none.
-std::set<std::optional<int>> units_not_whole(const Round& round, std::string_view gang,
-                                             const std::map<Number, std::string_view>& gangs) {
+std::set<std::optional<int>> units_not_whole(const Round& round, const gang::Gang& gang,
+                                             const GangBySlot& gangs) {
   std::set<std::optional<int>> units;
   for (const auto& slot : round.slots.all()) {
     const auto at = gangs.find({slot.role, slot.slot.ordinal});
-    if (at == gangs.end() || at->second != gang || slot.is_over) continue;
+    if (at == gangs.end() || at->second != &gang || slot.is_over) continue;
     // A requeued gang stays in the PodGroup until its pods are deleted.
     if (round.backing_off.count({slot.role, slot.slot.ordinal}) != 0) continue;
     if (runs(round.attempt, slot)) continue;
@@ -181,14 +191,14 @@ Actions requeue_failed_gang(const Round& round, std::string_view name, const std
   if (failed == nullptr) return {};
   const auto gangs = index_gangs(*round.attempt.group);
   const auto at = gangs.find({failed->role, failed->slot.ordinal});
-  if (at == gangs.end() || at->second == gang::kBaseGang) return {};
-  if (!parse_gang_name(at->second)) return {};     // not made by us
+  if (at == gangs.end() || at->second->kind == gang::GangKind::kBase) return {};
   if (has_pod(round.attempt, *failed)) return {};  // the Service of one that runs
-  const auto learner = learner_to_requeue(round.seen.job, round.attempt, *failed, at->second);
-  if (!learner && !is_starting(round.seen.job, round.attempt, *failed, at->second)) return {};
+  const gang::Gang& gang = *at->second;
+  const auto learner = learner_to_requeue(round.seen.job, round.attempt, *failed, gang.name);
+  if (!learner && !is_starting(round.seen.job, round.attempt, *failed, gang.name)) return {};
 
   job::Status status = round.seen.job.status;
-  Requeued& entry = find_or_add_entry(status, at->second, learner);
+  Requeued& entry = find_or_add_entry(status, gang, learner);
   const auto delay = retry_delay(round.seen.retry_delay, ++entry.count);
   entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(round.seen.now + delay);
   raise_incarnations(round.attempt, round.slots, entry, gangs, status);
@@ -210,10 +220,9 @@ SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
   if (attempt.group == nullptr || requeued.empty()) return found;
   const auto gangs = index_gangs(*attempt.group);
   for (const auto& entry : requeued) {
-    const auto gang = parse_gang_name(entry.name);
-    if (entry.requeue_at <= seen.now || !gang) continue;
+    if (entry.requeue_at <= seen.now) continue;
     for (const auto& slot : slots.all()) {
-      if (belongs_to(slot, entry, *gang, gangs)) found.emplace(slot.role, slot.slot.ordinal);
+      if (belongs_to(slot, entry, gangs)) found.emplace(slot.role, slot.slot.ordinal);
     }
   }
   return found;
@@ -221,15 +230,15 @@ SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
 
 Actions requeue_gang_not_healed(const Round& round) {
   if (round.attempt.group == nullptr || round.requests_lost) return {};
-  for (const auto& growth : round.attempt.group->status.gangs) {
-    const bool is_growth =
-        growth.name != gang::kBaseGang && parse_gang_name(growth.name).has_value();
-    if (!is_growth || gang_given_up(round.attempt, growth.name) == nullptr) continue;
+  for (const gang::Gang& growth : round.attempt.group->spec.gangs) {
+    if (growth.kind == gang::GangKind::kBase) continue;
+    const gang::GangStatus* given_up = gang_given_up(round.attempt, growth.name);
+    if (given_up == nullptr) continue;
     const auto gangs = index_gangs(*round.attempt.group);
     job::Status status = round.seen.job.status;
     std::string names;
-    for (const auto& learner : units_not_whole(round, growth.name, gangs)) {
-      Requeued& entry = find_or_add_entry(status, growth.name, learner);
+    for (const auto& learner : units_not_whole(round, growth, gangs)) {
+      Requeued& entry = find_or_add_entry(status, growth, learner);
       const auto delay = retry_delay(round.seen.retry_delay, ++entry.count);
       entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(round.seen.now + delay);
       names += (names.empty() ? "" : ", ") + describe(entry);
@@ -237,8 +246,9 @@ Actions requeue_gang_not_healed(const Round& round) {
       raise_incarnations(round.attempt, round.slots, copy, gangs, status);
     }
     if (names.empty()) continue;  // it is whole by now: the planner will see it, too
-    return {UpdateStatus{std::move(status)},
-            warning_event(kRequeued, fmt::format("{} is queued again: {}", names, growth.message))};
+    return {
+        UpdateStatus{std::move(status)},
+        warning_event(kRequeued, fmt::format("{} is queued again: {}", names, given_up->message))};
   }
   return {};
 }
@@ -252,16 +262,14 @@ std::vector<Requeued> still_requeued(const Round& round) {
   }
   const auto gangs = index_gangs(*round.attempt.group);
   for (const auto& entry : round.seen.job.status.requeued_gangs) {
-    const auto gang = parse_gang_name(entry.name);
     const bool is_waiting =
         entry.requeue_at > round.seen.now;  // its pods are deleted, or are about to
     const auto lacks_its_pod = [&](const WantedSlot& slot) {
-      return !slot.is_over && belongs_to(slot, entry, *gang, gangs) &&
+      return !slot.is_over && belongs_to(slot, entry, gangs) &&
              (is_waiting || pods.count({slot.role, slot.slot}) == 0);
     };
-    const bool is_kept =
-        gang && std::any_of(round.slots.all().begin(), round.slots.all().end(), lacks_its_pod);
-    if (is_kept) kept.push_back(entry);
+    const auto& all = round.slots.all();
+    if (std::any_of(all.begin(), all.end(), lacks_its_pod)) kept.push_back(entry);
   }
   return kept;
 }

@@ -54,18 +54,18 @@ std::optional<SysTime> start_deadline(const Round& round) {
 
 bool is_base_gang_bound(const Attempt& attempt) {
   if (attempt.group == nullptr) return false;
+  const gang::Gang* base = gang::find_gang(attempt.group->spec, gang::kBaseGang);
+  if (base == nullptr) return true;
   std::set<gang::SlotKey> bound;
   for (const AttemptPod& member : attempt.pods) {
     if (!member.pod->node.empty()) bound.insert({to_string(member.role), slot_id(member.slot)});
   }
   const auto is_bound = [&](const gang::MemberSet& set) {
-    return set.gang != gang::kBaseGang ||
-           std::all_of(set.slots.begin(), set.slots.end(), [&](gang::SlotId slot) {
-             return bound.count({set.role, slot}) != 0;
-           });
+    return std::all_of(set.slots.begin(), set.slots.end(), [&](gang::SlotId slot) {
+      return bound.count({set.role, slot}) != 0;
+    });
   };
-  const auto& sets = attempt.group->spec.members;
-  return std::all_of(sets.begin(), sets.end(), is_bound);
+  return std::all_of(base->members.begin(), base->members.end(), is_bound);
 }
 
 std::optional<SysTime> schedule_deadline(const Round& round) {
@@ -157,7 +157,7 @@ bool has_reservation_ended(const Round& round) {
 std::optional<milliseconds> time_until_reservation_ends(const Round& round) {
   const auto end = job::reserved_until(round.job);
   if (!end || *end <= round.seen.now || round.attempt.group == nullptr) return std::nullopt;
-  const auto& sets = round.attempt.group->spec.members;
+  const auto sets = gang::all_sets(round.attempt.group->spec.gangs);
   if (std::none_of(sets.begin(), sets.end(), reserves_capacity)) return std::nullopt;
   return *end - round.seen.now;
 }

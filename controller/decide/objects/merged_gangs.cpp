@@ -4,28 +4,27 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string_view>
-
-#include "controller/decide/round/set_names.h"
+#include <tuple>
 
 namespace nervex::controller {
 
 namespace {
 
-// The sets of one request's gang, by role and part: "-collector", "-ddp-learner-1".
+// The sets with slots of one request's gang, by role and part.
 struct RequestGang {
-  std::map<std::string_view, gang::MemberSet*> sets;
+  std::string_view name;
+  std::vector<gang::MemberSet*> sets;
   std::optional<std::int64_t> entry;  // of all its slots; nullopt: none has one, or they differ
   bool is_mixed = false;
 };
 
-// By the id in their names: the oldest first.
+// By request id: the oldest first.
 using RequestGangs = std::map<std::int64_t, RequestGang>;
 
-void see_entry(RequestGang& gang, const gang::MemberSet& set, job::Role role,
-               const job::WantedSlots& wanted) {
+void see_entry(RequestGang& gang, const gang::MemberSet& set, const job::WantedSlots& wanted) {
+  const auto role = job::parse_role(set.role);
   for (const auto& slot : set.slots) {
-    const job::WantedSlot* want = wanted.find(role, slot.ordinal);
+    const job::WantedSlot* want = role ? wanted.find(*role, slot.ordinal) : nullptr;
     if (want == nullptr || want->entry() == nullptr) {
       gang.is_mixed = true;
     } else if (!gang.entry) {
@@ -36,14 +35,20 @@ void see_entry(RequestGang& gang, const gang::MemberSet& set, job::Role role,
   }
 }
 
-RequestGangs group_by_request(std::vector<gang::MemberSet>& sets, const job::WantedSlots& wanted) {
+RequestGangs find_request_gangs(std::vector<gang::Gang>& all, const job::WantedSlots& wanted) {
   RequestGangs gangs;
-  for (auto& set : sets) {
-    const auto name = parse_set_name(set.name);
-    if (!name || name->id == 0 || set.slots.empty()) continue;
-    RequestGang& gang = gangs[name->id];
-    gang.sets[std::string_view(set.name).substr(set.gang.size())] = &set;
-    see_entry(gang, set, name->role, wanted);
+  for (gang::Gang& gang : all) {
+    if (gang.kind != gang::GangKind::kRequest) continue;
+    RequestGang request{gang.name, {}, std::nullopt, false};
+    for (gang::MemberSet& set : gang.members) {
+      if (set.slots.empty()) continue;
+      request.sets.push_back(&set);
+      see_entry(request, set, wanted);
+    }
+    std::sort(request.sets.begin(), request.sets.end(), [](const auto* a, const auto* b) {
+      return std::tie(a->role, a->part) < std::tie(b->role, b->part);
+    });
+    if (!request.sets.empty()) gangs.emplace(gang.request_id, std::move(request));
   }
   return gangs;
 }
@@ -51,42 +56,43 @@ RequestGangs group_by_request(std::vector<gang::MemberSet>& sets, const job::Wan
 using Pods = std::set<std::pair<job::Role, job::Slot>>;
 
 bool is_settled(const RequestGang& gang, const Pods& pods, const gang::PodGroupStatus& status) {
-  const auto* known = gang::find_gang(status, gang.sets.begin()->second->gang);
+  const auto* known = gang::find_gang(status, gang.name);
   if (known == nullptr || !known->committed || !known->planned) return false;
   std::set<gang::SlotKey> placed;
   for (const auto& placement : known->placements) placed.emplace(placement.role, placement.slot);
-  return std::all_of(gang.sets.begin(), gang.sets.end(), [&](const auto& part) {
-    const gang::MemberSet& set = *part.second;
-    return std::all_of(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {
+  return std::all_of(gang.sets.begin(), gang.sets.end(), [&](const gang::MemberSet* set) {
+    const job::Role role = *job::parse_role(set->role);
+    return std::all_of(set->slots.begin(), set->slots.end(), [&](const gang::SlotId slot) {
       const job::Slot key{slot.ordinal, slot.incarnation};
-      return placed.count({set.role, slot}) != 0 &&
-             pods.count({*job::parse_role(set.role), key}) != 0;
+      return placed.count({set->role, slot}) != 0 && pods.count({role, key}) != 0;
     });
   });
 }
 
 bool are_alike(const RequestGang& a, const RequestGang& b) {
   return std::equal(a.sets.begin(), a.sets.end(), b.sets.begin(), b.sets.end(),
-                    [](const auto& one, const auto& other) {
-                      return one.first == other.first && one.second->shape == other.second->shape;
+                    [](const gang::MemberSet* one, const gang::MemberSet* other) {
+                      return one->role == other->role && one->part == other->part &&
+                             one->shape == other->shape;
                     });
 }
 
 void move_slots(RequestGang& from, RequestGang& to) {
-  for (auto& [part, set] : from.sets) {
-    auto& slots = to.sets.at(part)->slots;
-    slots.insert(slots.end(), set->slots.begin(), set->slots.end());
-    set->slots.clear();
+  for (std::size_t i = 0; i < from.sets.size(); ++i) {
+    auto& moved = from.sets[i]->slots;
+    auto& slots = to.sets[i]->slots;
+    slots.insert(slots.end(), moved.begin(), moved.end());
+    moved.clear();
   }
 }
 
 }  // namespace
 
-void join_merged_gangs(std::vector<gang::MemberSet>& sets, const job::WantedSlots& wanted,
+void join_merged_gangs(std::vector<gang::Gang>& gangs, const job::WantedSlots& wanted,
                        const Pods& pods, const gang::PodGroupStatus& status) {
-  RequestGangs gangs = group_by_request(sets, wanted);
+  RequestGangs requests = find_request_gangs(gangs, wanted);
   std::map<std::int64_t, std::vector<RequestGang*>> by_entry;
-  for (auto& [id, gang] : gangs) {
+  for (auto& [id, gang] : requests) {
     if (gang.entry && !gang.is_mixed) by_entry[*gang.entry].push_back(&gang);
   }
   for (auto& [entry, same] : by_entry) {

@@ -84,11 +84,12 @@ const gang::EnlargedSet* enlarged_set(const gang::PodGroup& group, const gang::M
 // The planner counts the base gang's pods as larger than the spec says.
 bool counts_as_enlarged(const Round& round) {
   if (round.attempt.group == nullptr) return false;
-  const auto& sets = round.attempt.group->spec.members;
-  return std::any_of(sets.begin(), sets.end(), [&](const gang::MemberSet& set) {
-    const gang::EnlargedSet* known = enlarged_set(*round.attempt.group, set);
-    return set.gang == gang::kBaseGang &&
-           (!set.admitted.requests.empty() || (known != nullptr && !known->requests.empty()));
+  const gang::PodGroup& group = *round.attempt.group;
+  const gang::Gang* base = gang::find_gang(group.spec, gang::kBaseGang);
+  if (base == nullptr) return false;
+  return std::any_of(base->members.begin(), base->members.end(), [&](const auto& set) {
+    const gang::EnlargedSet* known = enlarged_set(group, set);
+    return !set.admitted.requests.empty() || (known != nullptr && !known->requests.empty());
   });
 }
 
@@ -271,7 +272,7 @@ void add_dry_run_size(Role role, std::string_view pod_json, DryRunReport& report
 // (extender/cycle/enlarged.h).
 gang::AdmittedPod admitted_pod(const Round& round, const gang::MemberSet& set) {
   const DryRunReport* report = waits_for_capacity(round) ? current_report(round) : nullptr;
-  if (report == nullptr || !report->is_answered || set.gang != gang::kBaseGang) return set.admitted;
+  if (report == nullptr || !report->is_answered) return set.admitted;
   const auto size = std::find_if(report->sizes.begin(), report->sizes.end(),
                                  [&](const auto& one) { return to_string(one.role) == set.role; });
   if (size == report->sizes.end()) return set.admitted;

@@ -68,8 +68,8 @@ void add_dry_run_answer(job::Role role, const Error* error, DryRunReport& report
 // `pod_json`: the pod as the API server would store it.
 void add_dry_run_size(job::Role role, std::string_view pod_json, DryRunReport& report);
 
-// The admission result of the set (MemberSet::admitted) according to the answer; unchanged if there
-// is no answer or it says the same.
+// The admission result of a set of the base gang (MemberSet::admitted) according to the answer;
+// unchanged if there is no answer or it says the same.
 gang::AdmittedPod admitted_pod(const Round& round, const gang::MemberSet& set);
 
 // Sets condition PodsRefused by the report, if it has the round's subject; until then the old

@@ -1,6 +1,7 @@
 #include "controller/decide/objects/pod_group.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -8,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "controller/decide/attempt/limits.h"
@@ -18,7 +20,7 @@
 #include "controller/decide/objects/merged_gangs.h"
 #include "controller/decide/objects/pod_dry_run.h"
 #include "controller/decide/round/pod_context.h"
-#include "controller/decide/round/set_names.h"
+#include "demand/gangs.h"
 #include "demand/initial_gang.h"
 #include "demand/member_set.h"
 #include "demand/reserved_capacity.h"
@@ -33,9 +35,9 @@ namespace {
 
 using job::Role;
 
-class SetBuilder {
+class GangBuilder {
  public:
-  SetBuilder(const Round& round, const job::PodContext& context)
+  GangBuilder(const Round& round, const job::PodContext& context)
       : job_(round.job),
         attempt_(round.attempt),
         context_(context),
@@ -45,33 +47,46 @@ class SetBuilder {
         base_is_committed_(is_base_committed(round.attempt)),
         reservation_{round.job.spec, base_is_committed_, has_reservation_ended(round)} {}
 
-  std::vector<gang::MemberSet> build() {
+  std::vector<gang::Gang> build() {
     index_pods();
     if (attempt_.group == nullptr) {
       start();
     } else {
-      for (const auto& set : attempt_.group->spec.members) keep(set);
+      for (const auto& gang : attempt_.group->spec.gangs) keep(gang);
     }
-    const auto old = static_cast<std::ptrdiff_t>(attempt_.group == nullptr ? 0 : sets_.size());
+    const auto old = static_cast<std::ptrdiff_t>(attempt_.group == nullptr ? 0 : gangs_.size());
     for (const auto& slot : wanted_.all()) {
       if (seen_.count({slot.role, slot.slot.ordinal}) == 0 && may_be_added(slot)) add(slot);
     }
-    if (!base_is_committed_) demand::add_reserving_sets(sets_, job_, reservation_, context_);
+    if (!base_is_committed_) {
+      gang::Gang& base = gangs_[find_or_add(demand::base_gang())];
+      demand::add_reserving_sets(base, job_, reservation_, context_);
+    }
     // The base gang, then added base replicas, then requests in the order of their arrival.
-    std::stable_sort(sets_.begin() + old, sets_.end(),
-                     [](const auto& a, const auto& b) { return rank(a.name) < rank(b.name); });
-    demand::reserve_capacity(sets_, static_cast<std::size_t>(old), reservation_);
-    if (attempt_.group != nullptr) join_merged_gangs(sets_, wanted_, pods_, attempt_.group->status);
-    for (auto& set : sets_) std::sort(set.slots.begin(), set.slots.end());
-    std::erase_if(sets_, [this](const auto& set) {
-      return set.slots.empty() && set.reserved_pods == 0 && reserving_.count(set.name) == 0;
+    std::stable_sort(gangs_.begin() + old, gangs_.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.kind, a.request_id) < std::tie(b.kind, b.request_id);
     });
-    return std::move(sets_);
+    demand::reserve_capacity(gangs_, find_added(), reservation_);
+    if (attempt_.group != nullptr) {
+      join_merged_gangs(gangs_, wanted_, pods_, attempt_.group->status);
+    }
+    for (auto& set : gang::all_sets(gangs_)) std::sort(set.slots.begin(), set.slots.end());
+    for (auto& gang : gangs_) {
+      std::erase_if(gang.members, [this](const auto& set) {
+        return set.slots.empty() && set.reserved_pods == 0 && reserving_.count(set.name) == 0;
+      });
+    }
+    std::erase_if(gangs_, [](const auto& gang) { return gang.members.empty(); });
+    return std::move(gangs_);
   }
 
  private:
   // Role and ordinal.
   using Number = std::pair<Role, int>;
+  struct SetIndex {
+    std::size_t gang = 0;  // of gangs_
+    std::size_t set = 0;   // of its members
+  };
 
   void index_pods() {
     for (const auto& pod : attempt_.pods) {
@@ -82,13 +97,6 @@ class SetBuilder {
         stopped_.emplace(pod.role, pod.slot);
       }
     }
-  }
-
-  static std::pair<int, std::int64_t> rank(std::string_view name) {
-    const auto known = parse_set_name(name);
-    if (known->gang == gang::kBaseGang) return {0, 0};
-    if (is_added_base(*known)) return {1, 0};
-    return {2, known->id};
   }
 
   // An evicted pod gets no successor if another pod of its multi-GPU learner has finished: the
@@ -105,34 +113,46 @@ class SetBuilder {
   }
 
   void start() {
-    sets_ = demand::make_initial_gang(job_, wanted_, context_);
-    for (std::size_t i = 0; i < sets_.size(); ++i) {
-      set_at_.emplace(sets_[i].name, i);
-      const Role role = *job::parse_role(sets_[i].role);
-      for (const auto slot : sets_[i].slots) seen_.emplace(role, slot.ordinal);
+    gangs_.push_back(demand::make_initial_gang(job_, wanted_, context_));
+    for (std::size_t i = 0; i < gangs_.front().members.size(); ++i) {
+      const gang::MemberSet& set = gangs_.front().members[i];
+      set_at_.emplace(set.name, SetIndex{0, i});
+      const Role role = *job::parse_role(set.role);
+      for (const auto slot : set.slots) seen_.emplace(role, slot.ordinal);
+    }
+    gang_at_.emplace(gangs_.front().name, 0);
+  }
+
+  // An existing gang: the slots of its sets follow the job's spec, the sets' shapes stay.
+  void keep(const gang::Gang& gang) {
+    const std::size_t at = gangs_.size();
+    gangs_.push_back({gang.name, gang.kind, gang.request_id, gang.first_ordinal, {}});
+    for (const auto& set : gang.members) {
+      if (demand::is_consistent(gang, set)) keep_set(at, set);
+    }
+    if (gangs_.back().members.empty()) {
+      gangs_.pop_back();
+    } else {
+      gang_at_.emplace(gang.name, at);
     }
   }
 
-  // An existing set: its slots follow the spec, its shape stays.
-  void keep(const gang::MemberSet& set) {
-    const auto known = parse_set_name(set.name);
-    if (!known || set_at_.count(set.name) != 0) return;  // not made by us
+  void keep_set(std::size_t at, const gang::MemberSet& set) {
+    gang::Gang& gang = gangs_[at];
+    if (!set_at_.emplace(set.name, SetIndex{at, gang.members.size()}).second) return;
+    const Role role = *job::parse_role(set.role);
     gang::MemberSet kept = set;
-    kept.gang = known->gang;
-    kept.role = to_string(known->role);
-    kept.bind_last = known->role == Role::kCoordinator;
-    kept.heals_alone = demand::heals_alone(known->gang, known->role);
+    kept.bind_last = role == Role::kCoordinator;
+    kept.heals_alone = demand::heals_alone(gang.kind, role);
     kept.slots.clear();
-    if (may_reserve(*known) && (set.reserved_pods > 0 || set.slots.empty())) {
-      reserving_.insert(set.name);
-    }
+    const bool may_reserve = gang.kind == gang::GangKind::kBase && role != Role::kCoordinator;
+    if (may_reserve && (set.reserved_pods > 0 || set.slots.empty())) reserving_.insert(set.name);
     for (const auto slot : set.slots) {
-      const Number number(known->role, slot.ordinal);
+      const Number number(role, slot.ordinal);
       if (!seen_.insert(number).second || backing_off_.count(number) != 0) continue;
-      if (const auto next = next_slot(known->role, slot)) kept.slots.push_back(*next);
+      if (const auto next = next_slot(role, slot)) kept.slots.push_back(*next);
     }
-    set_at_.emplace(kept.name, sets_.size());
-    sets_.push_back(std::move(kept));
+    gang.members.push_back(std::move(kept));
   }
 
   std::optional<gang::SlotId> next_slot(Role role, gang::SlotId slot) const {
@@ -157,42 +177,75 @@ class SetBuilder {
            demand::has_templates(job_, slot, context_);
   }
 
-  static bool may_reserve(const SetName& name) {
-    return name.gang == gang::kBaseGang && name.role != Role::kCoordinator;
-  }
-
-  SetName name_for(const WantedSlot& slot) {
-    if (slot.entry() != nullptr) return request_set_name(slot);
+  // Without sets.
+  gang::Gang choose_gang(const WantedSlot& slot) {
+    if (slot.entry() != nullptr) return demand::request_gang(slot.entry()->id);
     const bool is_single = slot.role == Role::kCoordinator || slot.role == Role::kAggregator;
-    if (is_single || !base_is_committed_) return base_set_name(slot.role);
-    if (const auto before = name_before(slot)) return *before;
-    return added_base_sets_
-        .try_emplace(slot.role, added_base_set_name(slot.role, slot.slot.ordinal))
-        .first->second;
+    if (is_single || !base_is_committed_) return demand::base_gang();
+    if (const auto* placed = find_placed_gang(slot)) {
+      return placed->name == gang::kBaseGang ? demand::base_gang()
+                                             : restore_added_replicas(slot.role, *placed);
+    }
+    const auto first = first_added_.try_emplace(slot.role, slot.slot.ordinal).first->second;
+    return demand::added_replicas_gang(slot.role, first);
   }
 
-  // The planner's gang for a slot that a user removed from the spec.
-  std::optional<SetName> name_before(const WantedSlot& slot) {
-    if (gangs_before_.empty()) {
+  // The gang that has the slot's placement, if a user removed the slot from the spec.
+  const gang::GangStatus* find_placed_gang(const WantedSlot& slot) {
+    if (placed_gangs_.empty()) {
       for (const auto& gang : attempt_.group->status.gangs) {
         for (const auto& placement : gang.placements) {
-          gangs_before_.try_emplace({placement.role, placement.slot.ordinal}, gang.name);
+          placed_gangs_.try_emplace({placement.role, placement.slot.ordinal}, &gang);
         }
       }
     }
-    const auto at = gangs_before_.find({to_string(slot.role), slot.slot.ordinal});
-    if (at == gangs_before_.end()) return std::nullopt;
-    return at->second == gang::kBaseGang ? base_set_name(slot.role) : parse_set_name(at->second);
+    const auto at = placed_gangs_.find({to_string(slot.role), slot.slot.ordinal});
+    return at == placed_gangs_.end() ? nullptr : at->second;
+  }
+
+  // A gang that the spec has lost starts at the lowest ordinal that has a placement.
+  gang::Gang restore_added_replicas(Role role, const gang::GangStatus& placed) const {
+    const gang::Gang* known = gang::find_gang(attempt_.group->spec, placed.name);
+    int first = known != nullptr ? known->first_ordinal : INT_MAX;
+    if (known == nullptr) {
+      for (const auto& placement : placed.placements) {
+        if (placement.role == to_string(role)) first = std::min(first, placement.slot.ordinal);
+      }
+    }
+    return demand::added_replicas_gang(role, first);
+  }
+
+  std::size_t find_or_add(gang::Gang gang) {
+    const auto [at, is_new] = gang_at_.try_emplace(gang.name, gangs_.size());
+    if (is_new) gangs_.push_back(std::move(gang));
+    return at->second;
   }
 
   void add(const WantedSlot& slot) {
     if (backing_off_.count({slot.role, slot.slot.ordinal}) != 0) return;
-    const SetName name = name_for(slot);
-    const auto [at, is_new] = set_at_.try_emplace(name.set, sets_.size());
+    gang::Gang chosen = choose_gang(slot);
+    const auto [at, is_new] =
+        set_at_.try_emplace(demand::set_name(chosen, slot.role, slot.part), SetIndex{});
     if (is_new) {
-      sets_.push_back(demand::make_member_set(job_, name.set, name.gang, slot, context_));
+      const std::size_t index = find_or_add(std::move(chosen));
+      gang::Gang& gang = gangs_[index];
+      at->second = {index, gang.members.size()};
+      gang.members.push_back(demand::make_member_set(job_, gang, slot, context_));
+      added_.insert(at->first);
     }
-    sets_[at->second].slots.push_back(slot_id(slot.slot));
+    gangs_[at->second.gang].members[at->second.set].slots.push_back(slot_id(slot.slot));
+  }
+
+  // The sets of added_ outside the base gang, in the order of the gangs.
+  std::vector<gang::MemberSet*> find_added() {
+    std::vector<gang::MemberSet*> found;
+    for (gang::Gang& gang : gangs_) {
+      if (gang.kind == gang::GangKind::kBase) continue;
+      for (gang::MemberSet& set : gang.members) {
+        if (added_.count(set.name) != 0) found.push_back(&set);
+      }
+    }
+    return found;
   }
 
   const job::Job& job_;
@@ -210,16 +263,18 @@ class SetBuilder {
   std::set<std::pair<Role, job::Slot>> stopped_;  // of those, what did not end by itself
   std::set<std::pair<Role, job::Slot>> live_;     // of those, what has not ended
   std::set<Number> seen_;                         // what the sets of the PodGroup have named
-  std::map<Role, SetName> added_base_sets_;
+  std::map<Role, int> first_added_;  // first ordinal of the gang of base replicas added now
   // The planner's gang of each role's ordinal; filled on first use.
-  std::map<std::pair<std::string_view, int>, std::string_view> gangs_before_;
-  std::vector<gang::MemberSet> sets_;
-  std::map<std::string, std::size_t, std::less<>> set_at_;  // by name, until they are sorted
+  std::map<std::pair<std::string_view, int>, const gang::GangStatus*> placed_gangs_;
+  std::vector<gang::Gang> gangs_;
+  std::map<std::string, std::size_t, std::less<>> gang_at_;  // by name, until they are sorted
+  std::map<std::string, SetIndex, std::less<>> set_at_;      // the same
+  std::set<std::string, std::less<>> added_;                 // names of new sets
 };
 
 std::set<gang::SlotKey> collect_slots(const gang::PodGroupSpec& spec) {
   std::set<gang::SlotKey> slots;
-  for (const auto& set : spec.members) {
+  for (const auto& set : gang::all_sets(spec.gangs)) {
     for (const auto slot : set.slots) slots.emplace(set.role, slot);
   }
   return slots;
@@ -261,10 +316,13 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   spec.priority = queue_priority(round);
   spec.attempt = round.job.status.attempt;
   spec.queued_since = place_in_queue(round.job, round.attempt.group);
-  spec.members = SetBuilder(round, context).build();
+  spec.gangs = GangBuilder(round, context).build();
   spec.direct_placement = wants_direct_placement(round, context);
   if (round.attempt.group == nullptr) return spec;
-  for (gang::MemberSet& set : spec.members) set.admitted = admitted_pod(round, set);
+  for (gang::Gang& gang : spec.gangs) {
+    if (gang.kind != gang::GangKind::kBase) continue;
+    for (gang::MemberSet& set : gang.members) set.admitted = admitted_pod(round, set);
+  }
   spec.highest_placement = highest_placement(round, spec);
   return spec;
 }

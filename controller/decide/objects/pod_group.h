@@ -17,14 +17,16 @@ namespace nervex::controller {
 // New slots go
 //  - of coordinator, aggregator and base replicas into the base gang's sets, named after their
 //    roles, while that gang is not committed;
-//  - of base replicas that are added later into a separate gang, "base-collector-<first ordinal>";
-//  - of a request entry into its gang "request-<id>": one set, or of multi-GPU learners one for the
+//  - of base replicas that are added later into a gang of kind AddedReplicas;
+//  - of a request entry into its gang of kind Request: one set, or of multi-GPU learners one for
+//  the
 //    aggregators and one per item of the GPU split.
-// Gangs that back off (creation_failures.h) have no slots in it. Capacity for reservedReplicas is
-// reserved beside the base replicas: demand/reserved_capacity.h. Gangs of requests that
-// nervex-server has merged become one once they are placed: merged_gangs.h. Finished slots without
-// a pod are left out, as are sets without slots, except those that reserve or reserved capacity.
-// While requests are lost (attempt.h) no slot is removed because its request is missing.
+// A gang that only the status has is being released. Gangs that back off (creation_failures.h) are
+// not in it. Capacity for reservedReplicas is reserved beside the base replicas:
+// demand/reserved_capacity.h. Gangs of requests that nervex-server has merged become one once they
+// are placed: merged_gangs.h. Finished slots without a pod are left out, as are sets without slots,
+// except those that reserve or reserved capacity. While requests are lost (attempt.h) no slot is
+// removed because its request is missing.
 gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context);
 
 // The whole PodGroup of an attempt that has none.

@@ -221,15 +221,15 @@ bool is_empty(const Gap& gap) { return gap.workers.empty() && gap.coordinator ==
 // Services come first: a pod's name resolves as soon as it has an address.
 void add_creations(const Round& round, const Gap& gap, bool has_shared_service, Actions& steps) {
   const job::PodContext context = pod_context(round);
-  std::set<std::string_view> held;
-  for (const auto& service : round.seen.services) held.insert(service->meta.name);
+  std::set<std::string_view> existing;
+  for (const auto& service : round.seen.services) existing.insert(service->meta.name);
   CreatePods workers;
   CreateServices services;
   bool needs_shared_service = false;
   const auto add_service = [&](const WantedPod& want) {
     if (!needs_own_service(round, want.role, context)) {
       needs_shared_service = true;
-    } else if (held.count(want.name) == 0) {
+    } else if (existing.count(want.name) == 0) {
       services.manifests.push_back(
           job::service_manifest(round.job, want.role, want.slot, want.entry, context));
     }

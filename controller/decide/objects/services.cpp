@@ -146,13 +146,13 @@ CreateServices missing_services(const Round& round, const std::vector<Target>& l
   const job::PodContext context = pod_context(round.seen, round.attempt);
   const bool has_shared = is_shared(round);
   const auto names = collect_names(leaving);
-  std::set<std::string_view> held;
-  for (const auto& service : round.seen.services) held.insert(service->meta.name);
+  std::set<std::string_view> existing;
+  for (const auto& service : round.seen.services) existing.insert(service->meta.name);
   CreateServices missing;
   for (const auto& member : round.attempt.pods) {
     if (has_shared && member.pod->is_named_by_namespace) continue;
     const std::string& name = member.pod->meta.name;
-    if (member.pod->meta.deleting || names.count(name) != 0 || held.count(name) != 0) continue;
+    if (member.pod->meta.deleting || names.count(name) != 0 || existing.count(name) != 0) continue;
     const WantedSlot* slot = round.slots.find(member.role, member.slot);
     if (slot == nullptr || !has_template(round.seen, *slot, context)) continue;
     missing.manifests.push_back(

@@ -11,10 +11,11 @@ namespace nervex::controller {
 namespace {
 
 bool has_aggregator_set(const gang::PodGroup& group) {
-  return std::any_of(group.spec.members.begin(), group.spec.members.end(), [](const auto& set) {
+  const gang::Gang* base = gang::find_gang(group.spec, gang::kBaseGang);
+  if (base == nullptr) return false;
+  return std::any_of(base->members.begin(), base->members.end(), [](const auto& set) {
     // One without slots reserves capacity for aggregators of learners: reserved_capacity.h.
-    return set.gang == gang::kBaseGang && set.role == to_string(job::Role::kAggregator) &&
-           !set.slots.empty();
+    return set.role == to_string(job::Role::kAggregator) && !set.slots.empty();
   });
 }
 
@@ -105,9 +106,11 @@ bool requests_lost(const job::Job& job) {
   return known != nullptr ? known->status : is_behind_status(job);
 }
 
-bool is_of_gang(const AttemptPod& member, const gang::PodGroup& group, std::string_view gang) {
-  return std::any_of(group.spec.members.begin(), group.spec.members.end(), [&](const auto& set) {
-    return set.gang == gang && set.role == to_string(member.role) &&
+bool is_of_gang(const AttemptPod& member, const gang::PodGroup& group, std::string_view name) {
+  const gang::Gang* gang = gang::find_gang(group.spec, name);
+  if (gang == nullptr) return false;
+  return std::any_of(gang->members.begin(), gang->members.end(), [&](const auto& set) {
+    return set.role == to_string(member.role) &&
            std::find(set.slots.begin(), set.slots.end(), slot_id(member.slot)) != set.slots.end();
   });
 }

@@ -71,6 +71,6 @@ bool requests_lost(const job::Job& job);
 bool is_behind_status(const job::Job& job);
 
 // The PodGroup's spec has the pod's slot in that gang.
-bool is_of_gang(const AttemptPod& member, const gang::PodGroup& group, std::string_view gang);
+bool is_of_gang(const AttemptPod& member, const gang::PodGroup& group, std::string_view name);
 
 }  // namespace nervex::controller

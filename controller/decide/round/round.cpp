@@ -14,8 +14,9 @@ using Numbers = std::set<std::pair<std::string_view, int>>;
 
 Numbers base_numbers(const gang::PodGroup& group) {
   Numbers numbers;
-  for (const auto& set : group.spec.members) {
-    if (set.gang != gang::kBaseGang) continue;
+  const gang::Gang* base = gang::find_gang(group.spec, gang::kBaseGang);
+  if (base == nullptr) return numbers;
+  for (const auto& set : base->members) {
     for (const auto slot : set.slots) numbers.emplace(set.role, slot.ordinal);
   }
   return numbers;

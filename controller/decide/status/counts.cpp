@@ -90,7 +90,7 @@ int desired_pods(const Round& round) {
   for (const auto& replica : exhausted_replicas(round.job))
     wanted += std::ssize(replica_pods(replica));
   if (round.attempt.group == nullptr || !round.requests_lost) return static_cast<int>(wanted);
-  for (const auto& set : round.attempt.group->spec.members) {
+  for (const auto& set : gang::all_sets(round.attempt.group->spec.gangs)) {
     wanted += std::count_if(set.slots.begin(), set.slots.end(), [&](const gang::SlotId slot) {
       const auto role = job::parse_role(set.role);
       return role && slots.find(*role, slot.ordinal) == nullptr;

@@ -145,12 +145,12 @@ std::optional<Finding> check_requests_scheduled(const Round& round) {
   const auto unschedulable = unschedulable_pods(round);
   std::map<std::string_view, const gang::GangStatus*> known;
   for (const auto& gang : round.attempt.group->status.gangs) known.try_emplace(gang.name, &gang);
-  for (const auto& set : round.attempt.group->spec.members) {
-    if (set.gang == gang::kBaseGang) continue;
+  for (const auto& gang : round.attempt.group->spec.gangs) {
+    if (gang.kind == gang::GangKind::kBase) continue;
     verdict = Finding{true, gang::kReasonPlanned, "all requests are placed"};
-    const auto at = known.find(set.gang);
+    const auto at = known.find(gang.name);
     const gang::GangStatus* status = at == known.end() ? nullptr : at->second;
-    if (auto waits = waiting(set.gang, status, unschedulable, *round.attempt.group)) return waits;
+    if (auto waits = waiting(gang.name, status, unschedulable, *round.attempt.group)) return waits;
   }
   return verdict;
 }

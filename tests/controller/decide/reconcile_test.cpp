@@ -159,9 +159,11 @@ TEST_CASE("a request is added to the PodGroup in one write, and made when it has
   const auto* patch = only<PatchPodGroup>(actions);
   REQUIRE(patch != nullptr);
   CHECK(patch->resource_version == "1");
-  CHECK(patch->spec["members"].size() == 5);
-  CHECK(patch->spec["members"][3]["name"] == "request-7-collector");
-  CHECK(patch->spec["members"][3]["gang"] == "request-7");
+  REQUIRE(patch->spec["gangs"].size() == 3);
+  CHECK(patch->spec["gangs"][1]["name"] == "request-7");
+  CHECK(patch->spec["gangs"][1]["kind"] == "Request");
+  CHECK(patch->spec["gangs"][1]["requestId"] == 7);
+  CHECK(patch->spec["gangs"][1]["members"][0]["name"] == "request-7-collector");
   CHECK(world.settle() >= 0);
   CHECK(world.created.empty());
   CHECK(world.seen.job.status.observed_generation == 2);

@@ -14,9 +14,11 @@ using testing::a_set;
 using testing::Applied;
 using testing::ask;
 using testing::ExtenderCluster;
-using testing::in_gang;
+using testing::in_request;
+using testing::list_members;
+using testing::Member;
 
-std::vector<gang::MemberSet> learners(int count) { return {a_set("learner", count, ask(8))}; }
+std::vector<Member> learners(int count) { return {a_set("learner", count, ask(8))}; }
 
 TEST_CASE("the planner writes a plan once and does not rewrite it", "[extender][planner]") {
   ExtenderCluster c;
@@ -250,7 +252,7 @@ TEST_CASE("growth that is too large to be stored does not change committed gangs
   REQUIRE(c.bind(c.add_gang_pods("a")[0], "n1").empty());
   c.see();
   auto members = learners(1);
-  members.push_back(in_gang(a_set("collector", 2, ask(1)), "request-1"));
+  members.push_back(in_request(a_set("collector", 2, ask(1)), 1));
   limit_placements(c, 2);
   SECTION("the new gang waits") {
     c.set_members("a", members);
@@ -485,9 +487,9 @@ TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {
   c.see();
   c.planner.schedule_once();
   auto members = learners(1);
-  auto more = in_gang(a_set("collector", 2, ask(0)), "request-1");
+  auto more = in_request(a_set("collector", 2, ask(0)), 1);
   members.push_back(more);
-  auto too_many = in_gang(a_set("learner", 2, ask(8)), "request-2");
+  auto too_many = in_request(a_set("learner", 2, ask(8)), 2);
   too_many.slots = {{4096, 0}, {4097, 0}};
   members.push_back(too_many);
   c.set_members("a", members);
@@ -626,7 +628,7 @@ TEST_CASE("what was learned of enlarged pods is tried without it after a time th
 TEST_CASE("what was learned of enlarged pods ends with a later answer to a dry run",
           "[extender][planner]") {
   Enlarged c;
-  auto members = c.group("a").spec.members;
+  auto members = list_members(c.group("a"));
   members[0].admitted = {1, {}};
   c.set_members("a", members);
   c.cycle();
@@ -750,7 +752,7 @@ TEST_CASE("a gang over quota waits and says so until the quota or its use change
 TEST_CASE("reserved capacity counts as used in a quota", "[extender][planner]") {
   ExtenderCluster c;
   for (const char* node : {"n1", "n2", "n3", "n4"}) c.add_node(node, 8);
-  gang::MemberSet collectors = a_set("collector", 0, ask(8));
+  auto collectors = a_set("collector", 0, ask(8));
   collectors.reserved_pods = 2;
   const std::string hard = GENERATE("0", "15", "24");
   c.api.add(kube::kResourceQuotas, testing::kNs, a_quota(hard, "0"));
@@ -841,7 +843,8 @@ TEST_CASE("a gang is planned where its volume can be used, also if it is bound l
   c.see_volumes();
   c.planner.schedule_once();
   CHECK(c.planned_nodes("a") == "n2");
-  CHECK(c.group("a").spec.members[0].shape.constraints.volume_terms.empty());  // not written
+  CHECK(
+      c.group("a").spec.gangs[0].members[0].shape.constraints.volume_terms.empty());  // not written
 
   c.set_ready("n2", false);
   c.see_nodes();

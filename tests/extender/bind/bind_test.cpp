@@ -14,7 +14,7 @@ using testing::a_set;
 using testing::Applied;
 using testing::ask;
 using testing::ExtenderCluster;
-using testing::in_gang;
+using testing::in_request;
 using testing::kNs;
 
 constexpr const char* kStatus = "/podgroups/a/status";
@@ -322,7 +322,7 @@ TEST_CASE("a pod of no gang is bound by one write", "[extender][bind]") {
 TEST_CASE("each gang of a PodGroup is committed by itself", "[extender][bind]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
-  auto more = in_gang(a_set("learner", 1, ask(1)), "request-1");
+  auto more = in_request(a_set("learner", 1, ask(1)), 1);
   more.slots = {{4096, 0}};
   c.add_group("a", {a_set("learner", 1, ask(1)), more});
   c.see();

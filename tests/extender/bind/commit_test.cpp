@@ -12,11 +12,13 @@ namespace {
 using testing::a_group;
 using testing::a_node;
 using testing::a_set;
+using testing::add_member;
 using testing::ask;
 using testing::capacity;
 using testing::error_message;
-using testing::in_gang;
+using testing::in_request;
 using testing::not_ready;
+using testing::nth_set;
 using testing::planned;
 using testing::tainted;
 using testing::view;
@@ -39,9 +41,9 @@ TEST_CASE("a gang is committed only if every member still has its placement",
   gang::PodGroup dropped = job();
   dropped.status.gangs[0].planned = false;
   gang::PodGroup shrunk = job();
-  shrunk.spec.members[1].slots.pop_back();
+  nth_set(shrunk, 1).slots.pop_back();
   gang::PodGroup replaced = job();
-  replaced.spec.members[1].slots[1].incarnation = 1;
+  nth_set(replaced, 1).slots[1].incarnation = 1;
   const auto n2 = view(a_node("n2", 0));
   const auto row = GENERATE_COPY(values<Row>({
       {"all have capacity", job(), {view(a_node("n1", 8)), n2}, ""},
@@ -92,7 +94,7 @@ TEST_CASE("a gang is committed only if every member still has its placement",
 
 TEST_CASE("only the gang itself is checked", "[extender][commit]") {
   gang::PodGroup group = job();
-  group.spec.members.push_back(in_gang(a_set("collector", 1, ask(8)), "request-1"));
+  add_member(group, in_request(a_set("collector", 1, ask(8)), 1));
   const std::vector nodes{view(a_node("n1", 8)), view(a_node("n2", 0))};
   CHECK(error_message(check_commit(group, "base", nodes)).empty());
   CHECK(error_message(check_commit(group, "request-1", nodes)) == "gang request-1 has no plan");

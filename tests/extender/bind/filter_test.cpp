@@ -11,6 +11,7 @@ namespace {
 using testing::a_group;
 using testing::a_set;
 using testing::ask;
+using testing::nth_set;
 using testing::planned;
 
 // learner/0 with placement 1 on n1, learner/1 with placement 2 on n2; next is 3.
@@ -27,7 +28,7 @@ SlotSeen seen(const gang::PodGroup& group, std::optional<gang::Placement> placem
           std::move(placement),
           "base",
           false,
-          group.spec.members.front().shape.requests,
+          nth_set(group, 0).shape.requests,
           false,
           group.status.next_placement};
 }
@@ -143,7 +144,7 @@ TEST_CASE("a pod of no gang takes no capacity that is reserved for gangs", "[ext
       {"a node has too little", {{"n1", ask(3)}}, {{"n2"}, {}, ""}},
       {"no node has enough",
        {{"n1", ask(3)}, {"n2", ask(0)}},
-       no_node("capacity is held for gangs")},
+       no_node("capacity is reserved for gangs")},
       {"a node is overcommitted by reservations",
        {{"n1", kube::Resources{{"cpu", -1}}}},
        {{"n2"}, {}, ""}},
@@ -152,7 +153,7 @@ TEST_CASE("a pod of no gang takes no capacity that is reserved for gangs", "[ext
        {{"n1", std::nullopt}, {"n2", ask(0)}},
        {{},
         {},
-        "capacity is held for gangs on node n1, which nervex-extender does not know yet, "
+        "capacity is reserved for gangs on node n1, which nervex-extender does not know yet, "
         "retrying"}},
   }));
   INFO("when " << row.when);

@@ -18,8 +18,9 @@ using testing::Applied;
 using testing::ask;
 using testing::coordinator;
 using testing::ExtenderCluster;
-using testing::in_gang;
+using testing::in_request;
 using testing::kNs;
+using testing::list_members;
 
 constexpr const char* kStatusOfA = "/podgroups/a/status";
 
@@ -198,7 +199,7 @@ TEST_CASE("a call ends early", "[extender][hold]") {
     CHECK(call.get() == "the pod's PodGroup was deleted");
   }
   SECTION("when its placement is superseded") {
-    auto members = c.group("a").spec.members;
+    auto members = list_members(c.group("a"));
     for (gang::SlotId& slot : members[1].slots) ++slot.incarnation;
     c.set_members("a", members);
     c.see_groups();
@@ -223,7 +224,7 @@ TEST_CASE("a gang waits only for the slots that it wants", "[extender][hold]") {
   Held c;
   auto first = c.begin(c.names[1]);
   c.wait_for(1);
-  auto members = c.group("a").spec.members;
+  auto members = list_members(c.group("a"));
   members.erase(members.begin());  // no coordinator
   members[0].slots.pop_back();     // one learner
   c.set_members("a", members);
@@ -286,8 +287,8 @@ TEST_CASE("gangs whose calls would be too many are told to come again", "[extend
 
 TEST_CASE("gangs of one PodGroup do not wait for each other", "[extender][hold]") {
   Held c;
-  auto members = c.group("a").spec.members;
-  members.push_back(in_gang(a_set("collector", 1, ask(0)), "request-1"));
+  auto members = list_members(c.group("a"));
+  members.push_back(in_request(a_set("collector", 1, ask(0)), 1));
   c.set_members("a", members);
   c.see();
   c.planner.schedule_once();

@@ -15,15 +15,15 @@ using testing::a_set;
 using testing::ask;
 using testing::coordinator;
 using testing::ExtenderCluster;
-using testing::in_gang;
+using testing::in_request;
 using testing::kNs;
+using testing::Member;
 
 constexpr const char* kStatus = "/podgroups/a/status";
 
 // A coordinator and two learners, each learner on a separate node.
 struct Direct : ExtenderCluster {
-  explicit Direct(gang::MemberSet learners = a_set("learner", 2, ask(8)))
-      : ExtenderCluster({}, false) {
+  explicit Direct(Member learners = a_set("learner", 2, ask(8))) : ExtenderCluster({}, false) {
     add_node("n1", 8);
     add_node("n2", 8);
     add_group("a", {coordinator(), std::move(learners)});
@@ -123,7 +123,7 @@ TEST_CASE("which gangs are committed with their plan", "[extender][direct]") {
   }
   SECTION("none that grows a job, and no gang of a coordinator alone") {
     Direct c;
-    c.set_members("a", {coordinator(), in_gang(a_set("learner", 2, ask(8)), "request-1")});
+    c.set_members("a", {coordinator(), in_request(a_set("learner", 2, ask(8)), 1)});
     c.api.change(kube::kPodGroups, kNs, "a", {{"spec", {{"placement", "Direct"}}}});
     c.see();
     c.plan();
@@ -182,8 +182,8 @@ TEST_CASE("a gang that takes over slots of a committed one is written without a 
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
-  const auto one = in_gang(a_set("learner", 1, ask(8)), "request-1");
-  auto other = in_gang(a_set("learner", 1, ask(8)), "request-2");
+  const auto one = in_request(a_set("learner", 1, ask(8)), 1);
+  auto other = in_request(a_set("learner", 1, ask(8)), 2);
   other.slots = {{1, 0}};
   c.add_group("a", {one, other});
   c.see();

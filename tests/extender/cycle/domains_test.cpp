@@ -12,9 +12,11 @@ namespace {
 using testing::a_group;
 using testing::a_node;
 using testing::a_set;
+using testing::add_member;
 using testing::ask;
 using testing::capacity;
 using testing::labelled;
+using testing::nth_set;
 using testing::planned;
 using testing::view;
 
@@ -25,7 +27,7 @@ placement::NodeView in_zone(const std::string& name, const std::string& zone,
                             std::int64_t used = 0) {
   return view(labelled(a_node(name, 8), kZone, zone), capacity(used, 0, 0));
 }
-gang::MemberSet together(gang::MemberSet set) {
+testing::Member together(testing::Member set) {
   set.shape.together = {kZone + "#1"};
   return set;
 }
@@ -97,7 +99,7 @@ TEST_CASE("a refused plan is not repeated in the same domain", "[extender][domai
 TEST_CASE("a lost pod's successor goes to the domain of the others", "[extender][domains]") {
   gang::PodGroup group =
       planned(a_group("a", {together(a_set("collector", 2, ask(7)))}), {"b1", "b2"}, true);
-  group.spec.members[0].slots[1].incarnation = 1;
+  nth_set(group, 0).slots[1].incarnation = 1;
   ++group.meta.generation;
   std::vector<placement::NodeView> nodes{in_zone("a1", "a"), in_zone("b1", "b", 7),
                                          in_zone("b3", "b")};
@@ -120,8 +122,7 @@ TEST_CASE("a nodeSelector of one set does not tear it from the others", "[extend
   SECTION("and is elsewhere than what runs") {
     gang::PodGroup group = planned(a_group("a", {learners}), {"a1", "a2", "a3", "a4", "a5"}, true);
     collectors.shape.constraints.node_selector = {{kZone, "b"}};
-    collectors.gang = "request-1";
-    group.spec.members.push_back(collectors);
+    add_member(group, in_request(collectors, 1));
     ++group.meta.generation;
     const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
     REQUIRE(result.writes.size() == 1);
@@ -133,7 +134,7 @@ TEST_CASE("of lost pods that no domain holds all those that can get one together
           "[extender][domains]") {
   gang::PodGroup group = planned(a_group("a", {together(a_set("collector", 4, ask(7)))}),
                                  {"x1", "x2", "x3", "x4"}, true);
-  for (auto& slot : group.spec.members[0].slots) ++slot.incarnation;
+  for (auto& slot : nth_set(group, 0).slots) ++slot.incarnation;
   ++group.meta.generation;
   const std::vector<placement::NodeView> nodes{in_zone("a1", "a"), in_zone("b1", "b"),
                                                in_zone("b2", "b"), in_zone("b3", "b")};

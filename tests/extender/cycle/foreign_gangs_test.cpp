@@ -362,7 +362,7 @@ TEST_CASE("nominated pods take capacity from pods that no gang plans", "[extende
   c.add_pods("a", 2, 4);
   c.add_plain_pod("plain", ask(1));
   c.plan();
-  CHECK(c.why("plain", {"n1"}) == "capacity is held for gangs");
+  CHECK(c.why("plain", {"n1"}) == "capacity is reserved for gangs");
 }
 
 TEST_CASE("a plain pod that is nominated takes capacity from gangs, not from itself",

@@ -18,10 +18,13 @@ namespace {
 using testing::ask;
 using testing::ExtenderCluster;
 using testing::kNs;
+using testing::list_members;
+using testing::Member;
+using testing::nth_set;
 
-using Members = std::vector<gang::MemberSet>;
+using Members = std::vector<Member>;
 
-gang::MemberSet reserving(int pods, int slots = 0) {
+Member reserving(int pods, int slots = 0) {
   auto set = testing::a_set("learner", slots, ask(8));
   set.reserved_pods = pods;
   return set;
@@ -32,9 +35,8 @@ Members a_job(int reserved, int learners = 0) {
   return {testing::a_set("coordinator", 1, ask(0)), reserving(reserved, learners)};
 }
 
-gang::MemberSet request(int id, int count, int from_reserved, std::int64_t gpus = 8) {
-  auto set =
-      testing::in_gang(testing::a_set("learner", 0, ask(gpus)), "request-" + std::to_string(id));
+Member request(int id, int count, int from_reserved, std::int64_t gpus = 8) {
+  auto set = testing::in_request(testing::a_set("learner", 0, ask(gpus)), id);
   for (int i = 0; i < count; ++i) set.slots.push_back({4096 + 100 * id + i, 0});
   if (from_reserved > 0) set.from_reserved = {"learner", from_reserved};
   return set;
@@ -432,7 +434,7 @@ struct Random : Jobs {
   // As the controller does it: in one write.
   void grow(const gang::PodGroup& group) {
     if (!is_committed(group)) return;
-    Members members = group.spec.members;
+    Members members = list_members(group);
     const int asked = 1 + below(3);
     const int taken = std::min(asked, members[1].reserved_pods);
     members[1].reserved_pods -= taken;
@@ -440,8 +442,8 @@ struct Random : Jobs {
     members.push_back(std::move(set));
     set_members(group.meta.name, members);
   }
-  void end_hold(const gang::PodGroup& group) {
-    Members members = group.spec.members;
+  void end_reservation(const gang::PodGroup& group) {
+    Members members = list_members(group);
     for (auto& set : members) {
       set.reserved_pods = 0;
       set.from_reserved = {};
@@ -465,7 +467,7 @@ struct Random : Jobs {
         set_ready("n" + std::to_string(1 + below(4)), below(3) > 0);
         break;
       case 3:
-        if (below(3) == 0) end_hold(any());
+        if (below(3) == 0) end_reservation(any());
         break;
       case 4:
         if (below(3) == 0) api.remove(kube::kPodGroups, kNs, any().meta.name);
@@ -514,10 +516,10 @@ struct Random : Jobs {
       }
       if (group.status.observed_generation != group.meta.generation) continue;
       const auto& base = *gang::find_gang(group.status, gang::kBaseGang);
-      CHECK(gang::reserved_for(base, "learner") <= group.spec.members[1].reserved_pods);
-      for (const auto& set : group.spec.members) {
+      CHECK(gang::reserved_for(base, "learner") <= nth_set(group, 1).reserved_pods);
+      for (const auto& set : testing::list_members(group)) {
         if (set.from_reserved.count == 0) continue;
-        const auto* gang = gang::find_gang(group.status, set.gang);
+        const auto* gang = gang::find_gang(group.status, set.gang.name);
         if (gang != nullptr && gang->planned) ++taken_over;
         if (gang != nullptr && gang->planned) CHECK(gang::reserved_for(base, set.name) == 0);
       }

@@ -68,16 +68,15 @@ struct World {
   bool one_in(std::size_t n) { return below(n) == 0; }
 
   gang::PodGroup random_group() {
-    std::vector<gang::MemberSet> sets{testing::a_set("coordinator", 1, testing::ask(0, 2))};
+    std::vector<testing::Member> sets{testing::a_set("coordinator", 1, testing::ask(0, 2))};
     sets.push_back(testing::a_set("learner", 1 + below(3), testing::ask(1 + below(8), 4)));
     const int growths = below(3);
     for (int id = 0; id < growths; ++id) {
-      auto set = testing::in_gang(testing::a_set("collector", 0, testing::ask(0, 2)),
-                                  "request-" + std::to_string(id));
+      auto set = testing::in_request(testing::a_set("collector", 0, testing::ask(0, 2)), id);
       for (int i = 0; i <= below(3); ++i) set.slots.push_back({10 * id + i, 0});
       sets.push_back(std::move(set));
     }
-    return testing::a_group("g" + std::to_string(made++), std::move(sets), below(5), below(2));
+    return testing::a_group("g" + std::to_string(made++), sets, below(5), below(2));
   }
 
   void change_nodes() {
@@ -92,7 +91,7 @@ struct World {
 
   static const gang::MemberSet* find_member_set(const gang::PodGroup& group,
                                                 const gang::Placement& placement) {
-    for (const gang::MemberSet& set : group.spec.members) {
+    for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
       const bool is_its = set.role == placement.role &&
                           std::count(set.slots.begin(), set.slots.end(), placement.slot) > 0;
       if (is_its) return &set;
@@ -195,8 +194,7 @@ struct World {
   }
 
   void change_spec(gang::PodGroup& group) {
-    auto& members = group.spec.members;
-    auto& slots = members[1].slots;
+    auto& slots = testing::nth_set(group, 1).slots;
     ++group.meta.generation;
     switch (below(5)) {
       case 0:
@@ -212,22 +210,23 @@ struct World {
         group = random_group();
         return;
       default:
-        if (members.size() < 3) return;
+        if (group.spec.gangs.size() < 2) return;
         ++counts.requeued;
-        for (gang::SlotId& slot : members.back().slots) ++slot.incarnation;
+        for (gang::SlotId& slot : group.spec.gangs.back().members[0].slots) ++slot.incarnation;
     }
   }
 
   void merge(gang::PodGroup& group) {
-    auto& members = group.spec.members;
-    if (members.size() < 4) return;
-    const auto* into = gang::find_gang(group.status, members[2].gang);
-    const auto* from = gang::find_gang(group.status, members[3].gang);
+    auto& gangs = group.spec.gangs;
+    if (gangs.size() < 3) return;
+    const auto* into = gang::find_gang(group.status, gangs[1].name);
+    const auto* from = gang::find_gang(group.status, gangs[2].name);
     if (into != nullptr && from != nullptr && into->committed && from->committed) ++counts.merged;
-    auto& slots = members[2].slots;
-    slots.insert(slots.end(), members[3].slots.begin(), members[3].slots.end());
+    auto& slots = gangs[1].members[0].slots;
+    const auto& moved = gangs[2].members[0].slots;
+    slots.insert(slots.end(), moved.begin(), moved.end());
     std::sort(slots.begin(), slots.end());
-    members.erase(members.begin() + 3);
+    gangs.erase(gangs.begin() + 2);
   }
 
   // ---- what must be true
@@ -279,7 +278,9 @@ struct World {
   void check_gangs() {
     for (const gang::PodGroup& group : groups) {
       std::map<std::string, std::size_t> wanted;
-      for (const gang::MemberSet& set : group.spec.members) wanted[set.gang] += set.slots.size();
+      for (const gang::Gang& gang : group.spec.gangs) {
+        for (const gang::MemberSet& set : gang.members) wanted[gang.name] += set.slots.size();
+      }
       const bool is_decided = group.status.observed_generation == group.meta.generation;
       CHECK((is_decided || rejections.count(group.meta.uid) > 0));
       for (const gang::GangStatus& gang : group.status.gangs) {

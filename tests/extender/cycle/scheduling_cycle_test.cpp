@@ -11,10 +11,14 @@ namespace {
 using testing::a_group;
 using testing::a_node;
 using testing::a_set;
+using testing::add_member;
 using testing::ask;
 using testing::capacity;
-using testing::in_gang;
+using testing::in_request;
+using testing::list_members;
+using testing::make_gangs;
 using testing::not_ready;
+using testing::nth_set;
 using testing::planned;
 using testing::view;
 
@@ -91,8 +95,8 @@ TEST_CASE("a cycle places whole gangs in the order of the queue", "[extender][sc
        {"b base: waits"}},
       {"each gang of a PodGroup is placed or waits by itself",
        {n1},
-       {seen(a_group("a", {a_set("learner", 1, ask(8)), in_gang(a_set("collector", 1, ask(0)), "request-1"),
-                           in_gang(a_set("learner", 9, ask(8)), "request-2")}))},
+       {seen(a_group("a", {a_set("learner", 1, ask(8)), in_request(a_set("collector", 1, ask(0)), 1),
+                           in_request(a_set("learner", 9, ask(8)), 2)}))},
        {"a base: n1#1", "a request-1: n1#2", "a request-2: waits"}},
       {"a PodGroup is being deleted",
        {n1},
@@ -180,23 +184,23 @@ TEST_CASE("a plan follows the spec", "[extender][scheduling_cycle]") {
     CHECK(written(result) == Lines{"a base: n1#1"});
   }
   SECTION("a new generation is observed though it does not fit") {
-    group.spec.members.push_back(in_gang(a_set("learner", 5, ask(8)), "request-1"));
+    add_member(group, in_request(a_set("learner", 5, ask(8)), 1));
     const auto result = run_cycle({nodes, {seen(group)}}, {}, kNow);
     REQUIRE(result.writes.size() == 1);
     CHECK(result.writes[0].status.observed_generation == 2);
     CHECK(written(result) == Lines{"a base: n1#1", "a request-1: waits"});
   }
   SECTION("an added slot gets a placement beside the others") {
-    group.spec.members[0].slots.push_back({1, 0});
+    nth_set(group, 0).slots.push_back({1, 0});
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#1 n2#2"});
   }
   SECTION("an added slot does not fit: no slot has a placement") {
-    group.spec.members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
+    nth_set(group, 0).slots = {{0, 0}, {1, 0}, {2, 0}};
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: waits"});
   }
   SECTION("a committed gang keeps its placements, and of what is missing it gets what fits") {
     group.status.gangs[0].committed = true;
-    group.spec.members[0].slots = {{0, 0}, {1, 0}, {2, 0}};
+    nth_set(group, 0).slots = {{0, 0}, {1, 0}, {2, 0}};
     const std::vector left{view(a_node("n1", 8), capacity(8, 0, 0)), nodes[1]};
     CHECK(written(run_cycle({left, {seen(group)}}, {}, kNow)) ==
           Lines{"a base: n1#1 n2#2 waits committed"});
@@ -204,17 +208,17 @@ TEST_CASE("a plan follows the spec", "[extender][scheduling_cycle]") {
   SECTION("a removed slot loses its placement") {
     group = planned(learners("a", 2), {"n1", "n2"}, true);
     group.meta.generation = 2;
-    group.spec.members[0].slots = {{1, 0}};
+    nth_set(group, 0).slots = {{1, 0}};
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n2#2 committed"});
   }
   SECTION("the next incarnation gets a placement with a new number") {
-    group.spec.members[0].slots = {{0, 1}};
+    nth_set(group, 0).slots = {{0, 1}};
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#2"});
   }
   SECTION("the next incarnation in a committed gang moves no other slot") {
     group = planned(learners("a", 2), {"n1", "n2"}, true);
     group.meta.generation = 2;
-    group.spec.members[0].slots = {{0, 1}, {1, 0}};
+    nth_set(group, 0).slots = {{0, 1}, {1, 0}};
     const std::vector left{nodes[0], view(a_node("n2", 8), capacity(8, 0, 0))};
     CHECK(written(run_cycle({left, {seen(group)}}, {}, kNow)) ==
           Lines{"a base: n1#3 n2#2 committed"});
@@ -232,7 +236,7 @@ TEST_CASE("a plan follows the spec", "[extender][scheduling_cycle]") {
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a base: n1#3 n2#4"});
   }
   SECTION("a gang that is not in the spec any more is removed from the status") {
-    group.spec.members = {in_gang(a_set("collector", 1, ask(0)), "request-1")};
+    group.spec.gangs = make_gangs({in_request(a_set("collector", 1, ask(0)), 1)});
     CHECK(written(run_cycle({nodes, {seen(group)}}, {}, kNow)) == Lines{"a request-1: n1#2"});
   }
 }
@@ -240,8 +244,8 @@ TEST_CASE("a plan follows the spec", "[extender][scheduling_cycle]") {
 // Growth gangs request-5 and request-6 of one collector each, planned on `nodes`.
 gang::PodGroup grown(const std::vector<std::string>& nodes, bool first_committed,
                      bool second_committed) {
-  auto first = in_gang(a_set("collector", 0, ask(1)), "request-5");
-  auto second = in_gang(a_set("collector", 0, ask(1)), "request-6");
+  auto first = in_request(a_set("collector", 0, ask(1)), 5);
+  auto second = in_request(a_set("collector", 0, ask(1)), 6);
   first.slots = {{4096, 0}};
   second.slots = {{4097, 2}};
   gang::PodGroup group =
@@ -253,9 +257,9 @@ gang::PodGroup grown(const std::vector<std::string>& nodes, bool first_committed
 TEST_CASE("a slot that is not bound moves to a gang that the status does not have",
           "[extender][scheduling_cycle]") {
   gang::PodGroup group = grown({"n0", "n1", "n2"}, true, true);
-  auto merged = in_gang(a_set("collector", 0, ask(1)), "request-9");
+  auto merged = in_request(a_set("collector", 0, ask(1)), 9);
   merged.slots = {{4096, 0}, {4097, 2}};
-  group.spec.members = {group.spec.members[0], merged};
+  group.spec.gangs = make_gangs({nth_set(group, 0), merged});
   ++group.meta.generation;
   GroupSeen one = seen(group);
   const auto* placement = gang::find_placement(group.status, "collector", {4097, 2});
@@ -272,7 +276,7 @@ TEST_CASE("slots that move to another gang keep their placements", "[extender][s
     std::string when;
     bool from_committed;
     bool into_committed;
-    std::string into;
+    std::int64_t into;                // id of the request
     std::vector<gang::SlotId> slots;  // of that gang
     std::string full_node;
     Lines want;
@@ -282,86 +286,86 @@ TEST_CASE("slots that move to another gang keep their placements", "[extender][s
       {"both are committed",
        true,
        true,
-       "request-5",
+       5,
        both,
        "",
        {"a base: n0#1 committed", "a request-5: n1#2 n2#3 committed"}},
       {"the nodes of the committed placements are full",
        true,
        true,
-       "request-5",
+       5,
        both,
        "n2",
        {"a base: n0#1 committed", "a request-5: n1#2 n2#3 committed"}},
       {"neither is committed",
        false,
        false,
-       "request-5",
+       5,
        both,
        "",
        {"a base: n0#1 committed", "a request-5: n1#2 n2#3"}},
       {"neither is committed and one does not fit any more",
        false,
        false,
-       "request-5",
+       5,
        both,
        "n2",
        {"a base: n0#1 committed", "a request-5: n1#2 n1#4"}},
       {"a gang that is not committed becomes so with a committed placement",
        true,
        false,
-       "request-5",
+       5,
        both,
        "",
        {"a base: n0#1 committed", "a request-5: n1#2 n2#3 committed"}},
       {"a placement that is not committed moves to a committed gang",
        false,
        true,
-       "request-5",
+       5,
        both,
        "",
        {"a base: n0#1 committed", "a request-5: n1#2 n2#3 committed"}},
       {"a placement that is not committed does not fit any more",
        false,
        true,
-       "request-5",
+       5,
        both,
        "n2",
        {"a base: n0#1 committed", "a request-5: n1#2 n0#4 committed"}},
       {"to a gang of another name",
        true,
        true,
-       "request-9",
+       9,
        both,
        "",
        {"a base: n0#1 committed", "a request-9: n1#2 n2#3 committed"}},
       {"beside a slot that is new",
        true,
        true,
-       "request-5",
+       5,
        {{4096, 0}, {4097, 2}, {4098, 0}},
        "",
        {"a base: n0#1 committed", "a request-5: n1#2 n2#3 n0#4 committed"}},
       {"with another incarnation",
        true,
        true,
-       "request-5",
+       5,
        {{4096, 0}, {4097, 3}},
        "",
        {"a base: n0#1 committed", "a request-5: n1#2 n0#4 committed"}},
       {"one slot was removed at the same time",
        true,
        true,
-       "request-5",
+       5,
        {{4097, 2}},
        "",
        {"a base: n0#1 committed", "a request-5: n2#3 committed"}},
   }));
   INFO("when " << row.when);
   gang::PodGroup group = grown({"n0", "n1", "n2"}, row.into_committed, row.from_committed);
-  auto merged = in_gang(a_set("collector", 0, ask(1)), row.into);
+  auto merged = in_request(a_set("collector", 0, ask(1)), row.into);
   merged.slots = row.slots;
-  group.spec.members = {group.spec.members[0], merged};
+  group.spec.gangs = make_gangs({nth_set(group, 0), merged});
   ++group.meta.generation;
   std::vector<placement::NodeView> nodes;
   for (const char* name : {"n0", "n1", "n2"}) {
@@ -378,9 +382,9 @@ TEST_CASE("slots that move to another gang keep their placements", "[extender][s
 TEST_CASE("a placement that moves to a committed gang keeps its capacity",
           "[extender][scheduling_cycle]") {
   gang::PodGroup group = grown({"n0", "n1", "n1"}, true, false);
-  auto merged = group.spec.members[1];
+  auto merged = list_members(group)[1];
   merged.slots.push_back({4097, 2});
-  group.spec.members = {group.spec.members[0], merged};
+  group.spec.gangs = make_gangs({nth_set(group, 0), merged});
   ++group.meta.generation;
   // request-6 is not committed, so its placement counts as free here; the other group is first in
   // the queue.
@@ -395,8 +399,8 @@ TEST_CASE("a placement that moves to a committed gang keeps its capacity",
 TEST_CASE("what the API server rejected is not planned again", "[extender][scheduling_cycle]") {
   const auto nodes = std::vector{view(a_node("n1", 8), capacity(8, 1, 1)), view(a_node("n2", 8))};
   gang::PodGroup group = planned(learners("a", 1), {"n1"}, true);
-  group.spec.members[0].slots.push_back({1, 0});
-  group.spec.members.push_back(in_gang(a_set("collector", 1, ask(0)), "request-1"));
+  nth_set(group, 0).slots.push_back({1, 0});
+  add_member(group, in_request(a_set("collector", 1, ask(0)), 1));
   ++group.meta.generation;
   const auto cycle = [&](Rejection::Extent extent, std::int64_t generation) {
     const Rejections rejections{{group.meta.uid, {extent, generation, "too large"}}};

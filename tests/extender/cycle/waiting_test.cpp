@@ -72,14 +72,14 @@ TEST_CASE("a gang that waits may fit when nodes that it may use have gained enou
     now = next;
   }
   CHECK(waiting.any_may_fit() == row.want);
-  const auto sets = std::vector{a_set("learner", 2, ask(4))};
+  const std::vector<gang::MemberSet> sets{a_set("learner", 2, ask(4))};
   CHECK((waiting.still_refused(kWaitingGang, sets, {}, kRefusedAt) == nullptr) == row.want);
 }
 
 TEST_CASE("a gang that waits is planned again for another spec, other limits and other nodes",
           "[extender][waiting]") {
   const NodePtr a = shared(a_node("a", 8));
-  const auto sets = std::vector{a_set("learner", 2, ask(4))};
+  const std::vector<gang::MemberSet> sets{a_set("learner", 2, ask(4))};
   WaitingGangs waiting;
   waiting.replace(refused(sets));
   waiting.sum_up({{a, spare(0, 8)}});
@@ -95,7 +95,7 @@ TEST_CASE("a gang that waits is planned again for another spec, other limits and
 TEST_CASE("the numbers in a reason are counted again once in a while, if anything changed",
           "[extender][waiting]") {
   const NodePtr a = shared(a_node("a", 8));
-  const auto sets = std::vector{a_set("learner", 2, ask(4))};
+  const std::vector<gang::MemberSet> sets{a_set("learner", 2, ask(4))};
   const SysTime later = kRefusedAt + kRefusalRefreshPeriod;
   WaitingGangs waiting;
   waiting.replace(refused(sets));
@@ -111,7 +111,7 @@ TEST_CASE("the numbers in a reason are counted again once in a while, if anythin
 TEST_CASE("a gang may fit while it is not known what fits, or what it was refused beside",
           "[extender][waiting]") {
   const NodePtr a = shared(a_node("a", 8));
-  const auto sets = std::vector{a_set("learner", 2, ask(4))};
+  const std::vector<gang::MemberSet> sets{a_set("learner", 2, ask(4))};
   WaitingGangs waiting;
   waiting.replace(refused(sets));
   waiting.note({{a, a, spare(0, 8), spare(1, 8)}});  // not summed up yet
@@ -137,8 +137,8 @@ TEST_CASE("no gang that fits is passed over", "[extender][waiting][property]") {
     if (below(4) == 0) node = tainted(node);
     nodes.push_back({shared(node), spare(below(4), below(8))});
   }
-  const auto sets =
-      std::vector{a_set("learner", 1 + static_cast<int>(below(6)), ask(below(3), 1 + below(3)))};
+  const std::vector<gang::MemberSet> sets{
+      a_set("learner", 1 + static_cast<int>(below(6)), ask(below(3), 1 + below(3)))};
   const auto fits = [&] {
     return std::holds_alternative<std::vector<placement::Assignment>>(
         placement::plan_gang(sets, nodes));

@@ -12,6 +12,7 @@ using testing::a_set;
 using testing::ask;
 using testing::ExtenderCluster;
 using testing::kNs;
+using testing::Member;
 
 // GPUs of a node that are neither used nor reserved; -1: nothing is reserved there.
 std::int64_t spare_gpus(const ExtenderCluster& c, const std::string& node) {
@@ -110,7 +111,7 @@ TEST_CASE("capacity of a superseded slot is free when its pod is deleted", "[ext
   c.see();
   REQUIRE(c.bind(names[0], "n1").empty());
   c.see_pods();
-  gang::MemberSet next = a_set("learner", 1, ask(6));
+  auto next = a_set("learner", 1, ask(6));
   next.slots = {{0, 1}};
   c.set_members("a", {next});
   c.see_groups();
@@ -373,9 +374,9 @@ TEST_CASE("slots that move between committed gangs are counted once and never re
           "[extender][plans]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
-  std::vector<gang::MemberSet> members{a_set("coordinator", 1, ask(0))};
+  std::vector<Member> members{a_set("coordinator", 1, ask(0))};
   for (const int id : {5, 6}) {
-    auto set = testing::in_gang(a_set("collector", 0, ask(2)), "request-" + std::to_string(id));
+    auto set = testing::in_request(a_set("collector", 0, ask(2)), id);
     set.slots = {{4091 + id, 0}, {4191 + id, 0}};
     members.push_back(set);
   }
@@ -436,9 +437,9 @@ TEST_CASE("slots that move between committed gangs are counted once and never re
 TEST_CASE("a gang whose slots have moved to another one is not committed", "[extender][plans]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
-  std::vector<gang::MemberSet> members{a_set("coordinator", 1, ask(0))};
+  std::vector<Member> members{a_set("coordinator", 1, ask(0))};
   for (const int id : {5, 6}) {
-    auto set = testing::in_gang(a_set("collector", 0, ask(2)), "request-" + std::to_string(id));
+    auto set = testing::in_request(a_set("collector", 0, ask(2)), id);
     set.slots = {{4091 + id, 0}};
     members.push_back(set);
   }

@@ -13,6 +13,7 @@ using testing::a_node;
 using testing::a_set;
 using testing::ask;
 using testing::capacity;
+using testing::nth_set;
 using testing::planned;
 using testing::view;
 
@@ -35,7 +36,7 @@ gang::PodGroup learners(const std::string& name, int count, int queued = 0, int 
 // wants the next incarnations.
 gang::PodGroup running(const std::vector<std::string>& nodes, int evicted) {
   gang::PodGroup group = planned(learners("low", static_cast<int>(nodes.size())), nodes, true);
-  auto& slots = group.spec.members[0].slots;
+  auto& slots = nth_set(group, 0).slots;
   for (int i = 0; i < evicted; ++i)
     ++slots[slots.size() - 1 - static_cast<std::size_t>(i)].incarnation;
   ++group.meta.generation;
@@ -120,7 +121,7 @@ TEST_CASE("the place of a pod that was stopped is kept for its successor", "[ext
 TEST_CASE("a running gang uses what it has reserved for requests before it is ended",
           "[extender][healing]") {
   gang::PodGroup group = running({"n1", "nx"}, 1);
-  group.spec.members[0].reserved_pods = 1;
+  nth_set(group, 0).reserved_pods = 1;
   group.status.gangs[0].reserved = {{"learner", "n2", 1}};
   const CycleResult result = run_cycle({{full("n1"), full("n2")}, {seen(group)}}, {}, kNow);
   REQUIRE(result.writes.size() == 1);

@@ -16,6 +16,7 @@ using testing::a_set;
 using testing::ask;
 using testing::capacity;
 using testing::not_ready;
+using testing::nth_set;
 using testing::planned;
 using testing::tainted;
 using testing::view;
@@ -136,7 +137,7 @@ TEST_CASE("before the bind a slot of a committed gang leaves a node that does no
 
 TEST_CASE("a toleration keeps an unbound slot on its tainted node", "[extender][healing]") {
   gang::PodGroup group = learners({"n1"});
-  group.spec.members[0].shape.constraints.tolerations = Json::array({{{"operator", "Exists"}}});
+  nth_set(group, 0).shape.constraints.tolerations = Json::array({{{"operator", "Exists"}}});
   kube::Node node = tainted(a_node("n1", 8));
   Cycles cycles;
   CHECK(text(cycles.run({view(node, capacity(8, 0, 0)), view(a_node("n2", 8))},
@@ -187,7 +188,7 @@ TEST_CASE("a gang that is only starting does not say that it heals", "[extender]
 TEST_CASE("why a pod was lost is said as soon as it is known", "[extender][healing]") {
   // The controller wants the next incarnation, before the extender has seen how the last one ended.
   gang::PodGroup group = learners({"n1", "n2"});
-  group.spec.members[0].slots[0].incarnation = 1;
+  nth_set(group, 0).slots[0].incarnation = 1;
   ++group.meta.generation;
   const std::vector<placement::NodeView> nodes{view(not_ready(a_node("n1", 8))), full("n2")};
   GroupSeen before = seen(group);
@@ -245,7 +246,7 @@ TEST_CASE("a gang that has lost a node says so, and until when it is healed",
   // The controller wants its next incarnation, and there is no node for it.
   gang::PodGroup raised = group;
   raised.status.gangs.front() = *lost;
-  raised.spec.members[0].slots[0].incarnation = 1;
+  nth_set(raised, 0).slots[0].incarnation = 1;
   ++raised.meta.generation;
   const auto waits = cycles.run({gone, full("n2")}, seen(raised), kNow + seconds(2));
   REQUIRE(waits);
@@ -299,7 +300,7 @@ TEST_CASE("a slot whose last pod takes its time to end is no reason to queue the
   // once.
   const SysTime until = kNow + seconds(600);
   gang::PodGroup group = learners({"n1", "n2"});
-  group.spec.members[0].slots[0].incarnation = 1;
+  nth_set(group, 0).slots[0].incarnation = 1;
   ++group.meta.generation;
   const std::vector<placement::NodeView> nodes{full("n1"), full("n2"), view(a_node("n3", 8))};
   const auto ending = [&](GroupSeen of, int incarnation = 0) {
@@ -365,8 +366,9 @@ TEST_CASE("the job's own aggregator is healed alone", "[extender][healing]") {
   gang::PodGroup group =
       planned(a_group("a", {a_set("learner", 1, ask(8)), a_set("aggregator", 1, ask(0))}),
               {"n1", "n1"}, true);
-  group.spec.members[1].heals_alone = true;
-  for (auto& set : group.spec.members) set.slots[0].incarnation = 1;  // both were lost
+  nth_set(group, 1).heals_alone = true;
+  for (auto& set : gang::all_sets(group.spec.gangs))
+    set.slots[0].incarnation = 1;  // both were lost
   ++group.meta.generation;
   Cycles cycles;
   const auto written = cycles.run({full("n2")}, seen(group));
@@ -376,7 +378,7 @@ TEST_CASE("the job's own aggregator is healed alone", "[extender][healing]") {
   CHECK(written->healing_since);
 
   SECTION("and its loss does not make the gang one that heals") {
-    group.spec.members[0].slots[0].incarnation = 0;
+    nth_set(group, 0).slots[0].incarnation = 0;
     const auto alone = cycles.run({cordoned("n2")}, seen(group), kNow + seconds(900));
     REQUIRE(alone);
     CHECK(alone->reason == "Unschedulable");
@@ -387,7 +389,7 @@ TEST_CASE("the job's own aggregator is healed alone", "[extender][healing]") {
 TEST_CASE("a node whose kubelet rejects a role's pods is kept away from, for a while",
           "[extender][healing]") {
   gang::PodGroup group = learners({"n1"});
-  group.spec.members[0].slots[0].incarnation = 1;  // its first pod was rejected
+  nth_set(group, 0).slots[0].incarnation = 1;  // its first pod was rejected
   ++group.meta.generation;
   const std::vector<placement::NodeView> nodes{view(a_node("n1", 8)), view(a_node("n2", 8))};
   const std::vector<NodeRejections> rejections{{"learner", "n1", 1}};

@@ -12,6 +12,7 @@ using std::chrono::seconds;
 using testing::a_set;
 using testing::Applied;
 using testing::ask;
+using testing::list_members;
 
 // A committed gang of two learners; both run, on n1 and n2.
 struct RunningGang : testing::ExtenderCluster {
@@ -73,7 +74,7 @@ TEST_CASE(
   REQUIRE(c.mark(0) == "not Ready since 2026-01-01T00:00:00Z");
   c.see_pods();
   c.api.remove(kube::kPods, testing::kNs, c.names[0]);  // the controller was quick
-  auto members = c.group("a").spec.members;
+  auto members = list_members(c.group("a"));
   ++members[0].slots[0].incarnation;
   c.set_members("a", members);
   c.see();
@@ -346,7 +347,7 @@ TEST_CASE("what a kubelet rejects is kept in the status, though the pod is delet
                {{"status", {{"phase", "Failed"}, {"reason", "OutOfcpu"}}}});
   c.see_pods();
   c.api.remove(kube::kPods, testing::kNs, c.names[0]);
-  auto members = c.group("a").spec.members;
+  auto members = list_members(c.group("a"));
   members[0].slots[0].incarnation = 1;
   c.set_members("a", members);
   c.see();
@@ -364,7 +365,7 @@ TEST_CASE("a pod that kube-scheduler refuses for too long moves, and its node is
           "[extender][plans]") {
   RunningGang c;
   c.api.remove(kube::kPods, testing::kNs, c.names[0]);
-  auto members = c.group("a").spec.members;
+  auto members = list_members(c.group("a"));
   members[0].slots[0].incarnation = 1;
   c.set_members("a", members);
   c.see();

@@ -14,8 +14,10 @@ namespace {
 using testing::a_set;
 using testing::ask;
 using testing::coordinator;
-using testing::in_gang;
+using testing::in_request;
 using testing::kNs;
+using testing::list_members;
+using testing::Member;
 
 struct LostStatus : testing::ExtenderCluster {
   std::vector<std::string> names;
@@ -23,7 +25,7 @@ struct LostStatus : testing::ExtenderCluster {
   LostStatus() {
     for (const char* node : {"n1", "n2", "n3"}) add_node(node, 8);
   }
-  void add(const std::vector<gang::MemberSet>& members) {
+  void add(const std::vector<Member>& members) {
     add_group("a", members);
     cycle();
   }
@@ -196,7 +198,7 @@ TEST_CASE("a gang that is healed keeps what runs", "[extender][restored]") {
   c.bind_all();
   const auto before = c.placements();
   c.api.remove(kube::kPods, kNs, c.names[1]);
-  auto members = c.group("a").spec.members;
+  auto members = list_members(c.group("a"));
   ++members[0].slots[1].incarnation;
   c.set_members("a", members);
   c.wipe();
@@ -213,7 +215,7 @@ TEST_CASE("requested replicas and reserved capacity come back", "[extender][rest
   c.add_node("n4", 8);
   auto learners = a_set("learner", 1, ask(8));
   learners.reserved_pods = 1;
-  auto requested = in_gang(a_set("collector", 2, ask(0)), "request-1");
+  auto requested = in_request(a_set("collector", 2, ask(0)), 1);
   c.add({learners, requested});
   c.bind_all();
   c.bind_all("request-1");

@@ -537,7 +537,7 @@ std::string SimCluster::not_whole() const {
       if (!gang.committed) return what + " has not started";
       if (gang.healing_since) return what + " is being healed";
     }
-    for (const gang::MemberSet& set : group.spec.members) {
+    for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
       for (const gang::SlotId slot : set.slots) {
         const auto& pods = view.pods();
         const bool is_there = std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {

@@ -20,7 +20,7 @@ std::string pod_name(const gang::PodGroup& group, const gang::Placement& placeme
 
 const gang::MemberSet* find_member_set(const gang::PodGroup& group,
                                        const gang::Placement& placement) {
-  for (const gang::MemberSet& set : group.spec.members) {
+  for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
     const bool is_its = set.role == placement.role && std::find(set.slots.begin(), set.slots.end(),
                                                                 placement.slot) != set.slots.end();
     if (is_its) return &set;
@@ -37,8 +37,8 @@ bool has_pod(const View& view, const gang::PodGroup& group, const std::string& r
   });
 }
 
-void raise(std::vector<gang::MemberSet>& members, const std::string& role, int ordinal) {
-  for (gang::MemberSet& set : members) {
+void raise(std::vector<Member>& members, const std::string& role, int ordinal) {
+  for (Member& set : members) {
     if (set.role != role) continue;
     for (gang::SlotId& slot : set.slots) {
       if (slot.ordinal == ordinal) ++slot.incarnation;
@@ -66,15 +66,15 @@ void Controller::add_group(const std::string& name, const gang::PodGroupSpec& sp
                     {"spec", gang::encode_spec(spec)}});
 }
 
-void Controller::set_members(const gang::PodGroup& group, std::vector<gang::MemberSet> members) {
+void Controller::set_members(const gang::PodGroup& group, const std::vector<Member>& members) {
   gang::PodGroupSpec spec = group.spec;
-  spec.members = std::move(members);
+  spec.gangs = make_gangs(members);
   cluster_.api.change(kube::kPodGroups, kNamespace, group.meta.name,
                       {{"spec", gang::encode_spec(spec)}});
 }
 
-gang::MemberSet Controller::collectors(int id, int first, int count) const {
-  gang::MemberSet set = in_gang(a_set("collector", 0, ask(0, 2)), "request-" + std::to_string(id));
+Member Controller::collectors(int id, int first, int count) const {
+  Member set = in_request(a_set("collector", 0, ask(0, 2)), id);
   for (int i = 0; i < count; ++i) set.slots.push_back({first + i, 0});
   return set;
 }
@@ -94,7 +94,7 @@ std::string Controller::a_claim() {
   return name;
 }
 
-std::vector<gang::MemberSet> Controller::some_members(int priority) {
+std::vector<Member> Controller::some_members(int priority) {
   std::vector sets{a_set("coordinator", 1, ask(0, 1)),
                    a_set("learner", 1 + below(3), ask(1 + below(6), 2))};
   sets[0].bind_last = true;
@@ -134,8 +134,8 @@ void Controller::begin_again(const gang::PodGroup& before) {
   delete_group(group);
   gang::PodGroupSpec spec = group.spec;
   ++spec.attempt;
-  std::erase_if(spec.members, [](const auto& set) { return set.gang != gang::kBaseGang; });
-  for (gang::MemberSet& set : spec.members) {
+  std::erase_if(spec.gangs, [](const auto& one) { return one.kind != gang::GangKind::kBase; });
+  for (gang::MemberSet& set : gang::all_sets(spec.gangs)) {
     for (gang::SlotId& slot : set.slots) slot.incarnation = 0;
   }
   add_group(group.meta.name, spec);
@@ -144,29 +144,29 @@ void Controller::begin_again(const gang::PodGroup& before) {
 void Controller::take_back(const gang::PodGroup& group, const gang::GangStatus& gang) {
   ++observer_.seen[gang.committed ? "committed gang taken back" : "gang taken back"];
   if (gang.name == gang::kBaseGang) return begin_again(group);
-  std::vector<gang::MemberSet> members;
+  std::vector<Member> members;
   Requeued& requeued = requeued_[group.meta.uid].emplace_back();
   requeued.due = cluster_.clock.mono() + kBackOff;
-  for (const gang::MemberSet& set : group.spec.members) {
-    (set.gang == gang.name ? requeued.sets : members).push_back(set);
+  for (const Member& set : list_members(group)) {
+    (set.gang.name == gang.name ? requeued.sets : members).push_back(set);
   }
-  for (gang::MemberSet& set : requeued.sets) {
+  for (Member& set : requeued.sets) {
     (void)next_ordinal(group, set.role);  // what is outside keeps its ordinals
     for (gang::SlotId& slot : set.slots) ++slot.incarnation;
   }
-  set_members(group, std::move(members));
+  set_members(group, members);
 }
 
 void Controller::put_back_requeued(const gang::PodGroup& group) {
   const auto found = requeued_.find(group.meta.uid);
   if (found == requeued_.end()) return;
-  std::vector<gang::MemberSet> members = group.spec.members;
-  std::erase_if(found->second, [&](const Requeued& gang) {
-    if (gang.due > cluster_.clock.mono()) return false;
-    members.insert(members.end(), gang.sets.begin(), gang.sets.end());
-    return true;
-  });
-  if (members.size() != group.spec.members.size()) set_members(group, std::move(members));
+  std::vector<Member> members = list_members(group);
+  const bool is_any_due = std::erase_if(found->second, [&](const Requeued& gang) {
+                            if (gang.due > cluster_.clock.mono()) return false;
+                            members.insert(members.end(), gang.sets.begin(), gang.sets.end());
+                            return true;
+                          }) > 0;
+  if (is_any_due) set_members(group, members);
 }
 
 void Controller::requeue() {
@@ -178,7 +178,7 @@ void Controller::requeue() {
 
 int Controller::next_ordinal(const gang::PodGroup& group, const std::string& role) {
   int& last = highest_[{group.meta.uid, role}];
-  for (const gang::MemberSet& set : group.spec.members) {
+  for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
     if (set.role != role) continue;
     for (const gang::SlotId slot : set.slots) last = std::max(last, slot.ordinal);
   }
@@ -188,8 +188,8 @@ int Controller::next_ordinal(const gang::PodGroup& group, const std::string& rol
 void Controller::reshape() {
   const auto* group = any_group();
   if (group == nullptr) return;
-  std::vector<gang::MemberSet> members = group->spec.members;
-  gang::MemberSet& set = members[1 + static_cast<std::size_t>(below(members.size() - 1))];
+  std::vector<Member> members = list_members(*group);
+  Member& set = members[1 + static_cast<std::size_t>(below(members.size() - 1))];
   const int next = next_ordinal(*group, set.role);
   auto& slots = set.slots;
   switch (below(3)) {
@@ -202,33 +202,34 @@ void Controller::reshape() {
     default:
       ++slots[static_cast<std::size_t>(below(slots.size()))].incarnation;
   }
-  set_members(*group, std::move(members));
+  set_members(*group, members);
 }
 
 void Controller::grow() {
   const auto* group = any_group();
-  if (group == nullptr || group->spec.members.size() > 6) return;
-  std::vector<gang::MemberSet> members = group->spec.members;
+  if (group == nullptr) return;
+  std::vector<Member> members = list_members(*group);
+  if (members.size() > 6) return;
   const int first = std::max(4096, next_ordinal(*group, "collector"));
   const int count = 1 + below(3);
   highest_[{group->meta.uid, "collector"}] = first + count;
   members.push_back(collectors(first, first, count));  // its id: no two alike
-  set_members(*group, std::move(members));
+  set_members(*group, members);
 }
 
 // Mostly of committed gangs; it must be safe for any.
 void Controller::merge() {
   observer_.look();
   for (const auto& [uid, group] : observer_.view.groups()) {
-    std::vector<gang::MemberSet> members = group.spec.members;
+    std::vector<Member> members = list_members(group);
     std::vector<std::size_t> some;
     for (std::size_t i = 0; i < members.size(); ++i) {
-      const auto* gang = gang::find_gang(group.status, members[i].gang);
+      const auto* gang = gang::find_gang(group.status, members[i].gang.name);
       const bool is_committed = gang != nullptr && gang->committed;
       if (members[i].role == "collector" && (is_committed || below(8) == 0)) some.push_back(i);
     }
     if (some.size() < 2) continue;
-    gang::MemberSet& into = members[some[0]];
+    Member& into = members[some[0]];
     const auto& moved = members[some[1]].slots;
     into.slots.insert(into.slots.end(), moved.begin(), moved.end());
     std::sort(into.slots.begin(), into.slots.end());
@@ -315,9 +316,9 @@ bool Controller::replace_lost(const gang::PodGroup& group) {
     begin_again(group);
     return true;
   }
-  std::vector<gang::MemberSet> members = group.spec.members;
+  std::vector<Member> members = list_members(group);
   for (const auto& [role, ordinal] : lost) raise(members, role, ordinal);
-  set_members(group, std::move(members));
+  set_members(group, members);
   return true;
 }
 

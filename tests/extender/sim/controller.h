@@ -11,6 +11,7 @@
 
 #include "tests/cluster/cluster.h"
 #include "tests/extender/sim/observer.h"
+#include "tests/support/gang_builders.h"
 
 namespace nervex::testing {
 
@@ -41,9 +42,9 @@ class Controller {
   int below(std::size_t n) { return static_cast<int>(rng_() % n); }
   const gang::PodGroup* any_group();
   void add_group(const std::string& name, const gang::PodGroupSpec& spec);
-  void set_members(const gang::PodGroup& group, std::vector<gang::MemberSet> members);
-  gang::MemberSet collectors(int id, int first, int count) const;
-  std::vector<gang::MemberSet> some_members(int priority);
+  void set_members(const gang::PodGroup& group, const std::vector<Member>& members);
+  Member collectors(int id, int first, int count) const;
+  std::vector<Member> some_members(int priority);
   std::string a_claim();
   int next_ordinal(const gang::PodGroup& group, const std::string& role);
 
@@ -60,7 +61,7 @@ class Controller {
 
   // A gang added to a job that waits outside of the PodGroup for its next try.
   struct Requeued {
-    std::vector<gang::MemberSet> sets;
+    std::vector<Member> sets;
     MonoTime due{};
   };
 

@@ -106,12 +106,12 @@ void Observer::look_at_bound(const PodSeen& pod) {
 }
 
 void Observer::look_at_last(const PodSeen& pod, const gang::PodGroup& group) {
-  const auto& sets = group.spec.members;
-  const auto set = std::find_if(sets.begin(), sets.end(), [&](const gang::MemberSet& one) {
+  const std::vector<Member> sets = list_members(group);
+  const auto set = std::find_if(sets.begin(), sets.end(), [&](const Member& one) {
     return one.bind_last && one.role == pod.slot->role;
   });
   if (set == sets.end()) return;
-  const auto committed = committed_.find({group.meta.uid, set->gang});
+  const auto committed = committed_.find({group.meta.uid, set->gang.name});
   if (committed == committed_.end()) return;
   ++seen["coordinator bound"];
   for (const gang::Placement& placement : committed->second) {
@@ -120,7 +120,7 @@ void Observer::look_at_last(const PodSeen& pod, const gang::PodGroup& group) {
     if (!is_wanted(group, role, slot)) continue;
     breach(fmt::format("{} is bound before {}", pod.name, gang::slot_key(role, slot.ordinal)));
   }
-  const auto* gang = gang::find_gang(group.status, set->gang);
+  const auto* gang = gang::find_gang(group.status, set->gang.name);
   if (gang == nullptr) return;
   for (const gang::Placement& placement : gang->placements) {
     const auto& [role, slot, node, number] = placement;
@@ -151,7 +151,7 @@ void Observer::look_at_group(const gang::PodGroup& group) {
       }
     }
   }
-  for (const gang::MemberSet& set : group.spec.members) {
+  for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
     for (const gang::SlotId slot : set.slots) look_at_slot(group, set, slot);
   }
 }
@@ -201,9 +201,10 @@ std::optional<Observer::Part> Observer::missing_part(const gang::PodGroup& group
                                                      const gang::GangStatus& gang) const {
   int in_place = 0;
   std::string missing;
-  for (const gang::MemberSet& set : group.spec.members) {
-    if (set.gang != gang.name) continue;
-    if (set.gang == gang::kBaseGang && set.role == kOwnAggregator) continue;
+  const gang::Gang* wanted = gang::find_gang(group.spec, gang.name);
+  if (wanted == nullptr) return std::nullopt;
+  for (const gang::MemberSet& set : wanted->members) {
+    if (wanted->kind == gang::GangKind::kBase && set.role == kOwnAggregator) continue;
     for (const gang::SlotId slot : set.slots) {
       const auto pods =
           pods_of_.find(SlotKey(group.meta.uid, set.role, slot.ordinal, slot.incarnation));

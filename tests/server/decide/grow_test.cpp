@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/server/builders.h"
+#include "tests/support/gang_builders.h"
 
 namespace nervex::server {
 namespace {
@@ -129,17 +130,11 @@ TEST_CASE("an ordinal is never used twice, wherever it is recorded", "[server][g
 TEST_CASE("what the PodGroup has is never given out again", "[server][grow]") {
   const job::Job job = running_job();
   gang::PodGroup group = make_pod_group(job);
-  gang::MemberSet set;
-  set.name = "request-7-collector";
-  set.gang = "request-7";
-  set.role = "collector";
-  set.slots = {{4200, 0}, {4201, 3}};
-  group.spec.members = {set};
-  set.name = "request-8-ddp-learner";
-  set.gang = "request-8";
-  set.role = "ddp-learner";
-  set.slots = {{4300, 0}};
-  group.spec.members.push_back(set);
+  auto collectors = testing::in_request(testing::a_set("collector", 0, {}), 7);
+  collectors.slots = {{4200, 0}, {4201, 3}};
+  auto learners = testing::in_request(testing::a_set("ddp-learner", 0, {}), 8);
+  learners.slots = {{4300, 0}};
+  group.spec.gangs = testing::make_gangs({collectors, learners});
   const auto growth = grow(job, {}, ask(1, 1), {}, &group);
   REQUIRE(growth);
   CHECK(growth->requests.entries[0] == an_entry(9, Role::kCollector, 1, 4202));

@@ -7,6 +7,7 @@
 
 #include "server/decide/shrink.h"
 #include "tests/server/builders.h"
+#include "tests/support/gang_builders.h"
 
 namespace nervex::server {
 namespace {
@@ -23,7 +24,7 @@ AddRequest one_collector() {
 
 gang::GangStatus placed_gang(const job::RequestEntry& entry) {
   gang::GangStatus gang;
-  gang.name = std::string(job::kRequestGang) + std::to_string(entry.id);
+  gang.name = "request-" + std::to_string(entry.id);
   gang.planned = gang.committed = true;
   for (const auto& slot : entry.slots) {
     for (const auto& pod : job::replica_pods({entry.role, slot, &entry})) {
@@ -236,6 +237,7 @@ TEST_CASE("a job and its PodGroup at all limits at once can be stored", "[server
   constexpr std::size_t kEtcd = 1'500'000;
   job::Requests requests;
   gang::PodGroup group;
+  std::vector<testing::Member> members;
   int left = job::kMaxPodsPerJob;
   for (int i = 0; i < kMaxEntriesPerJob; ++i) {
     const int count = i == 0 ? left - kMaxEntriesPerJob + 1 : 1;
@@ -244,21 +246,19 @@ TEST_CASE("a job and its PodGroup at all limits at once can be stored", "[server
     entry.gpus = "1";
     entry.memory = "12345Mi";
     left -= count;
-    gang::MemberSet set;
-    set.gang = "request-" + std::to_string(entry.id);
-    set.name = set.gang + "-collector";
-    set.role = "collector";
+    auto set = testing::in_request(testing::a_set("collector", 0, {}), entry.id);
     for (const auto& slot : entry.slots) set.slots.push_back({slot.ordinal, slot.incarnation});
     set.shape.requests = {
         {"cpu", 1'500}, {"memory", 12'345'678}, {"nvidia.com/gpu", 1}, {"pods", 1}};
     set.shape.constraints.node_selector = {{"example.com/pool", "collectors-on-large-nodes"}};
-    group.spec.members.push_back(set);
+    members.push_back(std::move(set));
     gang::GangStatus gang = placed_gang(entry);
     gang.reason = gang::kReasonPlanned;
     gang.message = "all 1 pods are placed on 1 nodes";
     group.status.gangs.push_back(gang);
     requests.entries.push_back(std::move(entry));
   }
+  group.spec.gangs = testing::make_gangs(members);
   requests.calls.resize(384);
   for (auto& call : requests.calls) {
     call.method = "POST failed";

@@ -69,9 +69,8 @@ struct GrowingCluster : ControllerCluster {
     Strings names;
     for (const auto& object : api.list(kube::kPodGroups)) {
       const gang::PodGroup group = *gang::decode_pod_group(object);
-      for (const auto& set : group.spec.members) names.push_back(set.gang);
+      for (const auto& gang : group.spec.gangs) names.push_back(gang.name);
     }
-    names.erase(std::unique(names.begin(), names.end()), names.end());
     return names;
   }
   const job::Condition& condition(const char* type) {
@@ -438,10 +437,9 @@ TEST_CASE("a pod that has finished gets no place when its gang is taken back and
   cluster.clock.advance(std::chrono::seconds(11));
   cluster.start_planned();
   const gang::PodGroup group = *gang::decode_pod_group(cluster.api.list(kube::kPodGroups).front());
-  const auto set = std::find_if(group.spec.members.begin(), group.spec.members.end(),
-                                [](const auto& of) { return of.gang == "request-1"; });
-  REQUIRE(set != group.spec.members.end());
-  CHECK(set->slots == std::vector<gang::SlotId>{{kFirst, 1}, {kFirst + 2, 1}});
+  const gang::Gang* gang = gang::find_gang(group.spec, "request-1");
+  REQUIRE(gang != nullptr);
+  CHECK(gang->members.front().slots == std::vector<gang::SlotId>{{kFirst, 1}, {kFirst + 2, 1}});
   Strings want = {finished, "dqn-coordinator", cluster.name(Role::kCollector, kFirst, 1),
                   cluster.name(Role::kCollector, kFirst + 2, 1)};
   std::sort(want.begin(), want.end());

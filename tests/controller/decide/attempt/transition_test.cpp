@@ -251,7 +251,9 @@ TEST_CASE("what belongs to one attempt does not come into the next", "[controlle
   CHECK_FALSE(condition(world, kRunning).status);
   world.seen.now += 1min;
   world.settle();
-  CHECK(world.seen.pod_groups.front()->spec.members.size() == 2);  // the base replicas alone
+  const auto& gangs = world.seen.pod_groups.front()->spec.gangs;
+  REQUIRE(gangs.size() == 1);
+  CHECK(gangs.front().members.size() == 2);  // the base replicas alone
 }
 
 // -- free new attempts
@@ -424,11 +426,8 @@ TEST_CASE("templates that change before the coordinator runs start the attempt a
   CHECK(world.pod_names().empty());
   CHECK(std::count(world.events.begin(), world.events.end(), kTemplateChanged) == 1);
   REQUIRE(world.seen.pod_groups.size() == 1);
-  const auto& members = world.seen.pod_groups.front()->spec.members;
-  const auto collectors =
-      std::find_if(members.begin(), members.end(),
-                   [](const gang::MemberSet& set) { return set.name == "collector"; });
-  REQUIRE(collectors != members.end());
+  const auto* collectors = gang::find_set(world.seen.pod_groups.front()->spec, "collector");
+  REQUIRE(collectors != nullptr);
   CHECK(kube::to_text(gang::encode_spec(world.seen.pod_groups.front()->spec))
             .find(R"("nvidia.com/gpu":"4")") != std::string::npos);
   world.start();
@@ -532,10 +531,8 @@ TEST_CASE("a job that waits follows its aggregator", "[controller][attempts]") {
   CHECK(world.seen.job.status.queued_since == queued);
   CHECK((world.seen.pod_groups.size() == 1) == row.want_group);
   if (!row.want_group) return;
-  const auto& members = world.seen.pod_groups.front()->spec.members;
-  CHECK(std::any_of(members.begin(), members.end(), [](const gang::MemberSet& set) {
-          return set.name == "aggregator";
-        }) == row.want_aggregator);
+  const auto& spec = world.seen.pod_groups.front()->spec;
+  CHECK((gang::find_set(spec, "aggregator") != nullptr) == row.want_aggregator);
 }
 
 TEST_CASE("a changed AggregatorConfig reaches a job that waits, and none that starts or runs",

@@ -374,7 +374,7 @@ void answer_size(World& world, const kube::Resources& requests) {
 }
 
 gang::AdmittedPod admitted(const World& world) {
-  for (const auto& set : world.seen.pod_groups.back()->spec.members) {
+  for (const auto& set : gang::all_sets(world.seen.pod_groups.back()->spec.gangs)) {
     if (set.name == "collector") return set.admitted;
   }
   return {};

@@ -1,6 +1,5 @@
 #include "controller/decide/objects/pod_group.h"
 #include "controller/decide/make_round.h"
-#include "controller/decide/round/set_names.h"
 
 #include <algorithm>
 
@@ -70,12 +69,21 @@ struct Followed {
   }
   Names sets() const {
     Names names;
-    for (const auto& set : group.spec.members) names.push_back(set.name);
+    for (const auto& set : gang::all_sets(group.spec.gangs)) names.push_back(set.name);
     return names;
   }
   const gang::MemberSet& set(std::string_view name) const {
-    for (const auto& of : group.spec.members) {
+    for (const auto& of : gang::all_sets(group.spec.gangs)) {
       if (of.name == name) return of;
+    }
+    throw std::logic_error("no set " + std::string(name));
+  }
+  // The gang of that set.
+  const gang::Gang& gang(std::string_view name) const {
+    for (const auto& gang : group.spec.gangs) {
+      for (const auto& of : gang.members) {
+        if (of.name == name) return gang;
+      }
     }
     throw std::logic_error("no set " + std::string(name));
   }
@@ -100,18 +108,9 @@ TEST_CASE("a job's base gang is its coordinator, aggregator and base replicas",
   INFO("when " << row.when);
   const Followed followed(row.job, a_context(row.has_aggregator));
   CHECK(followed.sets() == row.want);
-  for (const auto& set : followed.group.spec.members) CHECK(set.gang == "base");
-}
-
-TEST_CASE("sets of added base replicas are known by their name before the first release too",
-          "[controller][desired_pod_group]") {
-  const auto old = parse_set_name("floor-collector-4");
-  REQUIRE(old);
-  CHECK(old->set == "floor-collector-4");  // it stays in its gang
-  CHECK(is_added_base(*old));
-  CHECK(first_ordinal(*old) == 4);
-  CHECK(first_ordinal(*parse_gang_name("base-learner-7")) == 7);
-  CHECK_FALSE(is_added_base(*parse_set_name("collector")));
+  REQUIRE(followed.group.spec.gangs.size() == 1);
+  CHECK(followed.group.spec.gangs[0].name == "base");
+  CHECK(followed.group.spec.gangs[0].kind == gang::GangKind::kBase);
 }
 
 TEST_CASE("a PodGroup has all that the extender needs to plan it",
@@ -125,12 +124,12 @@ TEST_CASE("a PodGroup has all that the extender needs to plan it",
   CHECK(group.meta.owner->uid == "uid-dqn");
   CHECK(group.spec.attempt == 3);
   CHECK(group.spec.queued_since == *job.status.queued_since);
-  const gang::MemberSet& learner = group.spec.members.at(2);
+  const gang::MemberSet& learner = group.spec.gangs.at(0).members.at(2);
   CHECK(learner.slots == Slots{{0, 0}});
   CHECK(learner.shape.requests ==
         kube::Resources{{"cpu", 1000}, {"nvidia.com/gpu", 1}, {"pods", 1}});
   CHECK(learner.shape.constraints.node_selector == Json{{"zone", "a"}});
-  for (const gang::MemberSet& set : group.spec.members) {
+  for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
     CHECK(set.bind_last == (set.role == "coordinator"));
     CHECK(set.heals_alone == (set.role == "aggregator"));
   }
@@ -143,9 +142,8 @@ TEST_CASE("what a pod asks for all its containers together is planned",
   spec["containers"][0].erase("resources");
   spec["resources"] = {{"requests", {{"cpu", "3"}}}};
   const gang::PodGroup group = Followed(job).group;
-  const auto learner = std::find_if(group.spec.members.begin(), group.spec.members.end(),
-                                    [](const auto& set) { return set.role == "learner"; });
-  REQUIRE(learner != group.spec.members.end());
+  const gang::MemberSet* learner = gang::find_set(group.spec, "learner");
+  REQUIRE(learner != nullptr);
   CHECK(learner->shape.requests == kube::Resources{{"cpu", 3000}, {"pods", 1}});
 }
 
@@ -158,7 +156,7 @@ TEST_CASE("a set's host ports are those that its pods will take",
   job.spec.collector->pod_template["spec"]["hostNetwork"] = true;
   const gang::PodGroup group = Followed(job).group;
   const auto ports = [&](std::size_t set) {
-    return gang::encode_spec(group.spec)["members"][set].value("hostPorts", Json());
+    return gang::encode_spec(group.spec)["gangs"][0]["members"][set].value("hostPorts", Json());
   };
   CHECK(ports(0) == Json());
   CHECK(ports(1) == Json{"TCP/22270"});
@@ -177,7 +175,7 @@ TEST_CASE("a set keeps apart where its pods will", "[controller][desired_pod_gro
       apart_from({{std::string(job::kJobLabel), job.meta.name}});  // that the controller gives it
   job.spec.learner->pod_template["spec"]["affinity"] = apart_from({{"app", "other"}});
   const gang::PodGroup group = Followed(job).group;
-  const Json members = gang::encode_spec(group.spec)["members"];
+  const Json members = gang::encode_spec(group.spec)["gangs"][0]["members"];
   REQUIRE(members[1].contains("podAntiAffinity"));
   CHECK(members[1]["podAntiAffinity"].size() == 1);
   CHECK_FALSE(members[2].contains("podAntiAffinity"));
@@ -192,8 +190,8 @@ TEST_CASE("a set names the claims of its pods, the job's own included",
   job.spec.volumes = Json::array({claim("shared")});
   job.spec.collector->pod_template["spec"]["volumes"] = Json::array({claim("data")});
   const gang::PodGroup group = Followed(job).group;
-  CHECK(group.spec.members[0].shape.claims == std::vector<std::string>{"shared"});
-  CHECK(group.spec.members[1].shape.claims == std::vector<std::string>{"data", "shared"});
+  CHECK(group.spec.gangs[0].members[0].shape.claims == std::vector<std::string>{"shared"});
+  CHECK(group.spec.gangs[0].members[1].shape.claims == std::vector<std::string>{"data", "shared"});
 }
 
 TEST_CASE("each request of the attempt is a gang of its own", "[controller][desired_pod_group]") {
@@ -205,7 +203,9 @@ TEST_CASE("each request of the attempt is a gang of its own", "[controller][desi
     CHECK(followed.follow());
     CHECK(followed.sets() == Names{"coordinator", "request-3-learner", "request-12-collector"});
     CHECK(followed.set("request-12-collector").slots == Slots{{4096, 0}, {4097, 0}});
-    CHECK(followed.set("request-3-learner").gang == "request-3");
+    CHECK(followed.gang("request-3-learner").name == "request-3");
+    CHECK(followed.gang("request-3-learner").kind == gang::GangKind::kRequest);
+    CHECK(followed.gang("request-3-learner").request_id == 3);
     CHECK(followed.set("request-3-learner").shape.requests.get("nvidia.com/gpu") == 4);
     CHECK_FALSE(followed.follow());
   }
@@ -242,8 +242,9 @@ TEST_CASE("a multi-GPU learner is an aggregator and a set per item of its split,
   CHECK(followed.set("request-5-ddp-learner-0").shape.requests.get("nvidia.com/gpu") == 8);
   CHECK(followed.set("request-5-ddp-learner-1").shape.requests.get("nvidia.com/gpu") == 2);
   for (const char* set : {"request-5-aggregator", "request-5-ddp-learner-1"}) {
-    CHECK(followed.set(set).gang == "request-5");
+    CHECK(followed.gang(set).name == "request-5");
   }
+  CHECK(followed.set("request-5-ddp-learner-1").part == 1);
   SECTION("it is replaced as a whole") {
     followed.job.status.replaced = {{Role::kLearner, {4098, 1}}};
     CHECK(followed.follow());
@@ -320,8 +321,7 @@ gang::GangStatus make_gang_status(const Followed& followed, const std::string& g
   gang::GangStatus status;
   status.name = gang;
   status.planned = status.committed = true;
-  for (const auto& set : followed.group.spec.members) {
-    if (set.gang != gang) continue;
+  for (const auto& set : gang::find_gang(followed.group.spec, gang)->members) {
     for (const auto slot : set.slots) status.placements.push_back({set.role, slot, "n1", 1});
   }
   return status;
@@ -333,7 +333,7 @@ void placement(Followed& followed, const std::vector<std::string>& gangs) {
     followed.group.status.gangs.push_back(make_gang_status(followed, gang));
   }
   followed.pods.clear();  // each slot has its pod
-  for (const auto& set : followed.group.spec.members) {
+  for (const auto& set : gang::all_sets(followed.group.spec.gangs)) {
     for (const auto slot : set.slots) {
       followed.pods.push_back({.role = *job::parse_role(set.role), .slot = job_slot(slot)});
     }
@@ -418,8 +418,8 @@ TEST_CASE("gangs whose requests were merged become one when they are placed",
     CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}, {4099, 0}});
   }
   SECTION("those of equal shape: the template has changed since the oldest") {
-    for (auto& set : followed.group.spec.members) {
-      if (set.gang == "request-3") set.shape.requests = {{"cpu", 7}};
+    for (auto& gang : followed.group.spec.gangs) {
+      if (gang.name == "request-3") gang.members[0].shape.requests = {{"cpu", 7}};
     }
     merge_entries(requests);
     followed.follow();
@@ -470,7 +470,8 @@ TEST_CASE("base replicas that are raised", "[controller][desired_pod_group]") {
     CHECK(followed.follow());
     CHECK(followed.set("collector").slots.size() == 2);
     CHECK(followed.set("base-collector-2").slots == Slots{{2, 0}, {3, 0}});
-    CHECK(followed.set("base-collector-2").gang == "base-collector-2");
+    CHECK(followed.gang("base-collector-2").kind == gang::GangKind::kAddedReplicas);
+    CHECK(followed.gang("base-collector-2").first_ordinal == 2);
     CHECK(followed.set("base-learner-1").slots == Slots{{1, 0}});
     SECTION("each time") {
       replicas = 5;
@@ -502,13 +503,7 @@ TEST_CASE("a PodGroup that a user edited is corrected", "[controller][desired_po
   followed.job.spec.requests.entries = {an_entry(3, Role::kCollector, 2)};
   followed.follow();
   followed.commit();
-  for (const auto& set : followed.group.spec.members) {
-    for (const auto slot : set.slots) {
-      if (set.gang == "base") {
-        followed.group.status.gangs[0].placements.push_back({set.role, slot, "n1", 1});
-      }
-    }
-  }
+  followed.group.status.gangs[0] = make_gang_status(followed, "base");
   const gang::PodGroupSpec before = followed.group.spec;
   auto& spec = followed.group.spec;
   SECTION("priority, place in the queue, attempt, timeout") {
@@ -517,25 +512,29 @@ TEST_CASE("a PodGroup that a user edited is corrected", "[controller][desired_po
     spec.attempt = 7;
     spec.schedule_timeout_seconds = 3;
   }
-  SECTION("slots added and taken away") { spec.members[1].slots = {{0, 0}, {7, 0}}; }
-  SECTION("another incarnation") { spec.members[1].slots[0].incarnation = 5; }
-  SECTION("a set taken away") { spec.members.pop_back(); }
-  SECTION("a set of the base gang taken away") { spec.members.erase(spec.members.begin() + 2); }
-  SECTION("sets nobody knows") {
-    spec.members.push_back(spec.members[1]);
-    spec.members.push_back(spec.members[1]);
-    spec.members.back().name = "mine";
+  auto& base = spec.gangs[0].members;
+  SECTION("slots added and taken away") { base[1].slots = {{0, 0}, {7, 0}}; }
+  SECTION("another incarnation") { base[1].slots[0].incarnation = 5; }
+  SECTION("a gang taken away") { spec.gangs.pop_back(); }
+  SECTION("a set of the base gang taken away") { base.erase(base.begin() + 2); }
+  SECTION("unknown sets") {
+    base.push_back(base[1]);
+    base.push_back(base[1]);
+    base.back().name = "mine";
   }
-  SECTION("gang and role of a set") {
-    spec.members[1].gang = "mine";
-    spec.members[1].role = "learner";
+  SECTION("a set in another gang") {
+    spec.gangs[1].members.push_back(base[1]);
+    base.erase(base.begin() + 1);
   }
+  SECTION("the role of a set") { base[1].role = "learner"; }
+  SECTION("an unknown gang") { spec.gangs[1].name = "mine"; }
+  SECTION("the kind of a gang") { spec.gangs[1].kind = gang::GangKind::kAddedReplicas; }
+  SECTION("the request of a gang") { spec.gangs[1].request_id = 4; }
   CHECK(followed.follow());
-  std::sort(spec.members.begin(), spec.members.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
+  const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
+  for (auto& gang : spec.gangs) std::sort(gang.members.begin(), gang.members.end(), by_name);
   auto want = before;
-  std::sort(want.members.begin(), want.members.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (auto& gang : want.gangs) std::sort(gang.members.begin(), gang.members.end(), by_name);
   CHECK(spec == want);
 }
 

@@ -1,4 +1,5 @@
 #include "demand/reserved_capacity.h"
+#include "demand/gangs.h"
 
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -23,9 +24,9 @@ using testing::World;
 using Lines = std::vector<std::string>;
 
 // "learner: 1 slot, 2 reserved"; "request-1-learner: 2 slots, 2 of learner".
-Lines describe_sets(const std::vector<gang::MemberSet>& sets) {
+Lines describe_sets(const gang::PodGroupSpec& spec) {
   Lines lines;
-  for (const auto& set : sets) {
+  for (const auto& set : gang::all_sets(spec.gangs)) {
     const bool takes_part = set.reserved_pods > 0 || set.from_reserved.count > 0;
     if (set.role == "coordinator" || (set.role == "aggregator" && !takes_part)) continue;
     const auto slots = set.slots.size();
@@ -39,7 +40,7 @@ Lines describe_sets(const std::vector<gang::MemberSet>& sets) {
   return lines;
 }
 Lines describe_group_sets(const World& world) {
-  return describe_sets(world.seen.pod_groups.at(0)->spec.members);
+  return describe_sets(world.seen.pod_groups.at(0)->spec);
 }
 
 job::Job reserving(int learners, int replicas = 0) {
@@ -307,36 +308,40 @@ TEST_CASE("never is more taken over than was reserved",
     const auto below = [&rng](int n) { return static_cast<int>(rng() % static_cast<unsigned>(n)); };
     job::Spec spec = reserving(below(6), below(3)).spec;
     bool is_committed = false;
-    std::vector<gang::MemberSet> sets{
-        testing::a_set("learner", spec.learner->replicas, testing::ask(1))};
+    std::vector<gang::Gang> gangs =
+        testing::make_gangs({testing::a_set("learner", spec.learner->replicas, testing::ask(1))});
+    const auto sets = [&gangs] { return gang::all_sets(gangs); };
     int most = std::max(0, spec.learner->reserved_replicas - spec.learner->replicas);
     for (int step = 0; step < 6; ++step) {
-      const std::size_t first_new = sets.size();
+      const std::size_t first_new = gangs.size();
       is_committed = is_committed || below(3) == 0;
       for (int i = below(3); i > 0; --i) {
-        auto set = testing::in_gang(testing::a_set("learner", below(4), testing::ask(1 + below(2))),
-                                    "request-" + std::to_string(sets.size()));
-        sets.push_back(std::move(set));
+        const auto set = testing::a_set("learner", below(4), testing::ask(1 + below(2)));
+        gangs.push_back(demand::request_gang(static_cast<std::int64_t>(gangs.size())));
+        gangs.back().members = {
+            testing::in_request(set, static_cast<std::int64_t>(gangs.size()) - 1)};
       }
-      if (below(3) == 0 && sets.size() > 1) {  // a request is taken back in part
-        auto& slots =
-            sets[1 + static_cast<std::size_t>(below(static_cast<int>(sets.size()) - 1))].slots;
+      if (below(3) == 0 && gangs.size() > 1) {  // a request is taken back in part
+        const auto which = 1 + static_cast<std::size_t>(below(static_cast<int>(gangs.size()) - 1));
+        auto& slots = gangs[which].members[0].slots;
         if (!slots.empty()) slots.pop_back();
       }
-      demand::reserve_capacity(sets, first_new, {spec, is_committed, false});
-      int sum = sets[0].reserved_pods;
-      for (const auto& set : sets) {
+      std::vector<gang::MemberSet*> added;
+      for (std::size_t i = first_new; i < gangs.size(); ++i) added.push_back(&gangs[i].members[0]);
+      demand::reserve_capacity(gangs, added, {spec, is_committed, false});
+      int sum = gangs[0].members[0].reserved_pods;
+      for (const auto& set : sets()) {
         sum += set.from_reserved.count;
         CHECK(set.from_reserved.count <= static_cast<int>(set.slots.size()));
       }
       CHECK(sum <= most);
       if (is_committed) most = sum;  // only shrinks
-      const auto again = sets;
-      demand::reserve_capacity(sets, sets.size(), {spec, is_committed, false});
-      CHECK(sets == again);
+      const auto again = gangs;
+      demand::reserve_capacity(gangs, {}, {spec, is_committed, false});
+      CHECK(gangs == again);
     }
-    demand::reserve_capacity(sets, sets.size(), {spec, is_committed, true});
-    for (const auto& set : sets) CHECK(set.reserved_pods + set.from_reserved.count == 0);
+    demand::reserve_capacity(gangs, {}, {spec, is_committed, true});
+    for (const auto& set : sets()) CHECK(set.reserved_pods + set.from_reserved.count == 0);
   }
 }
 
@@ -359,7 +364,7 @@ TEST_CASE("no job keeps capacity for longer than the administrator allows",
   CHECK(job::reserved_until(world.seen.job) == world.seen.now + 60s);
   CHECK(reconcile(world.seen).requeue_after == 60s);
   const auto reserved = [&] {
-    const auto& sets = world.seen.pod_groups.front()->spec.members;
+    const auto sets = gang::all_sets(world.seen.pod_groups.front()->spec.gangs);
     return std::count_if(sets.begin(), sets.end(),
                          [](const gang::MemberSet& set) { return set.reserved_pods == 2; });
   };
