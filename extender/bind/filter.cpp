@@ -127,9 +127,10 @@ kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
   }
   if (!result.node_names.empty()) return result;
   if (unknown.empty()) return fail_all_nodes(args, "capacity is reserved for gangs");
-  return retry_later(fmt::format(
-      "capacity is reserved for gangs on node {}, which nervex-extender does not know yet, retrying",
-      unknown));
+  return retry_later(
+      fmt::format("capacity is reserved for gangs on node {}, which nervex-extender does not know "
+                  "yet, retrying",
+                  unknown));
 }
 
 }  // namespace

@@ -25,9 +25,9 @@ struct Cluster {
                               {"spec", {{"coordinator", {{"template", testing::a_template()}}}}},
                               {"status", {{"phase", "Created"}, {"attempt", 1}}}});
     const std::string uid = kube::string_at(job, {"metadata", "uid"});
-    api.add(kube::kPodGroups, "rl",
-            {{"metadata", {{"name", "dqn-1"}}},
-             {"spec", {{"attempt", 1}, {"gangs", Json::array()}}}});
+    api.add(
+        kube::kPodGroups, "rl",
+        {{"metadata", {{"name", "dqn-1"}}}, {"spec", {{"attempt", 1}, {"gangs", Json::array()}}}});
     add_pod("dqn-coordinator", uid);
     add_pod("dqn-learner-bcdfg", "uid-of-the-past");
     add_event("late", uid, "2026-11-21T14:04:00Z");
