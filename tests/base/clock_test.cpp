@@ -89,7 +89,7 @@ TEST_CASE("Times are written as metav1.Time and metav1.MicroTime", "[base][clock
   CHECK(to_rfc3339_micro(at(row.unix_milliseconds)) == row.micro);
 }
 
-TEST_CASE("What was written is read back", "[base][clock][property]") {
+TEST_CASE("A formatted time parses to the same value", "[base][clock][property]") {
   // From the year 1700 to 2240.
   const auto unix_milliseconds = GENERATE(
       take(500, random(std::int64_t{-8'520'000'000'000}, std::int64_t{8'520'000'000'000})));

@@ -5,7 +5,7 @@
 namespace nervex {
 namespace {
 
-TEST_CASE("each key has as many turns at a time as it may", "[base][turns]") {
+TEST_CASE("a key runs at most its limit of turns at a time", "[base][turns]") {
   CountedTurns turns(2);
   auto first = turns.begin("a");
   const auto second = turns.begin("a");

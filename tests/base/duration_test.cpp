@@ -31,7 +31,7 @@ TEST_CASE("a duration is read as Go reads it", "[base][duration]") {
   CHECK(*parsed == row.want);
 }
 
-TEST_CASE("what is no duration is refused and named", "[base][duration]") {
+TEST_CASE("a text that is not a duration is refused and quoted in the error", "[base][duration]") {
   const std::string text = GENERATE("", "15", "s", "-1s", "+1s", "1 s", "1s ", "1d", "1..5s", ".s",
                                     "1e3s", "25h", "99999999999999999999h", "1s1", "\xff");
   INFO(text);
@@ -41,7 +41,7 @@ TEST_CASE("what is no duration is refused and named", "[base][duration]") {
   CHECK(parsed.error().message.find(text) != std::string::npos);
 }
 
-TEST_CASE("a duration that was written is read back", "[base][duration]") {
+TEST_CASE("a formatted duration parses to the same value", "[base][duration]") {
   const std::chrono::milliseconds duration = GENERATE(0ms, 500ms, 1500ms, 15'000ms, 86'400'000ms);
   const auto back = parse_duration(format_duration(duration));
   REQUIRE(back);
@@ -59,7 +59,7 @@ TEST_CASE("a period is a number and a unit", "[base][duration]") {
   CHECK_FALSE(parse_period(wrong));
 }
 
-TEST_CASE("a duration is said as kubectl says it", "[base][duration]") {
+TEST_CASE("a duration is formatted as kubectl does", "[base][duration]") {
   using std::chrono::seconds;
   CHECK(short_duration(seconds(-3)) == "0s");
   CHECK(short_duration(seconds(119)) == "119s");

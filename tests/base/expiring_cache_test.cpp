@@ -22,7 +22,7 @@ TEST_CASE("a cache keeps a value until it expires", "[base][cache]") {
   CHECK(cache.bytes() == 0);
 }
 
-TEST_CASE("a cache holds no more bytes than it may, and drops what expires first",
+TEST_CASE("a cache stays within its byte limit and drops the entries that expire first",
           "[base][cache]") {
   ExpiringCache<std::string> cache(10'000);
   for (int i = 0; i < 100; ++i) {
@@ -34,7 +34,7 @@ TEST_CASE("a cache holds no more bytes than it may, and drops what expires first
   CHECK(cache.find("99", kStart) != nullptr);
 }
 
-TEST_CASE("a value that would push out most others is not kept", "[base][cache]") {
+TEST_CASE("a value that would evict most others is not kept", "[base][cache]") {
   ExpiringCache<int> cache(10'000);
   cache.put("small", 1, 4, kStart + 5s, kStart);
   cache.put("large", 2, 9'000, kStart + 5s, kStart);

@@ -71,7 +71,7 @@ TEST_CASE("The message is escaped as well, so that no event fakes another", "[ba
         "2026-11-21T13:56:04.123Z info a\\nb");
 }
 
-TEST_CASE("Whatever the bytes, a line is one line and JSON is JSON", "[base][log][property]") {
+TEST_CASE("Any bytes stay one line, and valid JSON", "[base][log][property]") {
   const auto seed = GENERATE(take(200, random(0U, 1'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);

@@ -44,7 +44,7 @@ TEST_CASE("metrics are shown in Prometheus' text format, sorted by name", "[base
         "c_total{x=\"y\"} 7\n");
 }
 
-TEST_CASE("durations are seconds, in buckets that add up", "[base][metrics]") {
+TEST_CASE("durations are observed in seconds, in cumulative buckets", "[base][metrics]") {
   Metrics metrics;
   const Histogram seconds = metrics.histogram("a_seconds", "Time.", {0.001, 0.1});
   seconds.observe(500us);
@@ -59,7 +59,7 @@ TEST_CASE("durations are seconds, in buckets that add up", "[base][metrics]") {
   CHECK(exposition_problems(text).empty());
 }
 
-TEST_CASE("a histogram that others counted is added up", "[base][metrics]") {
+TEST_CASE("an externally counted histogram is added up", "[base][metrics]") {
   Metrics metrics;
   metrics.collect_histogram("a_seconds", "Time.", {{"name", "q"}}, [] {
     return HistogramSample{{1, 10}, {2, 0, 1}, 42};
@@ -110,7 +110,7 @@ TEST_CASE("the process is described as Prometheus' own clients do it", "[base][m
   CHECK(sample_value(text, "process_start_time_seconds") < now.count() + 60);
 }
 
-TEST_CASE("requests are counted with what their reply says", "[base][metrics]") {
+TEST_CASE("requests are counted by status code", "[base][metrics]") {
   Metrics metrics;
   const RequestMetricNames names{"r_total", "r_seconds", "r_in_flight", "Requests"};
   std::string during;
@@ -155,7 +155,7 @@ TEST_CASE("requests are counted by verbs that are known, and others together", "
   CHECK(has(text, "r_total{code=\"200\",verb=\"other\"} 2"));
 }
 
-TEST_CASE("the check of the format finds what is wrong", "[support][metrics]") {
+TEST_CASE("the format check finds errors", "[support][metrics]") {
   struct Row {
     std::string when;
     std::string text;

@@ -21,7 +21,7 @@ Result<ProcessEnd> run(const ProcessOptions& options, MonoTime::duration time = 
   return run_process(options, mono_now() + time, limit);
 }
 
-TEST_CASE("A process gives back what it said, and how it ended", "[base][process]") {
+TEST_CASE("A process returns its output and how it ended", "[base][process]") {
   const auto end = run(shell("echo out; echo err >&2; exit 3"));
   REQUIRE(end);
   CHECK(end->exit_code == 3);
@@ -33,13 +33,13 @@ TEST_CASE("A process ended by a signal is distinguished from one that failed", "
   CHECK(run(shell("kill -TERM $$"))->exit_code == 128 + SIGTERM);
 }
 
-TEST_CASE("Arguments arrive as they are, seen by no shell", "[base][process]") {
+TEST_CASE("Arguments are passed unchanged, without a shell", "[base][process]") {
   const auto end = run({.argv = {"printf", "%s|", "a b", "$HOME", "*", "'"}});
   REQUIRE(end);
   CHECK(end->out == "a b|$HOME|*|'|");
 }
 
-TEST_CASE("A process has our environment and what is added", "[base][process]") {
+TEST_CASE("A process inherits the environment plus additions", "[base][process]") {
   setenv("NERVEX_TEST_OURS", "ours", 1);
   setenv("NERVEX_TEST_BOTH", "ours", 1);
   ProcessOptions options = shell("echo $NERVEX_TEST_OURS $NERVEX_TEST_BOTH $NERVEX_TEST_NEW");
@@ -90,7 +90,7 @@ TEST_CASE("A process is killed when the program stops", "[base][process]") {
   CHECK(end->error() == Error{Code::kTransient, "the program is stopping"});
 }
 
-TEST_CASE("A process that says too much is killed", "[base][process]") {
+TEST_CASE("A process that writes too much is killed", "[base][process]") {
   for (const char* stream : {"", ">&2"}) {
     ProcessOptions options = shell(std::string("yes ") + stream);
     options.max_output = 100'000;
@@ -98,7 +98,7 @@ TEST_CASE("A process that says too much is killed", "[base][process]") {
   }
 }
 
-TEST_CASE("What a process leaves in the background is not waited for", "[base][process]") {
+TEST_CASE("Background children of a process are not waited for", "[base][process]") {
   const auto end = run(shell("sleep 600 & echo $!"));  // it holds both streams
   REQUIRE(end);
   kill(std::stoi(end->out), SIGKILL);

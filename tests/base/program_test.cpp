@@ -107,7 +107,7 @@ TEST_CASE("Flags are read from the environment, and the command line wins", "[ba
   CHECK(outcome.flags.shutdown_delay == 2s);
 }
 
-TEST_CASE("Of a flag given twice the last one counts", "[base][program]") {
+TEST_CASE("The last value of a repeated flag counts", "[base][program]") {
   const Outcome outcome = run_with({"--listen=:1", "--shutdown-delay=1s", "--log-level=debug",
                                     "--listen=:2", "--shutdown-delay=2s", "--log-level=warn"});
   CHECK_FALSE(outcome.exit_code);
@@ -121,7 +121,7 @@ TEST_CASE("A wrong value in the environment is a usage error", "[base][program]"
   CHECK(run_with({}).exit_code == kExitUsage);
 }
 
-TEST_CASE("What is wrong on the command line is named, with exit code 2", "[base][program]") {
+TEST_CASE("An error on the command line is named, with exit code 2", "[base][program]") {
   struct Row {
     std::string when;
     std::vector<std::string> arguments;

@@ -7,7 +7,7 @@
 namespace nervex {
 namespace {
 
-TEST_CASE("A file is read whole, whatever is in it", "[base][file]") {
+TEST_CASE("A file is read whole, with any bytes", "[base][file]") {
   const testing::TempFolder folder;
   std::string text("a\0b\n", 4);
   text.resize(10'000, 'x');
@@ -16,7 +16,7 @@ TEST_CASE("A file is read whole, whatever is in it", "[base][file]") {
   CHECK(*read == text);
 }
 
-TEST_CASE("What is no file to be read is named, with the reason", "[base][file]") {
+TEST_CASE("An unreadable file is named, with the reason", "[base][file]") {
   const testing::TempFolder folder;
   const auto message = [](const std::string& path, std::size_t max_bytes = 1 << 20) {
     const auto read = read_file(path, max_bytes);

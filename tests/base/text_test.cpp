@@ -5,7 +5,7 @@
 namespace nervex {
 namespace {
 
-TEST_CASE("the end of a long text is kept, and no half characters", "[base][text]") {
+TEST_CASE("keep_end keeps whole characters at the end of a long text", "[base][text]") {
   CHECK(last_bytes("", 4).empty());
   CHECK(last_bytes("abcd", 4) == "abcd");
   CHECK(last_bytes("abcde", 4) == "bcde");
@@ -15,7 +15,7 @@ TEST_CASE("the end of a long text is kept, and no half characters", "[base][text
   CHECK(last_bytes("\x80\x80\x80", 2).empty());  // nor is what is broken from the start
 }
 
-TEST_CASE("the beginning of a long text is kept, and no half characters", "[base][text]") {
+TEST_CASE("keep_start keeps whole characters at the start of a long text", "[base][text]") {
   CHECK(first_bytes("", 4).empty());
   CHECK(first_bytes("abcd", 4) == "abcd");
   CHECK(first_bytes("abcde", 4) == "abcd");
@@ -31,13 +31,13 @@ TEST_CASE("digits are the ten of ASCII, at least one", "[base][text]") {
     CHECK_FALSE(is_digits(text));
 }
 
-TEST_CASE("a text that is cut says so within its limit", "[base][text]") {
+TEST_CASE("a cut text ends with a mark within its limit", "[base][text]") {
   CHECK(cut_text("abcdef", 6) == "abcdef");
   CHECK(cut_text("abcdefg", 6) == "abc...");
   CHECK(cut_text("ab\u00fcdefg", 6) == "ab...");
 }
 
-TEST_CASE("a long text goes on in further ones", "[base][text]") {
+TEST_CASE("a long text is split into several", "[base][text]") {
   using Texts = std::vector<std::string>;
   CHECK(wrap_text("", 10, 3) == Texts{""});
   CHECK(wrap_text("ten bytes!", 10, 3) == Texts{"ten bytes!"});

@@ -98,7 +98,7 @@ TEST_CASE("a first install writes signer, trust and serving certificate in this 
   CHECK(hook["clientConfig"]["service"]["name"] == "s");
 }
 
-TEST_CASE("while all is fresh nothing is written", "[cli][certs]") {
+TEST_CASE("nothing is written while no certificate expires soon", "[cli][certs]") {
   Cluster cluster;
   REQUIRE(cluster.run());
   cluster.api.clear_writes();
@@ -182,7 +182,7 @@ TEST_CASE("an authority is distrusted by deleting both Secrets", "[cli][certs]")
   CHECK(cluster.bundles().front().find(old) == std::string::npos);
 }
 
-TEST_CASE("an authority in caBundle that signed nothing in use is not taken over", "[cli][certs]") {
+TEST_CASE("an authority in caBundle that signed nothing in use is not adopted", "[cli][certs]") {
   Cluster cluster;
   REQUIRE(cluster.run());
   const SysTime now = cluster.clock.now();
@@ -195,7 +195,7 @@ TEST_CASE("an authority in caBundle that signed nothing in use is not taken over
   CHECK(cluster.bundles().front().find(foreign.cert) == std::string::npos);
 }
 
-TEST_CASE("what somebody put into caBundle is put right", "[cli][certs]") {
+TEST_CASE("a foreign caBundle is corrected", "[cli][certs]") {
   Cluster cluster;
   REQUIRE(cluster.run());
   cluster.api.change(kMutating, "", kPlaces.mutating,
@@ -206,7 +206,7 @@ TEST_CASE("what somebody put into caBundle is put right", "[cli][certs]") {
   CHECK(cluster.is_whole());
 }
 
-TEST_CASE("a dry run writes nothing and says what it would", "[cli][certs]") {
+TEST_CASE("a dry run writes nothing and reports what it would do", "[cli][certs]") {
   Cluster cluster;
   const auto said = cluster.run(true);
   REQUIRE(said);
@@ -215,7 +215,7 @@ TEST_CASE("a dry run writes nothing and says what it would", "[cli][certs]") {
   for (const auto& line : *said) CHECK(line.find("would be") != std::string::npos);
 }
 
-TEST_CASE("without the webhook configurations nothing is begun", "[cli][certs]") {
+TEST_CASE("without the webhook configurations nothing is written", "[cli][certs]") {
   Cluster cluster;
   cluster.api.remove(kValidating, "", kPlaces.validating);
   const auto said = cluster.run();
@@ -225,7 +225,7 @@ TEST_CASE("without the webhook configurations nothing is begun", "[cli][certs]")
   CHECK(cluster.api.writes().empty());
 }
 
-TEST_CASE("a run that breaks off anywhere is completed by the next", "[cli][certs]") {
+TEST_CASE("an interrupted run is completed by the next", "[cli][certs]") {
   for (const Applied applied : {Applied::kNo, Applied::kYes}) {
     for (int broken = 0; broken < 4; ++broken) {
       INFO("write " << broken << (applied == Applied::kYes ? ", its reply lost" : ""));
@@ -245,7 +245,8 @@ TEST_CASE("a run that breaks off anywhere is completed by the next", "[cli][cert
   }
 }
 
-TEST_CASE("of two runs at once the later one keeps what the first made", "[cli][certs]") {
+TEST_CASE("of two concurrent runs the later one keeps the certificates of the first",
+          "[cli][certs]") {
   Cluster cluster;
   bool raced = false;
   // Just before our first write another run comes and finishes.
@@ -260,7 +261,7 @@ TEST_CASE("of two runs at once the later one keeps what the first made", "[cli][
   CHECK(cluster.api.writes("POST", "/secrets").size() == 2);  // the authority once, the leaf once
 }
 
-TEST_CASE("conflicts without an end are given up", "[cli][certs]") {
+TEST_CASE("endless conflicts end with an error", "[cli][certs]") {
   Cluster cluster;
   cluster.api.fail_next("PATCH", kPlaces.mutating, {Code::kConflict, "modified"}, Applied::kNo,
                         100);
@@ -271,7 +272,7 @@ TEST_CASE("conflicts without an end are given up", "[cli][certs]") {
   CHECK(cluster.api.writes("PATCH", kPlaces.mutating).size() == 5);
 }
 
-TEST_CASE("an authority that cert-manager made is taken over", "[cli][certs]") {
+TEST_CASE("an authority from cert-manager is adopted", "[cli][certs]") {
   Cluster cluster;
   const SysTime now = cluster.clock.now();
   const KeyPair theirs = make_authority("nervex-ca", {now, now + std::chrono::days(3000)});

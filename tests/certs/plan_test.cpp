@@ -39,7 +39,7 @@ TEST_CASE("a first run makes both certificates", "[cli][certs]") {
   CHECK(judge(made, terms(), kStart) == RenewalPlan{});
 }
 
-TEST_CASE("what is fresh stays, to the byte", "[cli][certs]") {
+TEST_CASE("certificates that do not expire soon stay unchanged", "[cli][certs]") {
   const StoredCerts made = installed();
   CHECK(run_again(made, kStart + days(59)) == made);
 }
@@ -130,7 +130,7 @@ TEST_CASE("an authority is created again for each fault, and the old one stays t
   CHECK(judge(renewed, terms(), now) == RenewalPlan{});
 }
 
-TEST_CASE("a clock that is a little ahead costs no certificate", "[cli][certs]") {
+TEST_CASE("small clock skew does not renew certificates", "[cli][certs]") {
   const SysTime from = kStart + std::chrono::minutes(5);
   StoredCerts stored;
   stored.authority = make_authority("nervex-ca", {from, from + days(3650)});
@@ -148,7 +148,7 @@ TEST_CASE("an authority that is not valid yet is not trusted", "[cli][certs]") {
   CHECK(bundle_with(stored.authority->cert, stored, kStart + days(1)) == stored.bundle);
 }
 
-TEST_CASE("an address counts however it is spelled", "[cli][certs]") {
+TEST_CASE("IP addresses are compared in canonical form", "[cli][certs]") {
   Terms spelled = terms();
   spelled.names.emplace_back(GENERATE("IP:fd00::1", "IP:FD00:0::0:1", "IP:fd00:0:0:0:0:0:0:1",
                                       "IP:::ffff:10.0.0.1", "IP:10.0.0.1"));
@@ -160,7 +160,8 @@ TEST_CASE("an address counts however it is spelled", "[cli][certs]") {
   CHECK(judge(*made, spelled, kStart).new_serving == "it lacks IP:fd00::2");
 }
 
-TEST_CASE("over two rotations callers always trust the signer of what is served", "[cli][certs]") {
+TEST_CASE("over two rotations callers always trust the signer of the serving certificate",
+          "[cli][certs]") {
   Terms yearly = terms();
   yearly.authority_validity = days(2 * 365);  // so one rotation a year
   StoredCerts stored = *renew({}, judge({}, yearly, kStart), yearly, kStart);

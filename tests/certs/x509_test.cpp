@@ -18,7 +18,7 @@ const Validity kYear{kNow, kNow + days(365)};
 
 }  // namespace
 
-TEST_CASE("an authority says that it is one, and for how long", "[cli][certs]") {
+TEST_CASE("a CA certificate has the CA flag and its validity", "[cli][certs]") {
   const KeyPair authority = make_authority("nervex-ca", kYear);
   const auto facts = read_certificate(authority.cert);
   REQUIRE(facts);
@@ -44,7 +44,7 @@ TEST_CASE("a serving certificate has the names asked for", "[cli][certs]") {
   CHECK_FALSE(is_signed_by(leaf->cert, make_authority("nervex-ca", kYear).cert));
 }
 
-TEST_CASE("a name that is none is refused", "[cli][certs]") {
+TEST_CASE("an invalid name is refused", "[cli][certs]") {
   const auto name = GENERATE("", "DNS:", "a.b", "IP:a.b", "IP:300.0.0.1", "DNS:a,IP:10.0.0.1",
                              "DNS:a b", "email:a@b", "DNS:a\nIP:10.0.0.1");
   INFO(name);
@@ -53,7 +53,7 @@ TEST_CASE("a name that is none is refused", "[cli][certs]") {
   CHECK(leaf.error().code == Code::kInvalid);
 }
 
-TEST_CASE("a bundle is taken apart, and ends where it becomes something else", "[cli][certs]") {
+TEST_CASE("a bundle is split, up to the first unreadable part", "[cli][certs]") {
   const std::string a = make_authority("a", kYear).cert;
   const std::string b = make_authority("b", kYear).cert;
   CHECK(split_bundle(a + b) == Names{a, b});
@@ -61,7 +61,7 @@ TEST_CASE("a bundle is taken apart, and ends where it becomes something else", "
   CHECK(split_bundle("").empty());
 }
 
-TEST_CASE("our own TLS accepts what is made", "[cli][certs]") {
+TEST_CASE("our own TLS accepts issued certificates", "[cli][certs]") {
   const KeyPair authority = make_authority("nervex-ca", kYear);
   const auto leaf = issue_serving(authority, {"DNS:a"}, kYear);
   REQUIRE(leaf);
@@ -86,7 +86,8 @@ TEST_CASE("a folder keeps certificates for the next run, for their owner only", 
   }
 }
 
-TEST_CASE("a draft that lies about neither gets a key nor lends its rights", "[cli][certs]") {
+TEST_CASE("a file that lies at the temporary path neither gets a key nor keeps its mode",
+          "[cli][certs]") {
   using std::filesystem::perms;
   const testing::TempFolder folder;
   const std::string elsewhere = folder.write("elsewhere", "as it was");
@@ -105,7 +106,7 @@ TEST_CASE("a draft that lies about neither gets a key nor lends its rights", "[c
   CHECK(std::filesystem::status(key).permissions() == (perms::owner_read | perms::owner_write));
 }
 
-TEST_CASE("a key that cannot be put into its place leaves no draft", "[cli][certs]") {
+TEST_CASE("a key that cannot be renamed leaves no temporary file", "[cli][certs]") {
   const testing::TempFolder folder;
   folder.write("tls.key/in-the-way", "");
   Terms terms;

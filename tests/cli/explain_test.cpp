@@ -168,7 +168,7 @@ TEST_CASE("a job that waits without a PodGroup says so from its conditions", "[c
         "  Because  request-1: later\n");
 }
 
-TEST_CASE("a waiting job says until when, which node is avoided and why it was queued again",
+TEST_CASE("a waiting job shows until when, which node is avoided and why it was requeued",
           "[cli][explain]") {
   JobSnapshot seen = a_snapshot(job::Phase::kCreated);
   wait_with(seen, "learner: does not fit");
@@ -200,8 +200,7 @@ TEST_CASE("the time until a job fails begins again after a back-off, not while p
         std::string::npos);
 }
 
-TEST_CASE("a gang of several roles is named with all of them, and one that lost pods as such",
-          "[cli][explain]") {
+TEST_CASE("a gang is titled with its roles, or as lost pods", "[cli][explain]") {
   JobSnapshot seen = a_snapshot(job::Phase::kRunning);
   seen.group = a_group();
   seen.group->spec.gangs.push_back(a_request(1, {{"aggregator", 1}, {"ddp-learner", 2}}));
@@ -231,7 +230,7 @@ TEST_CASE("a failed job shows the message of its condition", "[cli][explain]") {
   CHECK(text.find("Note   exit code 3: no data") != std::string::npos);
 }
 
-TEST_CASE("of many pod problems the first are listed and the rest counted", "[cli][explain]") {
+TEST_CASE("the first of many pod problems are listed, the rest are counted", "[cli][explain]") {
   JobSnapshot seen = a_snapshot(job::Phase::kRunning);
   for (int i = 0; i < 20; ++i) {
     kube::Pod pod;
@@ -242,8 +241,9 @@ TEST_CASE("of many pod problems the first are listed and the rest counted", "[cl
   CHECK(explain(summarize(seen)).find("\n  and 12 more\n") != std::string::npos);
 }
 
-TEST_CASE("a pod whose node is away says that its template tolerates it, or that the node is lost",
-          "[cli][explain]") {
+TEST_CASE(
+    "a pod on an unavailable node says whether its template tolerates that or the node is lost",
+    "[cli][explain]") {
   struct Row {
     std::string_view annotation;
     std::string value;
@@ -271,7 +271,7 @@ TEST_CASE("a pod whose node is away says that its template tolerates it, or that
   CHECK(explain(summarize(seen)).find("dqn-learner-x") == std::string::npos);
 }
 
-TEST_CASE("a budget that cannot work is named while the job goes on", "[cli][explain]") {
+TEST_CASE("a budget that cannot work is named while the job runs", "[cli][explain]") {
   JobSnapshot seen = a_snapshot(job::Phase::kRunning);
   seen.budgets = {{"keep", {{"matchLabels", {{"nervexjob-name", "dqn"}}}}, nullptr, 1}};
   CHECK(explain(summarize(seen))

@@ -60,7 +60,7 @@ struct Cluster {
 
 }  // namespace
 
-TEST_CASE("what belongs to a job is gathered by its UID", "[cli][gather]") {
+TEST_CASE("a job's objects are gathered by its UID", "[cli][gather]") {
   Cluster cluster;
   std::vector<std::string> left_out;
   const auto view = gather(cluster.api, "rl", "dqn", kNow, left_out);
@@ -82,7 +82,7 @@ TEST_CASE("a job that does not exist is not found", "[cli][gather]") {
   CHECK(view.error().code == Code::kNotFound);
 }
 
-TEST_CASE("objects that the caller may not read are left out and named", "[cli][gather]") {
+TEST_CASE("objects that the caller may not read are skipped and named", "[cli][gather]") {
   Cluster cluster;
   cluster.api.fail_next("GET", "/events", {Code::kForbidden, "forbidden"});
   std::vector<std::string> left_out;

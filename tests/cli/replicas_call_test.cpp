@@ -22,7 +22,7 @@ constexpr const char* kPath = "/v1alpha1/replicas";
 
 }  // namespace
 
-TEST_CASE("what is typed becomes one call of the replicas API", "[cli][replicas]") {
+TEST_CASE("arguments become one call of the replicas API", "[cli][replicas]") {
   struct Row {
     std::string when;
     ReplicasAsk ask;
@@ -126,7 +126,7 @@ TEST_CASE("invalid arguments are rejected before anything is sent", "[cli][repli
   CHECK(call.error().message.find(row.names) != std::string::npos);
 }
 
-TEST_CASE("an answer is its data, or the server's message", "[cli][replicas]") {
+TEST_CASE("a reply is parsed into its data or the server's message", "[cli][replicas]") {
   struct Row {
     std::string when;
     int status;
@@ -154,7 +154,7 @@ TEST_CASE("an answer is its data, or the server's message", "[cli][replicas]") {
   }
 }
 
-TEST_CASE("replicas are shown one a line", "[cli][replicas]") {
+TEST_CASE("replicas are shown one per line", "[cli][replicas]") {
   const Json one = Json::parse(R"({"namespace":"rl","coordinator":"dqn-coordinator",
     "collectors":["dqn-collector-x2b7k.rl:80"],"learners":["dqn-aggregator-bb222.rl:80"]})");
   CHECK(replicas_table(one) ==

@@ -81,7 +81,7 @@ Result<Findings> ask(Answers& answers, const Json& object = kDqn) {
 
 }  // namespace
 
-TEST_CASE("a job that exists is judged as a change of it, never as a new one", "[cli][validate]") {
+TEST_CASE("an existing job is checked as a change, never as a creation", "[cli][validate]") {
   Answers answers = with_stored();
   answers.post = {422, "spec.learner: a fault that is stored already"};
   auto said = ask(answers);
@@ -98,7 +98,7 @@ TEST_CASE("a job that exists is judged as a change of it, never as a new one", "
   CHECK(said->at(0) == Finding{"", answers.put.message});
 }
 
-TEST_CASE("a job that does not exist is judged as a new one", "[cli][validate]") {
+TEST_CASE("a job that does not exist is checked as a creation", "[cli][validate]") {
   Answers answers;
   const auto said = ask(answers);
   REQUIRE(said);
@@ -110,7 +110,7 @@ TEST_CASE("a job that does not exist is judged as a new one", "[cli][validate]")
   CHECK(answers.asked == std::vector<std::string>{"POST " + kJobs});
 }
 
-TEST_CASE("a job that others write meanwhile is asked about again", "[cli][validate]") {
+TEST_CASE("a job that changes during the check is checked again", "[cli][validate]") {
   Answers answers = with_stored();
   answers.conflicts = 2;
   const auto said = ask(answers);
@@ -121,7 +121,7 @@ TEST_CASE("a job that others write meanwhile is asked about again", "[cli][valid
   CHECK_FALSE(ask(answers));
 }
 
-TEST_CASE("what is odd about a change is told", "[cli][validate]") {
+TEST_CASE("oddities of a change are reported", "[cli][validate]") {
   Json stored = kStored;
   stored["metadata"]["deletionTimestamp"] = "2026-11-24T10:00:00Z";
   Json object = kDqn;
@@ -140,7 +140,7 @@ TEST_CASE("what is odd about a change is told", "[cli][validate]") {
   CHECK(answers.bodies.at(0)["metadata"]["resourceVersion"] == "7");
 }
 
-TEST_CASE("a change is what kubectl would make", "[cli][validate]") {
+TEST_CASE("a change is computed as kubectl does", "[cli][validate]") {
   struct Row {
     std::string when;
     std::string applied;  // the last time; "": it was never applied
@@ -196,7 +196,7 @@ TEST_CASE("a change is what kubectl would make", "[cli][validate]") {
   CHECK(changed_object(stored, object) == want);
 }
 
-TEST_CASE("an AggregatorConfig is asked about as what it is", "[cli][validate]") {
+TEST_CASE("an AggregatorConfig is checked as its own kind", "[cli][validate]") {
   Answers answers;
   kube::AccessReviewApi api(answers);
   const Json config = {{"kind", "AggregatorConfig"},
@@ -208,7 +208,8 @@ TEST_CASE("an AggregatorConfig is asked about as what it is", "[cli][validate]")
         "POST /apis/nervex.sensetime.com/v1alpha1/namespaces/system/aggregatorconfigs");
 }
 
-TEST_CASE("a missing right of the caller is no verdict, and says what to do", "[cli][validate]") {
+TEST_CASE("a missing right of the caller gives no verdict, and says what to do",
+          "[cli][validate]") {
   Answers answers;
   answers.allowed = false;
   answers.post = {403, R"(User "ann" cannot create resource "nervexjobs" in API group)"};
@@ -219,7 +220,7 @@ TEST_CASE("a missing right of the caller is no verdict, and says what to do", "[
                  ContainsSubstring("-n") && ContainsSubstring("leave out --server"));
 }
 
-TEST_CASE("a missing right to change the job that exists says so, too", "[cli][validate]") {
+TEST_CASE("a missing right to change an existing job is reported, too", "[cli][validate]") {
   Answers answers = with_stored();
   answers.allowed = false;
   answers.put = {403, R"(User "ann" cannot update resource "nervexjobs" in API group)"};
@@ -234,7 +235,7 @@ TEST_CASE("a missing right to change the job that exists says so, too", "[cli][v
   CHECK_THAT(said.error().message, ContainsSubstring("you may not get nervexjobs"));
 }
 
-TEST_CASE("what a policy or a hook forbids is a verdict", "[cli][validate]") {
+TEST_CASE("a refusal by a policy or a hook is a verdict", "[cli][validate]") {
   Answers answers;
   answers.post = {403, "ann may not create pods in namespace rl"};
   const auto said = ask(answers);

@@ -76,7 +76,7 @@ TEST_CASE("a file of YAML or JSON is read as kubectl reads it", "[cli][validate]
   CHECK((*manifests)[2].object == Json({{"a", 2}}));
 }
 
-TEST_CASE("lists of any kind are taken apart", "[cli][validate]") {
+TEST_CASE("lists of any kind are split into items", "[cli][validate]") {
   const auto manifests = parse_manifests(
       "kind: NerveXJobList\nitems: [{a: 1}, {a: 2}]\n---\nkind: List\nitems: 7\n---\nkind: List\n");
   REQUIRE(manifests);
@@ -108,7 +108,7 @@ TEST_CASE("merge keys of YAML are followed", "[cli][validate]") {
   CHECK(wrong.error().message.starts_with("line 2, "));
 }
 
-TEST_CASE("a key that is there twice is refused with its line", "[cli][validate]") {
+TEST_CASE("a duplicate key is refused with its line", "[cli][validate]") {
   const auto twice = parse_manifests("a: 1\nb:\n  c: 1\n  c: 2\n");
   REQUIRE_FALSE(twice);
   CHECK(twice.error().message.starts_with("line 4, "));
@@ -158,7 +158,8 @@ TEST_CASE("JSON that YAML does not have is read", "[cli][validate]") {
   CHECK(manifests->at(0).object == Json({{"a", "\U0001F600"}}));
 }
 
-TEST_CASE("what is no manifest is told by what it may be", "[cli][validate]") {
+TEST_CASE("a text that is not a manifest is refused with a guess of what it is",
+          "[cli][validate]") {
   struct Row {
     std::string when;
     std::string text;
@@ -187,7 +188,7 @@ TEST_CASE("what is no manifest is told by what it may be", "[cli][validate]") {
   CHECK(line == row.line);
 }
 
-TEST_CASE("a list of jobs that is no List is told of, others are passed over", "[cli][validate]") {
+TEST_CASE("a JSON array of jobs is reported, other arrays are ignored", "[cli][validate]") {
   const Json jobs = Json::array({{{"kind", "NerveXJob"}}});
   const auto finding = judge_kind(jobs);
   REQUIRE(finding);
@@ -201,7 +202,7 @@ TEST_CASE("a list of jobs that is no List is told of, others are passed over", "
   CHECK(describe_kind({{"kind", "Service"}}) == "Service");
 }
 
-TEST_CASE("what is no YAML is said with its line", "[cli][validate]") {
+TEST_CASE("invalid YAML is reported with its line", "[cli][validate]") {
   const auto broken = parse_manifests("a: 1\nb: [1\nc: 2\n");
   REQUIRE_FALSE(broken);
   CHECK(broken.error().message.starts_with("line "));
@@ -241,7 +242,7 @@ TEST_CASE("the verdict names each wrong field, as text, JSON and SARIF", "[cli][
   CHECK(result["locations"][0]["physicalLocation"]["region"]["startLine"] == 2);
 }
 
-TEST_CASE("a right job has no errors, and what the webhook fills in is none", "[cli][validate]") {
+TEST_CASE("a valid job has no errors, also without the defaults", "[cli][validate]") {
   std::string text(kJob);
   text.replace(text.find("hello"), 5, "ALL");
   text.replace(text.find("4GB"), 3, "4Gi");
@@ -282,7 +283,7 @@ TEST_CASE("warnings name their field and are no errors, in each format", "[cli][
         "dqn." + where + "schedulerName");
 }
 
-TEST_CASE("a warning's field is told from its text", "[cli][validate]") {
+TEST_CASE("a warning's field is parsed from its text", "[cli][validate]") {
   CHECK(parse_warning("spec.reservationSeconds: with 0, capacity") ==
         Finding{"spec.reservationSeconds", "with 0, capacity", false});
   for (const char* text : {"only nervex-server may change spec.requests: the change was dropped",
@@ -291,7 +292,7 @@ TEST_CASE("a warning's field is told from its text", "[cli][validate]") {
   }
 }
 
-TEST_CASE("what a server warns of is told once and as a whole", "[cli][validate]") {
+TEST_CASE("a server's warnings are shown once and complete", "[cli][validate]") {
   const std::string text = "spec.learner.template: needs 8 nvidia.com/gpu, the largest node has 4";
   std::vector<std::string> lines = wrap_text(text, 30, 9);
   REQUIRE(lines.size() == 3);
@@ -302,8 +303,7 @@ TEST_CASE("what a server warns of is told once and as a whole", "[cli][validate]
   CHECK(parse_warning_lines({}).empty());
 }
 
-TEST_CASE("what could not be checked stands beside the verdicts, in each format",
-          "[cli][validate]") {
+TEST_CASE("unchecked objects are listed beside the verdicts, in each format", "[cli][validate]") {
   std::vector<Verdict> verdicts{
       {"a b/a.json", 1, "NerveXJob", "dqn", {{"spec.group", "Invalid value"}}},
       {"b.yaml", 3, "", "", {}, "line 3, column 5: bad"},
@@ -436,7 +436,7 @@ TEST_CASE("misspelt fields and wrong types are found without a cluster", "[cli][
   CHECK(judged(job.patch(Json::parse(row.patch))) == row.want);
 }
 
-TEST_CASE("a misspelt kind is told of, though a right job stands beside it", "[cli][validate]") {
+TEST_CASE("a misspelt kind is reported, also beside a valid job", "[cli][validate]") {
   const auto kind = [](const char* version, const char* name) {
     return judge_kind({{"apiVersion", version}, {"kind", name}});
   };
@@ -467,7 +467,7 @@ TEST_CASE("a misspelt kind is told of, though a right job stands beside it", "[c
         "a.yaml:9: x: kind: " + guess + "\n1 of 2 objects are valid\n");
 }
 
-TEST_CASE("an AggregatorConfig is judged by its template", "[cli][validate]") {
+TEST_CASE("an AggregatorConfig is checked by its template", "[cli][validate]") {
   struct Row {
     std::string when;
     std::string patch;
@@ -527,7 +527,7 @@ TEST_CASE("jobs and other objects are counted together", "[cli][validate]") {
   CHECK(Json::parse(to_text(verdicts, Format::kJson))[0]["kind"] == "AggregatorConfig");
 }
 
-TEST_CASE("a refusal of the server gives its causes, and only a verdict counts",
+TEST_CASE("a refusal by the server gives its causes; other errors are no verdict",
           "[cli][validate]") {
   const std::string body =
       R"({"message": "all", "details": {"causes": [{"field": "spec.a", "message": "Required value"}]}})";

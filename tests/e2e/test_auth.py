@@ -87,7 +87,7 @@ def test_a_pod_may_change_its_own_job_and_no_other(jobs, call, token_of):
     assert len(jobs.pods("theirs")) == 2
 
 
-def test_who_shows_no_good_token_is_not_let_in(jobs, call, account_token):
+def test_a_caller_without_a_valid_token_is_refused(jobs, call, account_token):
     jobs.create(job("shut"))
     jobs.wait_phase("shut", "Running")
     for token in ("", "rubbish", account_token("api", [], audience="https://kubernetes.default.svc.cluster.local")):
@@ -96,14 +96,14 @@ def test_who_shows_no_good_token_is_not_let_in(jobs, call, account_token):
         assert refused.json["success"] is False
 
 
-def test_a_person_needs_the_right_to_patch_the_job(jobs, call, account_token):
+def test_a_user_needs_the_right_to_patch_the_job(jobs, call, account_token):
     jobs.create(job("hers"))
     jobs.wait_phase("hers", "Running")
     assert call("POST", account_token("reader", ["get", "list"]), "hers-coordinator").status == 403
     assert call("POST", account_token("writer", ["patch"]), "hers-coordinator").status == 200
 
 
-def test_a_token_dies_with_its_pod(jobs, core, namespace, call, token_of):
+def test_a_token_ends_with_its_pod(jobs, core, namespace, call, token_of):
     jobs.create(job("dies"))
     jobs.wait_phase("dies", "Running")
     token = token_of("dies-coordinator")

@@ -128,7 +128,7 @@ def longest_in_part(changes, faults):
     return too_long
 
 
-def test_gangs_are_whole_or_not_there_whatever_fails(jobs, suite, pool, namespace):
+def test_gangs_are_whole_or_absent_under_all_faults(jobs, suite, pool, namespace):
     labels, names = pool
     print(f"NERVEX_E2E_SEED={SEED} NERVEX_E2E_CONTENTION={SECONDS:g}")
     faults = chaos.Chaos(suite, namespace, labels, names, SEED, chaos.Flaps(

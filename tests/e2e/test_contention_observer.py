@@ -40,7 +40,7 @@ def broken(*events):
 COMMITTED = (0, group())
 
 
-def test_a_gang_that_is_bound_after_its_commit_with_the_coordinator_last_is_well():
+def test_a_gang_bound_after_its_commit_with_the_coordinator_last_is_correct():
     assert broken((0, group(False)), (1, group()), (1, pod("1")), (1, pod("2", ordinal=1)),
                   (1, pod("3", "aggregator", node="b")), (2, pod("4", "coordinator", node="b"))) == []
 
@@ -69,7 +69,7 @@ def test_two_live_pods_of_one_slot_are_reported():
     assert broken(COMMITTED, (1, pod("1")), (2, pod("1"), "gone"), (2, pod("2"))) == []
 
 
-def test_more_of_the_gangs_on_a_node_than_it_has_is_reported():
+def test_an_overcommitted_node_is_reported():
     told = broken(COMMITTED, (1, pod("1")), (1, pod("2", ordinal=1)), (1, pod("3", "aggregator", deleting=True)))
     assert len(told) == 1 and "take 3" in told[0], "a pod on its way out occupies"
 
@@ -101,13 +101,13 @@ def test_a_start_lasts_from_the_first_pod_to_the_last_one():
     assert times(*WHOLE) == [(1, 2, 1, 3)], "the aggregator is not of the quorum"
 
 
-def test_a_gang_that_lost_a_pod_is_there_in_part_until_it_is_whole_or_gone():
+def test_a_gang_that_lost_a_pod_is_partial_until_it_is_whole_or_deleted():
     assert times(*WHOLE, (10, pod("1", deleting=True)), (14, pod("4")))[1:] == [(10, 14, 2, 3)]
     assert times(*WHOLE, (10, pod("1", finished="OutOfcpu")))[1:] == [(10, 100, 2, 3)]
     assert times(*WHOLE, (10, pod("1"), "gone"), (11, pod("2"), "gone"), (13, pod("3"), "gone"))[1:] == [(10, 13, 1, 3)]
 
 
-def test_a_node_that_is_away_for_long_counts_as_lost():
+def test_a_node_that_is_down_for_long_counts_as_lost():
     elsewhere = [(0, node(name="b")), *WHOLE[:3], (2, pod("3", "coordinator", node="b"))]
     assert times(*elsewhere, (10, node(False, "b")), (14, node(True, "b")))[1:] == []
     assert times(*elsewhere, (10, node(False, "b")), (20, node(True, "b")))[1:] == [(15, 20, 2, 3)]

@@ -52,7 +52,7 @@ def test_2_what_fails_is_retried_and_reported(jobs, core, namespace):
     jobs.wait_phase(NAME, "Running")
 
 
-def test_3_a_status_of_somebody_else_is_not_overwritten(jobs, running, custom, namespace):
+def test_3_a_status_of_another_writer_is_not_overwritten(jobs, running, custom, namespace):
     """A condition that another controller keeps on the job stays."""
     mine = {"type": "example.com/Audited", "status": "True", "reason": "Seen", "message": "by the auditors",
             "lastTransitionTime": "2026-11-21T12:00:00Z"}
@@ -86,7 +86,7 @@ def test_4_a_request_is_applied_wholly_or_not_at_all(jobs, replicas_api):
     assert not jobs.get(NAME)["spec"].get("requests", {}).get("entries")
 
 
-def test_5_with_authentication_on_a_stranger_cannot_resize_a_job(jobs, running, programs, monkeypatch, replicas_api):
+def test_5_with_authentication_on_another_pod_cannot_resize_a_job(jobs, running, programs, monkeypatch, replicas_api):
     monkeypatch.setenv("NERVEX_SERVER_ARGS", "--auth=token")
     programs.restart("server")
     try:

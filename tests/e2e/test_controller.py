@@ -111,7 +111,7 @@ def test_c6_c7_c8_counts_match_the_pods(jobs, running, node_agent, role, ends, w
     assert jobs.phase(NAME) == "Running"
 
 
-def test_a_finished_replica_stays_counted_when_its_pod_goes(jobs, core, namespace, running, node_agent):
+def test_a_finished_replica_stays_counted_when_its_pod_is_deleted(jobs, core, namespace, running, node_agent):
     pod = names(running, "learner")[0]
     node_agent.set_phase(pod, "Failed")
     wait_counts(jobs, Learner=counts(active=2, failed=1))
@@ -157,7 +157,7 @@ def test_c9_every_pod_has_a_service_and_gets_it_back(jobs, core, namespace, per_
 # -- C10: the end of the others
 
 
-def test_c10_what_was_active_has_succeeded_with_the_job(jobs, running, node_agent):
+def test_c10_active_pods_count_as_succeeded_when_the_job_succeeds(jobs, running, node_agent):
     node_agent.set_phase(names(running, "collector")[0], "Failed")
     node_agent.set_phase(names(running, "learner")[0], "Succeeded")
     wait_counts(jobs, Collector=counts(active=2, failed=1), Learner=counts(active=2, succeeded=1))
@@ -175,7 +175,7 @@ def test_c10_what_was_active_has_succeeded_with_the_job(jobs, running, node_agen
     pytest.param("None", ["aggregator", "collector", "collector", "coordinator", "learner"], id="c13"),
     pytest.param("Running", ["collector", "coordinator"], id="c14"),
 ])
-def test_c12_c13_c14_the_policy_says_which_pods_go(jobs, node_agent, services_mode, policy, left):
+def test_c12_c13_c14_the_policy_decides_which_pods_are_deleted(jobs, node_agent, services_mode, policy, left):
     jobs.create(with_base_replicas(2, 1, cleanPodPolicy=policy))
     pods = jobs.wait_pods(NAME, 5, "Running")
     node_agent.set_phase(names(pods, "collector")[0], "Failed")

@@ -104,7 +104,7 @@ def test_a_pod_of_others_is_out_of_reach(holder, core, namespace):
 
 @pytest.mark.parametrize("owner", [None, owned("Job", "batch/v1"), owned(api="example.com/v1")],
                          ids=["nobody's", "a Job's", "another NerveXJob's"])
-def test_no_pod_is_created_but_of_jobs(holder, owner):
+def test_only_pods_of_jobs_can_be_created(holder, owner):
     assert is_refused(holder.create("pods", pod(**({"ownerReferences": owner} if owner else {}))))
     assert is_refused(holder.create("pods", pod(labels=OURS, finalizers=[FINALIZER])))
 
@@ -134,7 +134,7 @@ def test_no_service_is_created_that_leads_traffic(holder, namespace):
         assert is_refused(holder.create("endpointslices", body)), body
 
 
-def test_a_job_that_goes_on_is_not_deleted(holder, jobs):
+def test_a_job_that_has_not_ended_is_not_deleted(holder, jobs):
     jobs.create(job("running"))
     jobs.wait_phase("running", "Running")
     assert is_refused(holder.delete("nervexjobs", "running"))

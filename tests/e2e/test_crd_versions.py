@@ -62,7 +62,7 @@ def create(jobs, kubectl, namespace, body):
     return jobs.get(body["metadata"]["name"])
 
 
-def test_a_newer_definition_is_no_obstacle_to_anybody(jobs, kubectl, namespace, with_crd, custom):
+def test_programs_work_with_a_newer_definition(jobs, kubectl, namespace, with_crd, custom):
     with_crd(newer)
     wait_for(lambda: "preemption" in jobs.create(job("probe"), dry_run=True)["spec"], "the newer definition to count")
     made = create(jobs, kubectl, namespace, job("new", suspend=True))
@@ -81,7 +81,7 @@ def test_a_newer_definition_is_no_obstacle_to_anybody(jobs, kubectl, namespace, 
     jobs.delete("new")
 
 
-def test_an_older_definition_is_no_obstacle_to_anybody(jobs, kubectl, namespace, with_crd):
+def test_programs_work_with_an_older_definition(jobs, kubectl, namespace, with_crd):
     body = job("old", suspend=True, reservationSeconds=60, scheduleTimeoutSeconds=60)
     body["spec"]["learner"].update(reservedReplicas=1, maxReplicas=2)
     with_crd(older)
@@ -93,7 +93,7 @@ def test_an_older_definition_is_no_obstacle_to_anybody(jobs, kubectl, namespace,
     jobs.delete("old")
 
 
-def test_fields_that_went_and_came_back_are_no_obstacle(jobs, with_crd):
+def test_programs_work_when_fields_are_removed_and_come_back(jobs, with_crd):
     """Upgrade and downgrade: a job that was stored under the newer definition."""
     with_crd(newer)
     wait_for(lambda: "preemption" in jobs.create(job("probe"), dry_run=True)["spec"], "the newer definition to count")

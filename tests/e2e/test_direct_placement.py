@@ -75,7 +75,7 @@ def test_workers_are_created_on_their_nodes_and_the_coordinator_is_bound_after_t
 
 
 @pytest.mark.scheduled
-def test_off_by_default(controller_with, jobs, audit, namespace, starts, observer):
+def test_direct_placement_is_off_by_default(controller_with, jobs, audit, namespace, starts, observer):
     controller_with()
     jobs.create(gang())
     found = wait_whole(jobs, starts, observer)
@@ -204,7 +204,7 @@ def direct_rig(rig, monkeypatch):
     ("extender", "POST pods/binding", 1, True, False),
 ], ids=["before-the-commit", "late-commit", "after-the-commit", "two-workers", "late-worker", "before-the-coordinator",
         "before-the-bind", "after-the-bind"])
-def test_a_program_that_dies_meanwhile_leaves_a_gang_that_starts_whole(
+def test_a_crash_during_direct_placement_leaves_a_gang_that_starts_whole(
         direct_rig, jobs, namespace, starts, observer, program, kind, nth, after, goes_on):
     hold = direct_rig.proxies[program].hold(writes(kind, namespace), nth=nth, after=after)
     jobs.create(gang())

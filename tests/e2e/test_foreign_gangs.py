@@ -49,7 +49,7 @@ def held(programs):
     return programs.metrics("extender")["nervex_extender_held_binds"]
 
 
-def test_of_two_gangs_for_one_place_one_runs_whole_and_the_other_waits_without_a_pod_bound(gangs, two, observer):
+def test_of_two_competing_gangs_one_runs_whole_and_the_other_waits_without_a_bound_pod(gangs, two, observer):
     gangs.create("first", 3, nodes=two)
     gangs.wait_running("first", 3)
     gangs.create("second", 3, nodes=two)
@@ -176,7 +176,7 @@ def test_pods_whose_podgroup_is_missing_wait_and_say_so(gangs, two):
     gangs.wait_running("late", 2)
 
 
-def test_the_crd_may_be_missing_and_come_later(gangs, two, programs):
+def test_the_crd_may_be_installed_later(gangs, two, programs):
     api = programs.api()
     try:
         foreign_gangs.uninstall(api)
@@ -190,7 +190,7 @@ def test_the_crd_may_be_missing_and_come_later(gangs, two, programs):
     gangs.wait_running("early", 2)
 
 
-def test_a_reason_that_comes_again_is_one_event(gangs, two, programs):
+def test_a_repeated_reason_is_one_event(gangs, two, programs):
     api = programs.api()
     gangs.create("hog", 3, nodes=two)
     gangs.wait_running("hog", 3)

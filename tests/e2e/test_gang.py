@@ -125,7 +125,7 @@ def test_a_request_that_does_not_fit_waits_beside_the_running_job(jobs, core, na
     assert len(jobs.pods("grows")) == 2
 
 
-def test_nodes_are_never_given_more_than_they_have(jobs, core, free_gpu_nodes, observer):
+def test_nodes_are_never_overcommitted(jobs, core, free_gpu_nodes, observer):
     """More gangs than capacity, all at once: the running ones are whole, and no node is ever overcommitted."""
     gangs = [f"gang-{i}" for i in range(6)]
     for name in gangs:
@@ -145,7 +145,7 @@ def test_nodes_are_never_given_more_than_they_have(jobs, core, free_gpu_nodes, o
     assert bound == 3 * min(free_gpu_nodes, 6), "each binding was judged"
 
 
-def test_a_gang_that_cannot_be_made_whole_frees_its_capacity(jobs, core, namespace):
+def test_a_gang_that_cannot_be_created_completely_frees_its_capacity(jobs, core, namespace):
     """Its coordinator names a missing ServiceAccount, which shows only after the workers are created."""
     body = job("half", learner={"replicas": 2, "template": template(gpus=8)},
                coordinator={"template": template(serviceAccountName="nobody-yet")})

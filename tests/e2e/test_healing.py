@@ -187,7 +187,7 @@ def test_a_node_is_lost_later_or_never_to_pods_whose_template_tolerates_that(
     assert observer.broken == []
 
 
-def test_a_pod_that_is_terminating_for_ever_on_a_dead_node_is_removed(jobs, healing, core, namespace, pair):
+def test_a_pod_stuck_terminating_on_a_dead_node_is_force_deleted(jobs, healing, core, namespace, pair):
     small, large = pair
     slow = on(pair, stages={"terminates": "slowly"}, terminationGracePeriodSeconds=3600)
     start(jobs, 3, collector={"replicas": 1, "template": slow})
@@ -245,7 +245,7 @@ def test_a_node_whose_kubelet_rejects_a_pod_is_not_chosen_again(jobs, healing, p
 # -- not whole in time
 
 
-def test_a_gang_that_cannot_be_made_whole_is_queued_again_and_starts_when_it_fits(
+def test_a_gang_that_cannot_be_healed_is_requeued_and_starts_when_it_fits(
         jobs, healing, observer, nervexctl, own_node):
     start(jobs, 3, collector={"replicas": 1, "template": on([own_node], gpus=0)})
     first = {pod.metadata.uid for pod in jobs.pods(NAME)}
@@ -284,7 +284,7 @@ def slots_of(pods):
     return sorted((pod.metadata.annotations[key], pod.metadata.annotations[incarnation]) for pod in pods)
 
 
-def test_a_growth_gang_that_cannot_be_made_whole_is_queued_again_alone(
+def test_a_request_that_cannot_be_healed_is_requeued_alone(
         jobs, healing, replicas_api, namespace, observer, pair):
     small, _ = pair
     start(jobs, 2, collector={"template": on(pair)})
@@ -309,7 +309,7 @@ def test_a_growth_gang_that_cannot_be_made_whole_is_queued_again_alone(
     assert observer.broken == []
 
 
-def test_a_multi_gpu_learner_that_cannot_be_made_whole_is_queued_again_as_one(jobs, healing, pair):
+def test_a_multi_gpu_learner_that_cannot_be_healed_is_requeued_as_one(jobs, healing, pair):
     small, _ = pair
     start(jobs, 2, learner={"template": on(pair)})
     requests = {"next": {"collector": 4096, "learner": 4097}, "nextId": 2, "base": [], "entries": [
@@ -332,7 +332,7 @@ def test_a_multi_gpu_learner_that_cannot_be_made_whole_is_queued_again_as_one(jo
     assert status(jobs)["attempt"] == 1
 
 
-def test_a_pod_group_keeps_since_when_it_heals_over_a_restart(jobs, healing, own_node):
+def test_a_pod_group_keeps_its_healing_time_over_a_restart(jobs, healing, own_node):
     start(jobs, 3, collector={"replicas": 1, "template": on([own_node], gpus=0)})
     kubelet.set_node_ready(healing.api(), own_node, False)
     wait_for(lambda: ("healingSince" in gang(jobs), gang(jobs)), "the gang to be healed")
@@ -345,7 +345,7 @@ def test_a_pod_group_keeps_since_when_it_heals_over_a_restart(jobs, healing, own
 # -- turned off
 
 
-def test_no_node_is_lost_with_node_lost_after_0(jobs, target, programs, pair):
+def test_node_lost_after_0_turns_off_lost_nodes(jobs, target, programs, pair):
     small, _ = pair
     with extender_with(target.cluster, "--node-lost-after=0s"):
         start(jobs, 3, collector={"replicas": 1, "template": on(pair)})

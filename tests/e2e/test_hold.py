@@ -257,7 +257,7 @@ def small_pool(programs):
 
 
 @pytest.mark.extended
-def test_of_more_gangs_than_fit_each_is_whole_or_not_there(jobs, programs, starts, observer, small_pool):
+def test_if_not_all_gangs_fit_each_is_whole_or_absent(jobs, programs, starts, observer, small_pool):
     """Coordinator and 14 collectors fill a node; the aggregator goes elsewhere."""
     one = template(cpu="4200m", nodeSelector=small_pool)  # 15 of them to a node with 64 CPUs
     names = [f"{NAME}-{i}" for i in range(JOBS)]

@@ -112,7 +112,7 @@ def test_large_and_deep_bodies_leave_no_memory_behind(programs, env, running, re
     assert replicas_api.get(namespace=running, coordinator=COORDINATOR).status == 200
 
 
-def test_nothing_that_callers_send_commands_the_reader_of_the_log(target, replicas_api):
+def test_callers_cannot_inject_terminal_codes_into_the_log(target, replicas_api):
     if not target.cluster:
         pytest.skip("the log of this server is its owner's")
     path = target.logs()["server"]

@@ -32,7 +32,7 @@ def examples():
     return sorted(name for name in os.listdir(os.path.join(ROOT, "examples")) if name.endswith(".yaml"))
 
 
-def test_every_example_is_looked_at():
+def test_every_example_is_tested():
     assert examples() == sorted([*EXAMPLES, "wrong-job.yaml"])
 
 

@@ -48,7 +48,7 @@ def test_both_hooks_are_called_with_the_certificates_made(suite):
     assert suite.secret("nervex-webhook-server-cert")["ca.crt"] == authority
 
 
-def test_while_all_is_fresh_a_run_writes_nothing(suite):
+def test_a_run_writes_nothing_while_no_certificate_expires_soon(suite):
     before = suite.versions()
     said = suite.certs(*LOCAL)
     assert said.returncode == 0, said.stderr
@@ -81,7 +81,7 @@ def test_no_call_fails_over_a_renewal(suite):
     assert "mnervexjob.kb.io" in refusal(suite)
 
 
-def test_what_an_update_wiped_is_put_back(suite):
+def test_a_removed_ca_bundle_is_restored(suite):
     suite.kubectl("patch", "mutatingwebhookconfiguration", "nervex-mutating-webhook-configuration", "--type=json",
                   "-p", '[{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]')
     assert suite.bundles()[0] == ""
@@ -109,7 +109,7 @@ def test_the_renewing_account_may_do_what_it_needs_and_no_more(suite, asked, ans
     assert said.stdout.split()[-1] == answer
 
 
-def test_without_its_roles_the_run_says_what_it_may_not(suite):
+def test_without_its_roles_the_run_names_the_missing_right(suite):
     suite.kubectl("delete", "rolebinding", "-n", "nervex-system", "nervex-certs")
     try:
         said = suite.certs(*LOCAL)

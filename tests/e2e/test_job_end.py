@@ -143,7 +143,7 @@ def test_a_coordinator_that_the_kubelet_refused_costs_no_retry(jobs, running, ta
 # -- suspending
 
 
-def test_a_suspended_job_has_nothing_until_it_is_resumed(jobs, running):
+def test_a_suspended_job_has_no_objects_until_it_is_resumed(jobs, running):
     before = running()
     queued = status_of(jobs)["queuedSince"]
     jobs.patch(NAME, {"spec": {"suspend": True}})
@@ -195,7 +195,7 @@ def test_toggling_quickly_settles(jobs, running):
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["waiting", "running"])
-def test_a_deleted_job_that_a_finalizer_keeps_holds_no_capacity(jobs, waits):
+def test_a_deleted_job_kept_by_a_finalizer_reserves_no_capacity(jobs, waits):
     body = job(NAME, **({"coordinator": {"template": template(cpu="9999")}} if waits else {}))
     body["metadata"]["finalizers"] = ["audit.example.com/keep"]
     jobs.create(body)
@@ -222,7 +222,7 @@ def test_a_job_that_is_active_for_too_long_fails(jobs, running):
     wait_for(lambda: (not jobs.pods(NAME), jobs.pods(NAME)), "its pods to go")
 
 
-def test_time_in_the_queue_uses_up_no_active_deadline(jobs, running, core, namespace):
+def test_time_in_the_queue_does_not_count_against_the_active_deadline(jobs, running, core, namespace):
     deadline = 8
     running(activeDeadlineSeconds=deadline)
     queued = status_of(jobs)["queuedSince"]
@@ -239,7 +239,7 @@ def test_time_in_the_queue_uses_up_no_active_deadline(jobs, running, core, names
     assert "activeSince" not in status
 
 
-def test_an_attempt_whose_pods_never_run_gives_its_capacity_back(jobs, programs):
+def test_an_attempt_whose_pods_never_run_releases_its_capacity(jobs, programs):
     with nodes.own_node(programs.api()) as name:
         nodes.wait_usable(programs.api(), [name])
         silent = template(nodeSelector={nodes.OWN: name})

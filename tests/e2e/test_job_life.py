@@ -119,14 +119,14 @@ def scheduling_events(core, namespace, pod):
     return wait_for(look, f"events of nervex-scheduler on {pod.metadata.name}")
 
 
-def test_the_columns_say_how_it_is(grown, jobs, kubectl, namespace):
+def test_the_columns_show_the_jobs_state(grown, jobs, kubectl, namespace):
     jobs.wait_condition(EXAMPLE, "Ready")
     header, line = kubectl("get", "nervexjobs", "-n", namespace).stdout.splitlines()
     assert header.split()[:3] == ["NAME", "PHASE", "READY"]
     assert line.split()[:3] == [EXAMPLE, "Running", "4/4"]
 
 
-def test_the_end_leaves_the_finished_coordinator_alone(grown, jobs, node_agent):
+def test_the_finished_coordinator_is_kept_at_the_end(grown, jobs, node_agent):
     node_agent.finish(f"{EXAMPLE}-coordinator")
     jobs.wait_phase(EXAMPLE, "Succeeded")
     (coordinator,) = jobs.wait_pods(EXAMPLE, 1)
@@ -136,7 +136,7 @@ def test_the_end_leaves_the_finished_coordinator_alone(grown, jobs, node_agent):
     jobs.wait_event(EXAMPLE, "NerveXJobSucceeded")
 
 
-def test_events_tell_the_story(grown, jobs, node_agent):
+def test_events_report_each_step(grown, jobs, node_agent):
     for reason in ("NerveXJobCreated", "SuccessfulCreate", "NerveXJobRunning"):
         jobs.wait_event(EXAMPLE, reason)
 
@@ -162,7 +162,7 @@ def test_the_base_replicas_belong_to_the_gang(jobs):
     assert created["coordinator"] == max(created.values())
 
 
-def test_a_template_keeps_what_is_the_users(jobs):
+def test_a_templates_own_fields_are_kept(jobs):
     body = job("mine")
     mine = body["spec"]["coordinator"]["template"]
     mine["metadata"] = {"labels": {"team": "rl"}, "annotations": {"note": "keep me"}}
@@ -176,7 +176,7 @@ def test_a_template_keeps_what_is_the_users(jobs):
     assert values["COORDINATOR_PORT"] == "80"
 
 
-def test_a_deleted_job_takes_everything_with_it(jobs):
+def test_all_objects_of_a_deleted_job_are_deleted(jobs):
     jobs.create(job("gone"))
     jobs.wait_pods("gone", 2, "Running")
     jobs.delete("gone")

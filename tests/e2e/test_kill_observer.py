@@ -29,7 +29,7 @@ def observer():
     return Observer(Nodes(), "mine")
 
 
-def test_one_pod_after_another_is_well(observer):
+def test_one_pod_after_another_is_accepted(observer):
     observer._see(pod("1", node="a"))
     observer._see(pod("1", node="a", phase="Failed"))
     observer._see(pod("2", node="a", incarnation=1))
@@ -71,7 +71,7 @@ def test_a_coordinator_without_its_gang_is_reported_for_each_attempt(observer):
     assert observer.lonely_coordinators("job", gang) == [[("learner", 0)]]
 
 
-def test_pods_of_others_are_not_judged(observer):
+def test_pods_of_other_owners_are_not_checked(observer):
     """Pods left by other tests: too many for the node, on a deleted node, two of one slot."""
     for uid in ("1", "2"):
         observer._see(pod(uid, node="a", cpu="2", namespace="theirs"))

@@ -35,7 +35,7 @@ def test_a_refusal_ends_it_with_the_servers_words(identity):
     assert says.startswith("coordinator: FAILED: POST /v1alpha1/replicas: 404 ")
 
 
-def test_replicas_that_never_come_end_it_after_its_patience(jobs, identity):
+def test_missing_replicas_end_the_mock_after_its_timeout(jobs, identity):
     jobs.create(job("mock"))
     jobs.wait_phase("mock", "Running")
     code, says = run("--collectors=1", "--learners=0", "--cpus=100000", "--timeout=2", **identity)
@@ -43,7 +43,7 @@ def test_replicas_that_never_come_end_it_after_its_patience(jobs, identity):
     assert "still missing: mock-collector-" in says
 
 
-def test_it_can_do_without_replicas(jobs, identity):
+def test_the_mock_works_without_replicas(jobs, identity):
     jobs.create(job("mock"))
     jobs.wait_phase("mock", "Running")
     assert run("--collectors=0", "--learners=0", **identity) == (0, "coordinator: done")

@@ -30,7 +30,7 @@ def tokens(programs, monkeypatch):
 
 @pytest.mark.parametrize("replicas", [1, 2], ids=["one server", "two servers"])
 @pytest.mark.parametrize("auth", ["none", "token"])
-def test_the_mock_lives_its_life(programs, jobs, tokens, auth, replicas):
+def test_the_mock_runs_through_all_its_steps(programs, jobs, tokens, auth, replicas):
     if auth == "token":
         tokens()
     servers = ["server", *(programs.start_second("server") for _ in range(replicas - 1))]

@@ -117,7 +117,7 @@ def test_s13_pods_and_ports_are_as_many_as_asked_for(jobs, running, replicas_api
     wait_counts(jobs, replicas_api, running, S13[learners, gpus])
 
 
-def test_s13_the_template_does_not_matter(jobs, namespace, replicas_api):
+def test_s13_the_templates_gpus_do_not_matter(jobs, namespace, replicas_api):
     jobs.create(job(NAME, learner={"template": template(gpus=4)}))
     jobs.wait_phase(NAME, "Running")
     urls = ask(replicas_api, namespace, 1, 1)

@@ -72,6 +72,6 @@ def test_wrong_usage_is_status_2(nervexctl, words):
     assert nervexctl(*words).returncode == 2
 
 
-def test_it_says_what_it_is(nervexctl):
+def test_it_prints_its_version(nervexctl):
     assert re.fullmatch(r"nervexctl \d+\.\d+\.\d+\n", nervexctl("--version").stdout)
     assert "explain" in nervexctl("--help").stdout

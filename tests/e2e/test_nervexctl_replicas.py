@@ -55,7 +55,7 @@ def test_the_namespace_is_that_of_the_kubeconfig(replicas, running, target, env,
     assert running in said.stdout
 
 
-def test_a_job_without_a_coordinator_is_told_why(jobs, replicas, namespace):
+def test_the_error_for_a_job_without_a_coordinator_says_why(jobs, replicas, namespace):
     jobs.create(job("later", suspend=True))
     jobs.wait_condition("later", "Suspended")
     said = replicas("add", "later", "-n", namespace, "--collectors", "1")
@@ -70,7 +70,7 @@ def test_a_refusal_is_the_servers_own_message(replicas, namespace):
     assert f"404 pod {namespace}/nobody-coordinator: there is no such pod" in said.stderr
 
 
-def test_a_server_that_is_not_there_is_named(nervexctl):
+def test_an_unreachable_server_is_named(nervexctl):
     said = nervexctl("replicas", "get", "--server", "127.0.0.1:1")
     assert said.returncode == 1
     assert "http://127.0.0.1:1" in said.stderr

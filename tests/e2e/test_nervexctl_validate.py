@@ -32,7 +32,7 @@ def test_of_the_examples_one_is_wrong(nervexctl, namespace, where):
 
 
 @pytest.mark.parametrize("where", [[], ["--server"]], ids=["offline", "server"])
-def test_a_wrong_aggregator_config_is_told_by_its_field(nervexctl, config, namespace, tmp_path, where):
+def test_a_wrong_aggregator_config_is_reported_with_its_field(nervexctl, config, namespace, tmp_path, where):
     config["metadata"] = {"name": "wrong"}
     container = config["spec"]["aggregator"]["template"]["spec"]["containers"][0]
     container["resources"] = {"limits": {"memory": "4GB"}}
@@ -55,7 +55,7 @@ def test_the_server_judges_a_config_that_exists_as_a_change(nervexctl, config, c
 
 
 @pytest.mark.parametrize("where", [[], ["--server"]], ids=["offline", "server"])
-def test_what_admission_warns_of_is_shown_and_changes_no_status(nervexctl, namespace, tmp_path, where):
+def test_warnings_of_admission_are_shown_and_keep_exit_status_0(nervexctl, namespace, tmp_path, where):
     body = job("warned", learner={"replicas": 1, "template": template(schedulerName="mine")}, cleanPodPolicy="ALL")
     said = nervexctl("validate", "-n", namespace, "-o", "json", "-f", write(tmp_path, body), *where)
     assert said.returncode == 0, said.stdout + said.stderr
@@ -65,7 +65,7 @@ def test_what_admission_warns_of_is_shown_and_changes_no_status(nervexctl, names
     assert {"spec.cleanPodPolicy", "spec.learner.template.spec.schedulerName", "spec.collector"} <= fields
 
 
-def test_a_file_that_is_no_yaml_does_not_hide_the_others(nervexctl, config, tmp_path):
+def test_an_invalid_file_does_not_hide_the_others(nervexctl, config, tmp_path):
     config["metadata"] = {"name": "Wrong_Name"}
     write(tmp_path, config)
     (tmp_path / "template.yaml").write_text("{{- if .Values.job }}\nkind: NerveXJob\n{{- end }}\n", encoding="utf-8")

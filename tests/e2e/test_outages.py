@@ -165,7 +165,7 @@ def test_a_killed_component_comes_back(jobs, node_agent, life, observer, running
     watcher.check()
 
 
-def test_a_watch_whose_place_was_forgotten_lists_again(jobs, node_agent, life, observer, running, components,
+def test_an_expired_watch_lists_again(jobs, node_agent, life, observer, running, components,
                                                        rig, watcher):
     """The programs get no events while versions pass, then etcd compacts these versions and the API server restarts:
     a watch at its old version only gets "410 Gone"."""
@@ -235,7 +235,7 @@ def test_watches_may_come_in_small_pieces(rig, life, observer, watcher):
     watcher.check()
 
 
-def test_an_outage_that_outlasts_the_leases_ends_the_leaders_and_nothing_else(jobs, node_agent, components, running,
+def test_an_outage_longer_than_the_leases_ends_only_the_leaders(jobs, node_agent, components, running,
                                                                              monkeypatch):
     """Like every leader elected by Kubernetes' rules. Restarting them is the kubelet's task."""
     leaders = ("controller", "extender")

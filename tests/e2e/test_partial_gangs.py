@@ -146,7 +146,7 @@ def wait_whole(jobs, starts, observer, attempt=1):
 
 
 @pytest.mark.scheduled
-def test_what_happens_before_the_commit_sends_the_whole_gang_back(jobs, programs, starts, observer, pool, obstacle):
+def test_a_loss_before_the_commit_requeues_the_whole_gang(jobs, programs, starts, observer, pool, obstacle):
     programs.stop("scheduler")
     jobs.create(gang(pool))
     jobs.wait_pods(NAME, PODS)
@@ -159,7 +159,7 @@ def test_what_happens_before_the_commit_sends_the_whole_gang_back(jobs, programs
     wait_whole(jobs, starts, observer)
 
 
-def test_what_happens_after_the_commit_is_healed_or_sends_the_whole_gang_back(
+def test_a_loss_after_the_commit_is_healed_or_requeues_the_whole_gang(
         jobs, core, namespace, programs, starts, observer, pool, obstacle):
     jobs.create(gang(pool))
     wait_whole(jobs, starts, observer)
@@ -180,7 +180,7 @@ def test_what_happens_after_the_commit_is_healed_or_sends_the_whole_gang_back(
     wait_whole(jobs, starts, observer, attempt=2)
 
 
-def test_what_the_kubelet_rejects_sends_the_whole_gang_back(jobs, starts, observer, pool):
+def test_a_kubelets_rejection_requeues_the_whole_gang(jobs, starts, observer, pool):
     """The only node rejects the collectors that kube-scheduler binds to it."""
     jobs.create(gang(pool, rejected_on=pool.names[0]))
     requeued = jobs.wait_condition(NAME, "Requeued")

@@ -37,7 +37,7 @@ def refuse_pods(api_client, namespace):
     return refuse
 
 
-def test_a_plan_whose_pods_cannot_be_created_gives_its_capacity_back(jobs, quick, refuse_pods):
+def test_a_plan_whose_pods_cannot_be_created_releases_its_capacity(jobs, quick, refuse_pods):
     with nodes.own_nodes(quick.api(), {}, gpus=8) as (pool, names):
         nodes.wait_usable(quick.api(), names)
 

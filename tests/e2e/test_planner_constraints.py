@@ -108,17 +108,17 @@ def apart(pool, key):
 
 
 @pytest.mark.parametrize("key", ["kubernetes.io/hostname", ZONE])
-def test_pods_that_keep_apart_get_a_domain_each(jobs, pool, key):
+def test_pods_with_anti_affinity_get_a_domain_each(jobs, pool, key):
     jobs.create(with_collectors("apart", 2, apart(pool, key)))
     assert wait_collectors(jobs, "apart", 2) == pool.names
 
 
-def test_more_pods_that_keep_apart_than_zones_never_fit(jobs, pool):
+def test_more_pods_with_anti_affinity_than_zones_never_fit(jobs, pool):
     jobs.create(with_collectors("apart", 3, apart(pool, ZONE)))
     wait_message(jobs, "apart", f"^collector: 1 of 3 can never fit: each needs a {ZONE} of its own")
 
 
-def test_pods_that_have_to_be_together_get_the_zone_that_holds_them(jobs, target):
+def test_pods_with_affinity_get_a_zone_that_holds_them_all(jobs, target):
     zones = [{ZONE: "a"}] * 2 + [{ZONE: "b"}] * 4
     with nodes.own_nodes(target.cluster.api(), *zones, gpus=8) as (name, names):
         nodes.wait_usable(target.cluster.api(), names)
@@ -165,7 +165,7 @@ def claim(pool, core, namespace):
     core.delete_persistent_volume(name)
 
 
-def test_a_claim_that_appears_late_starts_the_job_and_costs_no_node(jobs, pool, core, namespace):
+def test_a_late_claim_starts_the_job_and_no_node_is_avoided(jobs, pool, core, namespace):
     """No node is at fault for a missing claim: none is avoided, and the gang is planned as soon as the claim exists,
     not after the pause that follows a refused plan."""
     body = on_pool(pool, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])

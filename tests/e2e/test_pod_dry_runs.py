@@ -41,7 +41,7 @@ def quota_wants_limits(core, namespace):
 
 @pytest.mark.parametrize("cause", [unknown_account, pod_security, limit_range, quota_wants_limits],
                          ids=lambda one: one.__name__)
-def test_what_would_be_refused_shows_while_the_job_waits(jobs, core, namespace, cause):
+def test_a_refused_dry_run_shows_while_the_job_waits(jobs, core, namespace, cause):
     body, says = cause(core, namespace)
     jobs.create(body)
     told = jobs.wait_condition("waits", REFUSED)
@@ -72,7 +72,7 @@ def policy(api_client, namespace):
     admission.delete_validating_admission_policy(namespace)
 
 
-def test_the_word_of_other_peoples_admission_shows_too(jobs, core, namespace, policy):
+def test_refusals_of_other_webhooks_show_too(jobs, core, namespace, policy):
     policy("object.spec.containers.all(c, c.image.startsWith('registry.example/'))",
            "images come from registry.example")
     wait_for(lambda: is_refused(core, namespace), "the policy to count")
@@ -89,14 +89,14 @@ def is_refused(core, namespace):
     return False, "accepted"
 
 
-def test_a_job_that_only_waits_has_each_role_tried_once(jobs, namespace, audit):
+def test_each_role_of_a_waiting_job_gets_one_dry_run(jobs, namespace, audit):
     jobs.create(waits())
     wait_for(lambda: tried(audit, namespace) == 2, "a pod of each role to be tried")
     jobs.patch("waits", {"metadata": {"labels": {"a": "b"}}})
     always(lambda: tried(audit, namespace) == 2 and jobs.condition("waits", REFUSED) is None, "nothing more", 2)
 
 
-def test_a_quota_that_is_used_up_is_no_refusal(jobs, core, namespace, audit):
+def test_an_exhausted_quota_is_not_a_refusal(jobs, core, namespace, audit):
     quota(core, namespace, pods="1")
     core.create_namespaced_pod(namespace, {"metadata": {"name": "other"}, "spec": {"containers": [
         {"name": "main", "image": "registry.k8s.io/pause:3.10"}]}})
@@ -111,7 +111,7 @@ def tried(audit, namespace):
     return audit.dry_runs(namespace)["controller", "create pods"]
 
 
-def test_the_word_goes_when_the_cause_does(jobs, core, namespace):
+def test_the_refusal_ends_with_its_cause(jobs, core, namespace):
     jobs.create(waits(serviceAccountName="trainer"))
     jobs.wait_condition("waits", REFUSED)
     core.create_namespaced_service_account(namespace, {"metadata": {"name": "trainer"}})

@@ -85,7 +85,7 @@ def test_a_pod_group_of_5000_pods_is_stored(groups, gangs, record_property):
 
 
 @pytest.mark.parametrize("times, words", [(2, "request is too large"), (3, "trying to send message larger than max")])
-def test_what_etcd_cannot_store_is_refused_in_words_that_our_programs_know(groups, times, words):
+def test_the_programs_recognise_the_error_for_objects_too_large_for_etcd(groups, times, words):
     """status_error() in kube/model/watch.cpp treats a 500 with one of these texts as a permanent refusal."""
     created = groups.call("POST", body=large_group(1))
     status = large_status(1, created["metadata"]["generation"])

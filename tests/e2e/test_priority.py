@@ -79,7 +79,7 @@ def test_two_waiting_jobs_start_in_order_of_priority(jobs, all_gpus, priority_cl
     jobs.wait_phase("low", "Running", timeout=LONG)
 
 
-def test_jobs_that_are_created_while_the_controller_is_away_start_in_order_of_creation(jobs, programs):
+def test_jobs_created_while_the_controller_is_down_start_in_order_of_creation(jobs, programs):
     with nodes.own_node(programs.api(), gpus=8) as node:
         nodes.wait_usable(programs.api(), [node])
 
@@ -132,7 +132,7 @@ def test_a_running_job_gets_what_it_lost_before_a_waiting_job_of_higher_priority
         assert jobs.pods("high") == []
 
 
-def test_the_place_of_a_preempted_pod_is_left_to_the_preemptor(
+def test_a_preemptor_gets_the_capacity_of_the_preempted_pod(
         jobs, target, core, namespace, programs, observer, priority_class, node_agent):
     """One of two preempted pods ends later than the other: the first one's capacity is free meanwhile."""
     with nodes.own_nodes(target.cluster.api(), {}, gpus=8) as (pool, names):

@@ -24,7 +24,7 @@ def without_the_right_to_create_pods(api):
         api.patch(ROLE, {"rules": role["rules"]})
 
 
-def test_a_right_that_is_missing_for_a_while_takes_no_gang_back(jobs, programs):
+def test_a_right_that_is_missing_for_a_while_requeues_no_gang(jobs, programs):
     with without_the_right_to_create_pods(programs.api()):
         body = job("waits")
         body["spec"]["collector"]["replicas"] = 2
@@ -97,7 +97,7 @@ def test_a_worker_that_failed_and_was_deleted_unseen_is_counted(jobs, core, name
     always(lambda: len(jobs.pods("counts")) == 3, "no pod in its place")
 
 
-def test_a_coordinator_that_came_and_went_unseen_does_not_run_again(jobs, core, namespace, programs):
+def test_a_coordinator_that_ran_and_ended_unseen_does_not_run_again(jobs, core, namespace, programs):
     """The scheduler is stopped until the controller has created the coordinator and is stopped itself: the
     controller never sees it run."""
     programs.stop("scheduler")
@@ -115,7 +115,7 @@ def test_a_coordinator_that_came_and_went_unseen_does_not_run_again(jobs, core, 
     wait_for(lambda: not jobs.pods("unseen", "coordinator"), "the deleted pod to go")
 
 
-def test_pods_of_a_job_that_was_deleted_without_a_controller_go_when_it_is_back(jobs, programs):
+def test_pods_of_a_job_deleted_while_the_controller_was_down_are_deleted_later(jobs, programs):
     jobs.create(job("orphans"))
     jobs.wait_pods("orphans", 2, "Running")
     programs.stop("controller")
@@ -125,7 +125,7 @@ def test_pods_of_a_job_that_was_deleted_without_a_controller_go_when_it_is_back(
     wait_for(lambda: not jobs.pods("orphans"), "the pods to go", 40)
 
 
-def test_a_gang_that_was_orphaned_gives_its_capacity_back(jobs):
+def test_an_orphaned_gang_releases_its_capacity(jobs):
     jobs.create(job("orphaned"))
     jobs.wait_pods("orphaned", 2, "Running")
     jobs.custom.delete_namespaced_custom_object(

@@ -169,7 +169,7 @@ def test_base_replicas_go_up_and_down(jobs, per_pod_services, running):
     jobs.wait_condition(NAME, "Ready")
 
 
-def test_a_base_replica_that_is_scaled_up_and_down_for_ever_comes_again(jobs, running, kubectl, namespace):
+def test_a_base_replica_that_is_scaled_up_and_down_many_times_comes_back(jobs, running, kubectl, namespace):
     def scale(replicas):
         said = kubectl("scale", "nvxjob", NAME, f"--replicas={replicas}", "-n", namespace)
         assert said.returncode == 0, said.stderr
@@ -269,7 +269,7 @@ def test_a_multi_gpu_learner_is_replaced_as_a_whole(jobs, core, namespace):
 # -- edited by hand
 
 
-def test_a_service_that_was_edited_is_put_right(jobs, core, namespace, per_pod_services, running):
+def test_an_edited_service_is_restored(jobs, core, namespace, per_pod_services, running):
     name = sorted(names(running))[0]
     core.patch_namespaced_service(name, namespace, {
         "spec": {"selector": {"pod-name": "somebody-else"}, "publishNotReadyAddresses": False}})
@@ -281,7 +281,7 @@ def test_a_service_that_was_edited_is_put_right(jobs, core, namespace, per_pod_s
     assert uids(jobs.pods(NAME)) == uids(running)
 
 
-def test_a_namespaces_service_that_was_edited_is_put_right(jobs, core, namespace, running):
+def test_an_edited_service_of_a_namespace_is_restored(jobs, core, namespace, running):
     core.patch_namespaced_service(namespace, namespace, {
         "spec": {"selector": {"pod-name": "somebody-else"}, "publishNotReadyAddresses": False}})
 
@@ -294,7 +294,7 @@ def test_a_namespaces_service_that_was_edited_is_put_right(jobs, core, namespace
     assert uids(jobs.pods(NAME)) == uids(running)
 
 
-def test_a_pod_group_that_was_edited_is_put_right(jobs, running):
+def test_an_edited_pod_group_is_restored(jobs, running):
     before = uids(running)
     (group,) = jobs.pod_groups(NAME)
     spec = {name: value for name, value in group["spec"].items() if name != "highestPlacement"}
@@ -313,7 +313,7 @@ def test_a_pod_group_that_was_edited_is_put_right(jobs, running):
     always(lambda: uids(jobs.pods(NAME)) == before, "the same pods")
 
 
-def test_a_plan_that_was_emptied_comes_back_beside_the_coordinator(jobs, running):
+def test_an_emptied_plan_is_restored_beside_the_coordinator(jobs, running):
     """In any outcome for the others, no pod keeps running outside the plan."""
     (group,) = jobs.pod_groups(NAME)
     gangs = group["status"]["gangs"]

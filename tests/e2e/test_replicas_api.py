@@ -194,7 +194,7 @@ def test_a_bad_query_is_400(replicas_api, query):
 
 
 @pytest.mark.parametrize("path", ["/", "/v1alpha1", "/v1alpha1/replicas/", "/v1alpha1/replicas/other", "/v1/replicas"])
-def test_anything_else_is_404(replicas_api, path):
+def test_any_other_path_is_404(replicas_api, path):
     assert replicas_api.call("GET", path).status == 404
 
 
@@ -257,7 +257,7 @@ def test_one_request_is_one_entry_per_role(running, jobs, replicas_api):
     assert requests["next"] == {"collector": 4098, "learner": 4097}
 
 
-def test_many_at_once_are_all_heard(running, jobs, replicas_api):
+def test_many_concurrent_requests_are_all_applied(running, jobs, replicas_api):
     """Five threads request replicas of the same job: no request is lost, no name used twice."""
     def ask(_):
         def taken():  # as a client does: success:false is asked again

@@ -82,7 +82,7 @@ def test_an_ordinal_that_was_removed_is_not_used_again(jobs, grown, replicas_api
     assert slots(jobs)["collector"] == [(4098, 0), (4099, 0)]
 
 
-def test_one_less_is_one_living_less(jobs, grown, replicas_api, node_agent):
+def test_removing_one_removes_a_live_replica(jobs, grown, replicas_api, node_agent):
     namespace, added = grown
     node_agent.set_phase(pod_of(added["collectors"][1]), "Succeeded")
     wait_for(lambda: jobs.get(NAME)["status"].get("ended"), "the end to be counted")
@@ -91,7 +91,7 @@ def test_one_less_is_one_living_less(jobs, grown, replicas_api, node_agent):
     assert slots(jobs)["collector"] == [(4097, 0)]
 
 
-def test_the_base_replicas_go_last(jobs, namespace, replicas_api):
+def test_the_base_replicas_are_removed_last(jobs, namespace, replicas_api):
     body = job(NAME)
     body["spec"]["collector"]["replicas"] = 2
     jobs.create(body)
@@ -141,13 +141,13 @@ def test_a_name_that_was_replaced_is_answered_with_its_successor(jobs, grown, re
     assert slots(jobs)["learner"][0] == (4096, 2)
 
 
-def test_the_lists_do_not_decide_what_a_replica_is(jobs, grown, replicas_api):
+def test_a_replica_may_be_named_in_either_list(jobs, grown, replicas_api):
     namespace, added = grown
     reply = replicas_api.replace(namespace, COORDINATOR, collectors=added["learners"][:1])
     assert lengths(reply.data) == (0, 1)
 
 
-def test_what_was_removed_is_not_replaced_and_no_error(jobs, grown, replicas_api):
+def test_a_removed_replica_is_not_replaced_and_no_error(jobs, grown, replicas_api):
     namespace, _ = grown
     removed = replicas_api.remove(namespace, COORDINATOR, collectors=1).data["collectors"]
     before = slots(jobs)
@@ -252,7 +252,7 @@ def test_placed_requests_become_one_and_their_pods_run_on(jobs, running, replica
     wait_listed(replicas_api, running, {**added, "collectors": [*again, *added["collectors"][1:-2]]})
 
 
-def test_a_job_that_others_write_all_the_time_still_grows(jobs, running, replicas_api):
+def test_a_job_that_changes_constantly_still_grows(jobs, running, replicas_api):
     """Like its status while pods start: only writers of spec.requests may conflict."""
     done = threading.Event()
 
@@ -275,7 +275,7 @@ def test_a_job_that_others_write_all_the_time_still_grows(jobs, running, replica
     assert slots(jobs)["collector"] == [(ordinal, 0) for ordinal in range(4096, 4106)]
 
 
-def test_a_replica_that_has_used_up_its_names_goes_on_with_others_without_a_call(jobs, grown, replicas_api):
+def test_a_replica_without_names_left_continues_under_others_without_a_call(jobs, grown, replicas_api):
     namespace, added = grown
     # As if the controller had replaced it 217 times.
     jobs.patch(f"{NAME}/status", {"status": {"replaced": [{"role": "collector", "ordinal": 4096, "incarnation": 218}]}})

@@ -101,7 +101,7 @@ def test_a_key_that_cannot_be_kept_is_400(running, replicas_api):
 # -- without one
 
 
-def test_the_same_call_twice_is_meant_twice(jobs, running, replicas_api):
+def test_the_same_call_twice_is_applied_twice(jobs, running, replicas_api):
     first, second = (replicas_api.add(running, COORDINATOR, collectors=1).data["collectors"] for _ in range(2))
     assert first != second
     assert wanted(jobs) == 2

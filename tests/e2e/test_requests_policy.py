@@ -184,7 +184,7 @@ NOT_BY_OTHERS = {
 
 
 @pytest.mark.parametrize("how", NOT_BY_OTHERS)
-def test_nobody_else_writes_the_requests_also_without_hooks(jobs, server_jobs, no_hooks, how):
+def test_no_other_user_writes_the_requests_also_without_hooks(jobs, server_jobs, no_hooks, how):
     jobs.create(labelled(job("asked", suspend=True), no_hooks))
     server_jobs.patch("asked", {"spec": {"requests": STORED}})
 
@@ -198,12 +198,12 @@ def test_nobody_else_writes_the_requests_also_without_hooks(jobs, server_jobs, n
     assert "only nervex-server may change it" in wait_for(replace, "an answer that is no conflict")
 
 
-def test_nobody_creates_a_job_with_requests_also_without_hooks(jobs, no_hooks):
+def test_no_user_creates_a_job_with_requests_also_without_hooks(jobs, no_hooks):
     assert "only nervex-server may change it" in refusal(
         jobs.create, labelled(job("asked", suspend=True, requests=STORED), no_hooks))
 
 
-def test_a_file_without_requests_leaves_them_alone(jobs, server_jobs, kubectl, namespace):
+def test_applying_a_file_without_requests_keeps_them(jobs, server_jobs, kubectl, namespace):
     """Like GitOps tools, which apply the same file repeatedly, each in its own way."""
     body = job("asked", suspend=True)
     text = json.dumps(body)
@@ -223,7 +223,7 @@ def test_a_file_without_requests_leaves_them_alone(jobs, server_jobs, kubectl, n
 # -- while the webhook is away
 
 
-def test_a_job_grows_while_the_webhook_is_away(jobs, programs, replicas_api, namespace, kubectl):
+def test_a_job_grows_while_the_webhook_is_down(jobs, programs, replicas_api, namespace, kubectl):
     jobs.create(job("grows"))
     jobs.wait_phase("grows", "Running")
     programs.stop("webhook")

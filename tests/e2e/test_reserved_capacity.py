@@ -138,7 +138,7 @@ def test_a_gang_that_needs_reserved_capacity_waits_and_says_why(jobs, more_than_
     assert not jobs.pods(FIRST, "learner")  # none of its own pods is there
 
 
-def test_capacity_that_nobody_asked_for_is_given_back_after_reservation_seconds(jobs, more_than_half):
+def test_unused_reserved_capacity_is_released_after_reservation_seconds(jobs, more_than_half):
     jobs.create(reserving(FIRST, more_than_half, reservationSeconds=2))
     jobs.wait_phase(FIRST, "Running")
     jobs.create(reserving(SECOND, more_than_half))

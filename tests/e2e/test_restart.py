@@ -9,7 +9,7 @@ PROGRAMS = ["webhook", "extender", "controller", "server", "scheduler"]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_running_job_does_not_notice(jobs, namespace, programs, replicas_api, node_agent, program):
+def test_a_running_job_is_not_affected(jobs, namespace, programs, replicas_api, node_agent, program):
     jobs.create(job("runs"))
     jobs.wait_phase("runs", "Running")
     before = {pod.metadata.uid for pod in jobs.wait_pods("runs", 2, "Running")}

@@ -56,7 +56,7 @@ def test_nothing_is_granted_that_is_not_used(record):
 
 
 @pytest.mark.last
-def test_every_exception_is_still_one(record):
+def test_every_exception_is_still_needed(record):
     grants = {(one.role, one.verb, one.resource): one for one in read_grants()}
     for key in EXCEPTIONS:
         assert key in grants, f"{key} is not granted any more: its exception can go"
@@ -93,7 +93,7 @@ def test_a_refused_request_is_logged_with_account_and_object():
     assert str(use) == "a: create pods/exec in n named p"
 
 
-def test_what_a_starting_api_server_forbids_is_no_lack():
+def test_a_403_of_a_starting_api_server_is_not_a_missing_right():
     pods = {"resource": "pods", "namespace": "n"}
     lacking = uses_of([event("a", "list", "forbid", **pods)])
     assert refused([], lacking) == list(lacking)
@@ -101,6 +101,6 @@ def test_what_a_starting_api_server_forbids_is_no_lack():
     assert refused([Grant("f", "r", frozenset("a"), "list", "", "pods")], lacking) == []
 
 
-def test_a_cluster_role_is_good_anywhere():
+def test_a_cluster_role_applies_in_every_namespace():
     grant = Grant("f", "r", frozenset("a"), "list", "", "pods")
     assert grant.allows(Use("a", "list", "", "pods", "any", "", False))

@@ -66,7 +66,7 @@ def forbidden_to(user, call, *arguments):
     return f'User "{user}" cannot' in refusal_of(call, *arguments)
 
 
-def test_who_may_scale_a_job_changes_the_number_of_collectors_and_no_more(user_with, jobs, running):
+def test_a_user_who_may_scale_a_job_changes_only_the_number_of_collectors(user_with, jobs, running):
     user = user_with("scaler", rule("nervexjobs/scale", "get", "patch", "update"))
     assert scale(user, "theirs", 2)["spec"]["replicas"] == 2
     jobs.wait_pods("theirs", 4, "Running")  # two, the coordinator and its aggregator
@@ -97,7 +97,7 @@ NEED_THE_RIGHT_TO_CREATE_PODS = {
 }
 
 
-def test_who_may_change_a_job_changes_replicas_without_the_right_to_create_pods(user_with, jobs, running):
+def test_a_user_who_may_change_a_job_changes_replicas_without_the_right_to_create_pods(user_with, jobs, running):
     user = user_with("changer", rule("nervexjobs", "get", "patch", "create", "delete"))
     user.patch("theirs", {"spec": {"collector": {"replicas": 1}, "learner": {"replicas": 1}}})
     jobs.wait_pods("theirs", 4, "Running")

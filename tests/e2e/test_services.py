@@ -35,7 +35,7 @@ def mode(jobs, name=NAME):
 # -- whose is the Service?
 
 
-def test_it_stays_while_any_job_does_and_goes_with_the_last(jobs):
+def test_the_service_exists_until_the_last_job_is_deleted(jobs):
     start(jobs, job("one"), 2)
     start(jobs, job("two"), 2)
     uid = jobs.shared_service().metadata.uid
@@ -49,7 +49,7 @@ def test_it_stays_while_any_job_does_and_goes_with_the_last(jobs):
     jobs.wait_names("three", 2)
 
 
-def test_it_goes_though_the_last_job_did_while_no_controller_ran(jobs, programs):
+def test_the_service_is_deleted_if_the_last_job_was_deleted_without_a_controller(jobs, programs):
     start(jobs, job(NAME), 2)
     programs.stop("controller")
     jobs.delete(NAME)
@@ -63,7 +63,7 @@ def foreign(core, namespace, **metadata):
 
 
 @pytest.mark.parametrize("labels", [{}, {"group-name": "nervex.sensetime.com"}], ids=["unlabelled", "labelled"])
-def test_a_service_of_somebody_else_is_left_alone(jobs, core, namespace, labels):
+def test_a_service_of_another_owner_is_not_touched(jobs, core, namespace, labels):
     theirs = foreign(core, namespace, labels=labels)
     pods = start(jobs, collectors(2), 4)
     told = jobs.wait_condition(NAME, "PerPodServices")
@@ -78,7 +78,7 @@ def test_a_service_of_somebody_else_is_left_alone(jobs, core, namespace, labels)
     assert jobs.shared_service().metadata.uid == theirs.metadata.uid
 
 
-def test_one_that_somebody_takes_over_is_left_and_running_pods_keep_their_names(jobs, core, namespace):
+def test_a_service_that_gets_another_owner_is_not_touched_and_running_pods_keep_their_names(jobs, core, namespace):
     before = start(jobs, collectors(1), 3)
     core.patch_namespaced_service(namespace, namespace, {"metadata": {"labels": {"controller-name": "another"}}})
     wait_for(lambda: (own_services(jobs) == names(before), own_services(jobs)), "a service for each pod")
@@ -133,7 +133,7 @@ def slices(core, namespace):
     return look
 
 
-def test_they_are_the_controllers_and_go_with_the_job(jobs, slices):
+def test_slices_belong_to_the_controller_and_are_deleted_with_the_job(jobs, slices):
     start(jobs, job("one"), 2)
     start(jobs, job("two"), 2)
     jobs.wait_names("one", 2)
@@ -147,7 +147,7 @@ def test_they_are_the_controllers_and_go_with_the_job(jobs, slices):
 
 
 @pytest.mark.parametrize("label", ["group-name", "nervexjob-name", "service.kubernetes.io/headless"])
-def test_one_whose_labels_were_taken_gets_them_back(jobs, slices, label):
+def test_removed_labels_of_a_slice_are_restored(jobs, slices, label):
     """Without some of them none of our watches sees it any more: it is found by its name."""
     start(jobs, job(NAME), 2)
     jobs.wait_names(NAME, 2)
@@ -157,7 +157,7 @@ def test_one_whose_labels_were_taken_gets_them_back(jobs, slices, label):
     jobs.wait_names(NAME, 2)
 
 
-def test_they_follow_pods_that_come_and_go_while_no_controller_runs(jobs, core, namespace, programs, node_agent):
+def test_slices_follow_pods_that_changed_while_no_controller_ran(jobs, core, namespace, programs, node_agent):
     start(jobs, collectors(1), 3)
     jobs.wait_names(NAME, 3)
     programs.stop("controller")
@@ -206,7 +206,7 @@ def test_a_template_with_names_of_its_own_keeps_them_and_has_a_service(jobs, nam
 # -- a flag that changes
 
 
-def test_pods_that_run_keep_what_names_them_when_the_flag_changes(jobs, controller_with):
+def test_running_pods_keep_their_kind_of_service_when_the_flag_changes(jobs, controller_with):
     """As in an upgrade of the suite. Later pods of the job are named like their attempt."""
     def grow(name, replicas):
         jobs.patch(name, {"spec": {"collector": {"replicas": replicas}}})

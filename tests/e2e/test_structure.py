@@ -27,14 +27,14 @@ def test_a_test_waits_with_a_deadline_and_never_sleeps(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_no_loop_is_without_an_end(name):
+def test_every_loop_has_an_end(name):
     found = [f"{name}:{node.lineno}" for node in ast.walk(tree_of(name))
              if isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and node.test.value]
     assert found == [], "a loop that nothing bounds hangs the run: wait_for() has a deadline"
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_no_exception_whatever_is_taken_for_an_answer(name):
+def test_no_test_catches_every_exception(name):
     """`except Exception` hides the real cause. Code that runs a whole test shows its failure."""
     bare = [f"{name}:{node.lineno}" for node in ast.walk(tree_of(name))
             if isinstance(node, ast.ExceptHandler) and (node.type is None or (

@@ -112,7 +112,7 @@ def test_a_job_is_accepted_whose_pods_would_be(jobs, core, namespace, what):
     assert refused(jobs.create, body, dry_run=True) is None
 
 
-def test_a_wrong_volume_of_the_job_is_named_where_it_stands(jobs):
+def test_a_wrong_volume_of_the_job_is_reported_with_its_field(jobs):
     body = job("verdict", suspend=True, volumes=[{"name": "a", "emptyDir": {}},
                                                  {"name": "b", "hostPath": {"path": "/x", "type": "Folder"}}])
     body["spec"]["learner"]["template"]["spec"]["volumes"] = [{"name": "own", "emptyDir": {}}]
@@ -120,7 +120,7 @@ def test_a_wrong_volume_of_the_job_is_named_where_it_stands(jobs):
     assert {one["field"] for one in causes} == {"spec.volumes[1].hostPath.type"}, causes
 
 
-def test_all_that_is_wrong_comes_together_ours_first(jobs):
+def test_all_errors_are_reported_together_ours_first(jobs):
     body = job_with("containers/0/ports/0/containerPort", 70000)
     body["spec"]["cleanPodPolicy"] = "hello"
     body["spec"]["collector"]["template"]["spec"]["containers"][0]["image"] = ""
@@ -129,13 +129,13 @@ def test_all_that_is_wrong_comes_together_ours_first(jobs):
                       f"{LEARNER}.containers[0].ports[0].containerPort"]
 
 
-def test_a_change_of_a_template_is_judged_too(jobs):
+def test_a_change_of_a_template_is_checked_too(jobs):
     jobs.create(job("verdict", suspend=True))
     causes = refused(jobs.patch, "verdict", {"spec": {"learner": {"template": {
         "spec": {"activeDeadlineSeconds": 0}}}}})
     assert [one["field"] for one in causes] == [f"{LEARNER}.activeDeadlineSeconds"]
 
 
-def test_nothing_is_left_of_it(jobs, core):
+def test_a_dry_run_leaves_no_object(jobs, core):
     jobs.create(job("verdict", suspend=True))
     assert core.list_namespaced_pod_template("nervex-system").items == []

@@ -56,7 +56,7 @@ def may(kubectl, kubeconfig, verb, what):
     return kubectl("--kubeconfig", kubeconfig, "auth", "can-i", verb, resource, *more).stdout.strip() == "yes"
 
 
-def test_who_may_edit_a_namespace_runs_jobs_there(people, kubectl, nervexctl, wait_may, jobs):
+def test_a_user_who_may_edit_a_namespace_runs_jobs_there(people, kubectl, nervexctl, wait_may, jobs):
     editor = people("edit")
     for verb, what in (("create", "nervexjobs"), ("create", "pods"), ("get", GROUPS),
                        ("patch", "nervexjobs/scale")):
@@ -81,7 +81,7 @@ def test_who_may_edit_a_namespace_runs_jobs_there(people, kubectl, nervexctl, wa
         assert not may(kubectl, editor, verb, what), (verb, what)
 
 
-def test_who_may_view_a_namespace_sees_why_jobs_wait_there(people, kubectl, nervexctl, wait_may, jobs):
+def test_a_user_who_may_view_a_namespace_sees_why_jobs_wait_there(people, kubectl, nervexctl, wait_may, jobs):
     viewer = people("view")
     jobs.create(job("theirs"))
     jobs.wait_phase("theirs", "Running")

@@ -129,7 +129,7 @@ def good_job():
     return body
 
 
-def test_the_job_that_the_wrong_ones_are_made_from_is_good(jobs):
+def test_the_job_that_the_wrong_ones_are_made_from_is_valid(jobs):
     jobs.create(good_job(), dry_run=True)
 
 
@@ -407,7 +407,7 @@ def test_the_same_file_applied_again_changes_nothing(way, jobs, kubectl, namespa
 # -- spec.requests belongs to nervex-server
 
 
-def test_requests_of_others_do_not_come_in(jobs):
+def test_requests_written_by_other_users_are_dropped(jobs):
     requests = {"next": {"collector": 5000, "learner": 5000}, "entries": []}
     assert "requests" not in jobs.create(job("requests", requests=requests))["spec"]
     assert "requests" not in jobs.patch("requests", {"spec": {"requests": requests}})["spec"]
@@ -444,7 +444,7 @@ def test_a_job_that_could_never_run_is_refused_where_the_cluster_says_so(jobs, p
 # -- updates
 
 
-def test_a_stored_fault_does_not_freeze_a_job(jobs, validated_only, api_client):
+def test_a_stored_error_does_not_block_updates(jobs, validated_only, api_client):
     """Like a fault that an older version admitted: here created briefly without the validating hook."""
     hooks = kubernetes.client.AdmissionregistrationV1Api(api_client)
     name, rules = "nervex-validating-webhook-configuration", "/webhooks/0/objectSelector"
@@ -468,7 +468,7 @@ def test_a_stored_fault_does_not_freeze_a_job(jobs, validated_only, api_client):
     jobs.patch("faulty", {"spec": {"suspend": True}})
 
 
-def test_what_pods_are_made_of_stays_while_a_job_runs(jobs):
+def test_templates_do_not_change_while_a_job_runs(jobs):
     jobs.create(job("runs"))
     jobs.wait_phase("runs", "Running")
     image = {"spec": {"learner": {"template": {"spec": {"containers": [{"name": "nervex-container", "image": "j"}]}}}}}
@@ -486,7 +486,7 @@ def test_what_pods_are_made_of_stays_while_a_job_runs(jobs):
     assert learner.spec.containers[0].image == "j"
 
 
-def test_a_long_name_is_taken_where_the_pods_fit(jobs):
+def test_a_long_name_is_accepted_if_the_pods_names_fit(jobs):
     body = job("a" * 51, suspend=True)
     for role in ("collector", "learner"):
         body["spec"].pop(role)

@@ -78,7 +78,7 @@ def test_a_waiting_job_starts_is_retried_and_deleted(jobs, down, node_agent, cor
     wait_for(lambda: not jobs.pods("waits"), "the pods to go")
 
 
-def test_an_administrator_lets_jobs_in_unchecked_and_back(jobs, programs, down, kubectl, namespace):
+def test_an_administrator_turns_admission_off_and_on_again(jobs, programs, down, kubectl, namespace):
     def let(policy):
         change = [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": policy}]
         said = kubectl("patch", "validatingwebhookconfiguration", HOOK, "--type=json", "-p", json.dumps(change))

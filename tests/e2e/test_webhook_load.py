@@ -73,7 +73,7 @@ class Flood:
             thread.join()
 
 
-def test_forged_reviews_neither_load_the_cluster_nor_keep_jobs_from_being_created(programs, jobs, audit):
+def test_forged_reviews_neither_load_the_cluster_nor_block_jobs(programs, jobs, audit):
     began = time.monotonic()
     with Flood(programs.programs["webhook"]["url"]) as flood:
         wait_for(lambda: (flood.answered >= CALLERS, flood.answered), "reviews to be answered", 120)

@@ -93,7 +93,7 @@ class OneList(unittest.TestCase):
 
 
 class Reproducible(unittest.TestCase):
-    def test_an_image_made_twice_is_the_same_bytes(self):
+    def test_an_image_is_reproducible(self):
         for name, first in IMAGES.items():
             with self.subTest(name), tempfile.TemporaryDirectory() as other:
                 # another folder, other times, another umask

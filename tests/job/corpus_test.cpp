@@ -19,7 +19,8 @@ using testing::Texts;
 
 }  // namespace
 
-TEST_CASE("every wrong job of the corpus is refused with its fields and words", "[job][corpus]") {
+TEST_CASE("every invalid job of the corpus is refused with its fields and messages",
+          "[job][corpus]") {
   const Json rows = corpus_rows("wrong.json");
   CHECK(rows.size() >= 150);
   for (const Json& row : rows) {
@@ -30,7 +31,7 @@ TEST_CASE("every wrong job of the corpus is refused with its fields and words", 
   }
 }
 
-TEST_CASE("every right job of the corpus passes", "[job][corpus]") {
+TEST_CASE("every valid job of the corpus passes", "[job][corpus]") {
   const Json rows = corpus_rows("right.json");
   CHECK(rows.size() >= 40);
   for (const Json& row : rows) {
@@ -41,7 +42,7 @@ TEST_CASE("every right job of the corpus passes", "[job][corpus]") {
   }
 }
 
-TEST_CASE("rules of templates do not trip over values of any type", "[job][corpus]") {
+TEST_CASE("rules for templates accept values of any type without failing", "[job][corpus]") {
   const Json odd = Json::array({nullptr, 1, -1.5, true, "", "text", Json::array({1, nullptr, "a"}),
                                 Json::object({{"a", 1}, {"", Json::array()}})});
   for (const Json& row : corpus_rows("right.json")) {
@@ -60,7 +61,8 @@ TEST_CASE("rules of templates do not trip over values of any type", "[job][corpu
   }
 }
 
-TEST_CASE("what Kubernetes takes and nobody means is a warning", "[job][corpus]") {
+TEST_CASE("values that Kubernetes accepts but are hardly intended cause a warning",
+          "[job][corpus]") {
   struct Row {
     std::string when;
     std::string pointer;  // below the learner's pod
@@ -184,7 +186,7 @@ TEST_CASE("what Kubernetes takes and nobody means is a warning", "[job][corpus]"
   CHECK(template_warnings(job) == want);
 }
 
-TEST_CASE("the point of a warning is among its first 120 characters", "[job][corpus]") {
+TEST_CASE("the first 120 characters of a warning contain its point", "[job][corpus]") {
   const std::string longest(63, 'V');
   Json job = corpus_rows("base.json");
   Json& pod = job["spec"]["coordinator"]["template"]["spec"];
@@ -204,7 +206,7 @@ TEST_CASE("the point of a warning is among its first 120 characters", "[job][cor
   }
 }
 
-TEST_CASE("a coordinator never restarts unless its author says so", "[job][corpus]") {
+TEST_CASE("a coordinator's default restartPolicy is Never", "[job][corpus]") {
   Json job = corpus_rows("base.json");
   Json& pod = job["spec"]["coordinator"]["template"]["spec"];
   pod["containers"][0]["resizePolicy"] = {
@@ -230,7 +232,7 @@ TEST_CASE("labels of the controller are labels of the pod", "[job][corpus]") {
               "value: \"replica-type\": exists in both matchLabelKeys and labelSelector"});
 }
 
-TEST_CASE("a hostile template does not fill the memory with errors", "[job][corpus]") {
+TEST_CASE("a hostile template causes a bounded number of errors", "[job][corpus]") {
   Json job = corpus_rows("base.json");
   Json& container = job["spec"]["learner"]["template"]["spec"]["containers"][0];
   for (int i = 0; i < 20'000; ++i) container["ports"].push_back({{"containerPort", 70'000}});

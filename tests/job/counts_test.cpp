@@ -53,7 +53,7 @@ kube::Pod of_role(std::string_view role, kube::Pod pod, bool ready = false) {
   return pod;
 }
 
-TEST_CASE("the main container tells how far a pod is", "[job][counts]") {
+TEST_CASE("the main container determines a pod's state", "[job][counts]") {
   struct Row {
     std::string when;
     kube::Pod pod;

@@ -132,7 +132,7 @@ TEST_CASE("the aggregator of a multi-GPU learner has no ranks", "[job][environme
   CHECK(all.size() == 7);
 }
 
-TEST_CASE("the user's variables stay, but for those of ours", "[job][environment]") {
+TEST_CASE("the user's variables stay, except for reserved ones", "[job][environment]") {
   Job job = a_job();
   job.spec.coordinator_template["spec"]["containers"][0]["env"] = Json::parse(R"([
     {"name":"COORDINATOR_PORT","valueFrom":{"fieldRef":{"fieldPath":"x"}}},
@@ -144,7 +144,7 @@ TEST_CASE("the user's variables stay, but for those of ours", "[job][environment
   CHECK(env == want);
 }
 
-TEST_CASE("an env that is no list is replaced", "[job][environment]") {
+TEST_CASE("an env that is not a list is replaced", "[job][environment]") {
   Job job = a_job();
   job.spec.coordinator_template["spec"]["containers"][0]["env"] = "text";
   CHECK(container_env(job, Role::kCoordinator, {}, nullptr, a_context(false)) ==

@@ -43,8 +43,7 @@ Lines error_fields(const FieldErrors& errors) {
 
 }  // namespace
 
-TEST_CASE("what reaches into the node is found, of each control of Pod Security's baseline",
-          "[job][host_access]") {
+TEST_CASE("violations of each control of Pod Security's baseline are found", "[job][host_access]") {
   std::set<std::string> refused_controls;
   std::set<std::string> allowed_controls;
   for (const Json& row : rows()) {
@@ -79,7 +78,7 @@ TEST_CASE("what reaches into the node is found, of each control of Pod Security'
   CHECK(allowed_controls == refused_controls);
 }
 
-TEST_CASE("access to the node says which control it breaks", "[job][host_access]") {
+TEST_CASE("a violation names its control", "[job][host_access]") {
   const Json job = Json::parse(R"({"spec": {
     "volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "hostPath": {"path": "/b"}},
                 {"name": "c", "nfs": {"server": "s", "path": "/"}}],
@@ -99,7 +98,7 @@ TEST_CASE("access to the node says which control it breaks", "[job][host_access]
               "baseline: Host Namespaces)"});
 }
 
-TEST_CASE("access to the node is looked for in objects of any shape", "[job][host_access]") {
+TEST_CASE("objects of any shape are checked for access to the node", "[job][host_access]") {
   for (const char* text : {"null", "[]", R"({"spec":{"coordinator":{"template":{"spec":[]}}}})",
                            R"({"spec":{"volumes":[1,{"name":"a","nfs":null},{"csi":true}]}})",
                            R"({"spec":{"coordinator":{"template":{"metadata":{"annotations":[]},

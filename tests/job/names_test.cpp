@@ -51,7 +51,7 @@ TEST_CASE("within a job and role no two suffixes are equal", "[job][names][prope
   CHECK(bad == 0);
 }
 
-TEST_CASE("a suffix tells its slot again", "[job][names][property]") {
+TEST_CASE("a suffix decodes to its slot", "[job][names][property]") {
   const std::string uid = GENERATE("uid-1", "6f1c9a2e-0d0e-4c55-9b2c-0a64c6b0f8a1");
   const Role role =
       GENERATE(Role::kAggregator, Role::kCollector, Role::kLearner, Role::kDdpLearner);
@@ -66,7 +66,7 @@ TEST_CASE("a suffix tells its slot again", "[job][names][property]") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("every suffix is some slot's or nobody's", "[job][names][property]") {
+TEST_CASE("every suffix decodes to one slot or none", "[job][names][property]") {
   int nobodys = 0;
   int wrong = 0;
   for (int number = 0; number < 27 * 27 * 27 * 27 * 27; number += 101) {
@@ -83,13 +83,13 @@ TEST_CASE("every suffix is some slot's or nobody's", "[job][names][property]") {
   CHECK(nobodys < 1000);  // 0.4 % of 142,000
 }
 
-TEST_CASE("what is no suffix is no slot's", "[job][names]") {
+TEST_CASE("an invalid suffix decodes to no slot", "[job][names]") {
   const std::string text = GENERATE("", "bcdf", "bcdfgh", "BCDFG", "bcdf0", "bcd.f", "bcdf\n");
   INFO(text);
   CHECK_FALSE(slot_of_suffix("uid-1", Role::kLearner, text));
 }
 
-TEST_CASE("a pod's name tells its role and slot", "[job][names]") {
+TEST_CASE("a pod's name decodes to its role and slot", "[job][names]") {
   const Job job = a_job();
   for (const NamedSlot& one :
        {NamedSlot{Role::kCoordinator, {}}, NamedSlot{Role::kAggregator, {}},
@@ -106,7 +106,7 @@ TEST_CASE("a pod's name tells its role and slot", "[job][names]") {
   }
 }
 
-TEST_CASE("suffixes of neighbours have nothing in common to the eye", "[job][names]") {
+TEST_CASE("suffixes of neighbouring slots look unrelated", "[job][names]") {
   std::set<std::string> heads;
   for (int i = 0; i < 100; ++i) {
     heads.insert(name_suffix("uid-1", Role::kCollector, {i, 0}).substr(0, 2));
@@ -181,7 +181,7 @@ TEST_CASE("a role's default port is the contract's", "[job][names]") {
 }
 
 }  // namespace
-TEST_CASE("incarnations after the last name of an ordinal have the names of another one",
+TEST_CASE("incarnations beyond the last name of an ordinal use names of another ordinal",
           "[job][names]") {
   Job job;
   job.meta.name = "dqn";
@@ -209,7 +209,7 @@ TEST_CASE("incarnations after the last name of an ordinal have the names of anot
   CHECK(slot_of_pod_name(job, name) == NamedSlot{row.role, row.slot});
 }
 
-TEST_CASE("an incarnation without an ordinal for its name has none", "[job][names]") {
+TEST_CASE("an incarnation without an ordinal for its name has no name", "[job][names]") {
   Job job;
   job.meta.name = "dqn";
   job.status.continued = {{Role::kCollector, {1, 218}, 61'440, 1}};

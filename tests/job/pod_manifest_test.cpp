@@ -120,7 +120,7 @@ TEST_CASE("a hard spread of a pinned pod counts all domains unless it says other
   CHECK(spread() == row.written);
 }
 
-TEST_CASE("what a template says reaches the pods of its role", "[job][pod_manifest]") {
+TEST_CASE("a template's fields reach the pods of its role", "[job][pod_manifest]") {
   const Role role =
       GENERATE(Role::kCoordinator, Role::kAggregator, Role::kCollector, Role::kLearner);
   const Json extra = Json::parse(R"({
@@ -147,7 +147,8 @@ TEST_CASE("what a template says reaches the pods of its role", "[job][pod_manife
   CHECK(nth_container(pod, 1)["env"] == nth_container(pod, 0)["env"]);
 }
 
-TEST_CASE("a main container of another name is written down", "[job][pod_manifest]") {
+TEST_CASE("a main container with another name is recorded in an annotation",
+          "[job][pod_manifest]") {
   Job job = a_job();
   job.spec.coordinator_template = a_template("train");
   const Json pod = pod_manifest(job, an_order(), a_context());
@@ -181,7 +182,7 @@ TEST_CASE("the main container's port is found, or the role's default", "[job][po
   CHECK(main_port(Json{{"spec", spec}}, Role::kCollector) == row.want);
 }
 
-TEST_CASE("templates of any shape give a pod without a throw", "[job][pod_manifest]") {
+TEST_CASE("templates of any shape give a pod without an exception", "[job][pod_manifest]") {
   const Json spec = GENERATE(values<Json>({
       nullptr,
       "text",
@@ -216,7 +217,7 @@ TEST_CASE("a service is headless and leads to its pod, ready or not", "[job][pod
     "ports":[{"name":"nervex-port","port":22270,"targetPort":22270,"protocol":"TCP"}]})"));
 }
 
-TEST_CASE("a namespace's service is headless, nobody's, and selects no pods",
+TEST_CASE("a namespace's service is headless, has no owner, and selects no pods",
           "[job][pod_manifest]") {
   const Json service = shared_service_manifest("rl");
   CHECK(service["metadata"] == Json::parse(R"({"name":"rl","namespace":"rl","labels":{

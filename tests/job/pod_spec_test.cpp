@@ -124,7 +124,7 @@ Json spec_with_terms(Json terms) {
 
 const Json kPin = Json::parse(R"({"key":"metadata.name","operator":"In","values":["n1"]})");
 
-TEST_CASE("a pin goes into every term that demands something", "[job][pin]") {
+TEST_CASE("a pin is added to every non-empty term", "[job][pin]") {
   struct Row {
     std::string when;
     Json spec;

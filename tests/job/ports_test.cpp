@@ -37,7 +37,7 @@ TEST_CASE("every other role has its main port alone", "[job][ports]") {
   CHECK(make_ports(job, role, {4096, 0}, &entry, {}) == std::vector<Port>{{"nervex-port", want}});
 }
 
-TEST_CASE("the port that is added to a main container is told", "[job][ports]") {
+TEST_CASE("the port that is added to a main container is returned", "[job][ports]") {
   const auto pod = [](const char* ports) {
     return Json{{"containers", {{{"name", "c"}, {"ports", Json::parse(ports)}}}}};
   };
@@ -67,7 +67,7 @@ TEST_CASE("the numbers of all pods together are one per GPU, in a row", "[job][p
   CHECK(make_gpu_ports(80, *place_of_ddp_learner(entry, {4097, 0})) == std::vector<int>{83, 84});
 }
 
-TEST_CASE("ports that Kubernetes would refuse are never asked for", "[job][ports]") {
+TEST_CASE("ports that Kubernetes would refuse are never requested", "[job][ports]") {
   CHECK(
       ports(with_learner_port(65'534), an_entry_with_split({4}), {4096, 0}) ==
       std::vector<Port>{{"nervex-port", 65'534}, {"gpu-port-1", 65'535}, {"master-port", 10'314}});
@@ -102,7 +102,7 @@ TEST_CASE("a learner whose GPUs cannot all have a port is refused", "[job][ports
   CHECK(checked.error().message.find(row.want) != std::string::npos);
 }
 
-TEST_CASE("the user's ports stay, but for those with one of our names", "[job][ports]") {
+TEST_CASE("the user's ports stay, except for those with our names", "[job][ports]") {
   Json container = Json::parse(R"({"ports":[
     {"name":"metrics","containerPort":81},{"name":"gpu-port-1","containerPort":9},
     {"name":"nervex-port","containerPort":80,"protocol":"TCP"},{"containerPort":7}]})");

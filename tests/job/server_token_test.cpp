@@ -31,7 +31,7 @@ TEST_CASE("with authentication on, every regular container finds the token", "[j
   }
 }
 
-TEST_CASE("without it no pod gets one", "[job][token]") {
+TEST_CASE("with authentication off, no pod gets a token", "[job][token]") {
   const Json pod = make_pod_spec(a_job(), false);
   CHECK_FALSE(pod.contains("volumes"));
   CHECK(kube::to_text(pod).find("TOKEN") == std::string::npos);
@@ -46,7 +46,7 @@ TEST_CASE("a template's own volume and mount of that name stay", "[job][token]")
   CHECK(spec == before);
 }
 
-TEST_CASE("a spec of the wrong shape is survived", "[job][token]") {
+TEST_CASE("a spec of the wrong shape causes no failure", "[job][token]") {
   for (const char* text : {R"({})", R"({"containers":3,"volumes":"x"})", R"({"containers":[1]})"}) {
     Json spec = Json::parse(text);
     add_server_token(spec);

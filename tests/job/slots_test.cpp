@@ -50,7 +50,7 @@ TEST_CASE("a role without a template wants nothing", "[job][slots]") {
   CHECK(wanted_replicas(job, Role::kCollector).empty());
 }
 
-TEST_CASE("what clients did to base replicas count in the attempt they did it in", "[job][slots]") {
+TEST_CASE("changes of base replicas by clients count only in their attempt", "[job][slots]") {
   Job job = in_its_second_attempt();
   job.spec.requests.base = {{2, Role::kCollector, {0, 3}, false},
                             {2, Role::kCollector, {1, 0}, true},
@@ -60,7 +60,7 @@ TEST_CASE("what clients did to base replicas count in the attempt they did it in
   CHECK(slots(job, Role::kCollector) == std::vector<Slot>{{0, 0}, {1, 0}});
 }
 
-TEST_CASE("of client and controller the one that replaced more often counts", "[job][slots]") {
+TEST_CASE("the higher incarnation of client and controller counts", "[job][slots]") {
   Job job = in_its_second_attempt();
   job.spec.requests.base = {{2, Role::kCollector, {0, 3}, false}};
   job.spec.requests.entries = {an_entry_with_slots(2, Role::kCollector, {{4096, 2}, {4097, 0}})};
@@ -85,7 +85,7 @@ TEST_CASE("a multi-GPU learner is an aggregator and its ddp-learners", "[job][sl
         std::vector<ReplicaPod>{{Role::kCollector, {0, 0}, 0, 0}});
 }
 
-TEST_CASE("a ddp-learner's slot tells its learner, its index and its ranks", "[job][slots]") {
+TEST_CASE("a ddp-learner's slot determines its learner, index and ranks", "[job][slots]") {
   RequestEntry entry = an_entry_with_slots(2, Role::kLearner, {{4100, 0}, {4103, 0}});
   entry.gpu_split = {8, 8, 4};
   CHECK(place_of_ddp_learner(entry, {4100, 0}) == DdpPlace{{4100, 0}, 0, 8, 0, 20});

@@ -96,7 +96,7 @@ TEST_CASE("limits in time and number are absent unless given", "[job][types]") {
   CHECK(job->spec.reservation_seconds == 5);
 }
 
-TEST_CASE("a job that waits since before an upgrade still does", "[job][types]") {
+TEST_CASE("a job that waited before an upgrade keeps its waiting time", "[job][types]") {
   Json object = minimal();
   object["status"]["queuedTime"] = "2026-11-21T10:00:00.250Z";
   const auto job = decode_job(object);
@@ -105,7 +105,7 @@ TEST_CASE("a job that waits since before an upgrade still does", "[job][types]")
   CHECK_FALSE(job->status.queued_since);
 }
 
-TEST_CASE("what is written of a job is read back", "[job][types]") {
+TEST_CASE("an encoded status decodes to the same value", "[job][types]") {
   Requests requests;
   requests.next_collector = 4098;
   requests.next_id = 3;
@@ -143,7 +143,7 @@ TEST_CASE("a status has all four roles and leaves out times that are not known",
   CHECK_FALSE(status.contains("waitingSince"));
 }
 
-TEST_CASE("every spelling of the clean-up policy is understood", "[job][types]") {
+TEST_CASE("every spelling of the clean-up policy is accepted", "[job][types]") {
   struct Row {
     std::string when;
     CleanPodPolicy want;
@@ -159,7 +159,7 @@ TEST_CASE("every spelling of the clean-up policy is understood", "[job][types]")
   CHECK(decode_job(object)->spec.clean_pod_policy == row.want);
 }
 
-TEST_CASE("a job that is no job is refused with the field's name", "[job][types]") {
+TEST_CASE("an invalid job is refused with the field's name", "[job][types]") {
   struct Row {
     std::string field;
     std::string pointer;

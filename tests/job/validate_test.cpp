@@ -135,7 +135,7 @@ TEST_CASE("validate_job reports every wrong field of a job with its path", "[job
   CHECK(texts(validate_job(job_with(row.patch))) == row.want);
 }
 
-TEST_CASE("validate_job demands names that services can have", "[job][validate]") {
+TEST_CASE("validate_job requires names that are valid for services", "[job][validate]") {
   struct Row {
     std::string when;
     std::string metadata;
@@ -179,7 +179,7 @@ TEST_CASE("the roles of a job decide how long its name may be", "[job][validate]
               "<name>-ddp-learner-xxxxx, a pod of the job, may have 63"});
 }
 
-TEST_CASE("validate_job checks what containers ask for", "[job][validate]") {
+TEST_CASE("validate_job checks the resources of containers", "[job][validate]") {
   struct Row {
     std::string when;
     std::string resources;
@@ -262,7 +262,7 @@ TEST_CASE("validate_job survives any JSON at any place", "[job][validate][proper
 }
 
 // A job that is accepted and cannot be read is invisible to all programs.
-TEST_CASE("whatever number is accepted can be read", "[job][validate]") {
+TEST_CASE("every accepted number can be decoded", "[job][validate]") {
   const std::string field =
       GENERATE("backoffLimit", "ttlSecondsAfterFinished", "reservationSeconds",
                "activeDeadlineSeconds", "scheduleTimeoutSeconds", "startTimeoutSeconds",
@@ -305,7 +305,7 @@ TEST_CASE("default_patch fills in the clean-up policy once", "[job][default]") {
   CHECK(default_patch(patched).empty());
 }
 
-TEST_CASE("a job has at most so many pods", "[job][validate]") {
+TEST_CASE("a job has at most 5,000 pods", "[job][validate]") {
   struct Row {
     std::string when;
     std::string spec;

@@ -40,7 +40,7 @@ std::string fixed(const std::string& field) {
 
 }  // namespace
 
-TEST_CASE("what pods are made of does not change while the job runs", "[job][validate][update]") {
+TEST_CASE("templates do not change while the job runs", "[job][validate][update]") {
   struct Row {
     std::string when;
     std::string patch;
@@ -85,8 +85,7 @@ TEST_CASE("what pods are made of does not change while the job runs", "[job][val
   CHECK(messages(check_update(edited(job_in(), row.patch), job_in())) == row.want);
 }
 
-TEST_CASE("what pods are made of does not change while they are being created",
-          "[job][validate][update]") {
+TEST_CASE("templates do not change while pods are being created", "[job][validate][update]") {
   Json job = job_in("Created");
   const std::string image = R"([{"op": "replace", "value": "j",
                                  "path": "/spec/learner/template/spec/containers/0/image"}])";
@@ -97,7 +96,7 @@ TEST_CASE("what pods are made of does not change while they are being created",
   CHECK(check_update(edited(job, image), job).empty());
 }
 
-TEST_CASE("a suspension is not taken back before the attempt has ended",
+TEST_CASE("suspend cannot be set to false before the attempt has ended",
           "[job][validate][update]") {
   const std::string resume = R"([{"op": "replace", "path": "/spec/suspend", "value": false}])";
   const std::string image = R"([{"op": "replace", "value": "j",
@@ -117,13 +116,13 @@ TEST_CASE("a suspension is not taken back before the attempt has ended",
   CHECK(check_update(edited(suspended, resume), suspended).empty());
 }
 
-TEST_CASE("a role may come while the job runs", "[job][validate][update]") {
+TEST_CASE("a role may be added while the job runs", "[job][validate][update]") {
   Json serial = job_in();
   serial["spec"].erase("learner");
   CHECK(check_update(job_in(), serial).empty());
 }
 
-TEST_CASE("anything may change of a job that does not run", "[job][validate][update]") {
+TEST_CASE("a job that does not run may change completely", "[job][validate][update]") {
   const Json job = job_in(GENERATE("", "Created", "Succeeded", "Failed"));
   CHECK(check_update(edited(job, R"([{"op": "remove", "path": "/spec/learner"},
                                       {"op": "remove", "path": "/spec/volumes"}])"),
@@ -140,7 +139,7 @@ TEST_CASE("objects of any shape are compared", "[job][validate][update]") {
   check_update(job_in(), shape);
 }
 
-TEST_CASE("an update is not blamed for errors that are stored", "[job][validate][update]") {
+TEST_CASE("an update is not refused for stored errors", "[job][validate][update]") {
   struct Row {
     std::string when;
     std::string stored;  // what makes the stored job wrong
@@ -200,8 +199,7 @@ TEST_CASE("an update is not blamed for errors that are stored", "[job][validate]
         row.want);
 }
 
-TEST_CASE("places of items in a message make no other error of it, values do",
-          "[job][validate][update]") {
+TEST_CASE("errors are the same if only the indexes of items differ", "[job][validate][update]") {
   struct Row {
     std::string when;
     std::string stored;  // messages of one field

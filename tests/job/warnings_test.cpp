@@ -10,7 +10,7 @@ namespace {
 
 using Warnings = std::vector<std::string>;
 
-TEST_CASE("who asks for a longer hold than the cluster allows is told so", "[job][warnings]") {
+TEST_CASE("a reservation longer than the cluster allows causes a warning", "[job][warnings]") {
   const Json job = {{"spec", {{"reservationSeconds", 3601}}}};
   CHECK(reservation_seconds_warnings(job, 3600) ==
         std::vector<std::string>{
@@ -20,7 +20,7 @@ TEST_CASE("who asks for a longer hold than the cluster allows is told so", "[job
   CHECK(warnings_on_create(job).size() == 1);
 }
 
-TEST_CASE("a job is warned of what it asks for in vain", "[job][warnings]") {
+TEST_CASE("fields without effect cause a warning", "[job][warnings]") {
   struct Row {
     std::string when;
     Json spec;
@@ -115,7 +115,7 @@ TEST_CASE("a job is warned of what it asks for in vain", "[job][warnings]") {
   for (const auto& warning : warnings) CHECK(warning.size() < 120);
 }
 
-TEST_CASE("a job is warned of what is silently done to its templates", "[job][warnings]") {
+TEST_CASE("silent changes of templates cause a warning", "[job][warnings]") {
   struct Row {
     std::string when;
     std::string patch;  // of a job without warnings
@@ -178,7 +178,7 @@ TEST_CASE("a job is warned of what is silently done to its templates", "[job][wa
   for (const auto& warning : warnings) CHECK(warning.size() < 120);
 }
 
-TEST_CASE("a reserved variable is one that the controller sets", "[job][warnings]") {
+TEST_CASE("reserved variables are those that the controller sets", "[job][warnings]") {
   Json job = Json::parse(R"({"spec": {"coordinator": {"template": {"spec": {"containers": [
     {"name": "nervex-container", "resources": {"requests": {"cpu": 1}}}]}}}}})");
   Json& env = job["spec"]["coordinator"]["template"]["spec"]["containers"][0]["env"];
@@ -195,7 +195,7 @@ TEST_CASE("a reserved variable is one that the controller sets", "[job][warnings
   }
 }
 
-TEST_CASE("an AggregatorConfig is warned of as a job is", "[job][warnings]") {
+TEST_CASE("an AggregatorConfig gets the same warnings as a job", "[job][warnings]") {
   const Json config = Json::parse(R"({"kind": "AggregatorConfig", "spec": {"aggregator": {
     "template": {"spec": {"schedulerName": "other", "containers": [
       {"name": "main", "image": "i", "env": [{"name": "A"}, {"name": "A"}, {"name": "MASTER_PORT"}],
@@ -215,7 +215,7 @@ TEST_CASE("an AggregatorConfig is warned of as a job is", "[job][warnings]") {
   CHECK(warnings_on_create(config) == warnings_for(config));
 }
 
-TEST_CASE("an object of any shape is survived", "[job][warnings]") {
+TEST_CASE("an object of any shape causes no failure", "[job][warnings]") {
   for (const char* text : {"null", "[]", "{}", R"({"spec":5})", R"({"spec":{"collector":[]}})"}) {
     INFO(text);
     CHECK(warnings_for(Json::parse(text)).empty());

@@ -22,8 +22,7 @@ void allow(FakeApi& api, bool allowed) {
   });
 }
 
-TEST_CASE("a 403 without the right may pass, one with the right is admission's word",
-          "[kube][access_review]") {
+TEST_CASE("a 403 is transient without the right, and final with it", "[kube][access_review]") {
   struct Row {
     std::string when;
     bool allowed;
@@ -47,14 +46,14 @@ TEST_CASE("a 403 without the right may pass, one with the right is admission's w
   if (!created) CHECK(created.error().message == forbidden().message);
 }
 
-TEST_CASE("a 403 that nobody can explain may pass", "[kube][access_review]") {
+TEST_CASE("a 403 is transient if the access review fails", "[kube][access_review]") {
   FakeApi inner;
   inner.fail_next("POST", "", forbidden(), Applied::kNo, 2);  // the review is refused as well
   AccessReviewApi api(inner);
   CHECK(create_object(api, kPods, "a", kPod).error().code == Code::kUnauthorized);
 }
 
-TEST_CASE("a read that is forbidden may pass, and costs no review", "[kube][access_review]") {
+TEST_CASE("a forbidden read is transient, and needs no access review", "[kube][access_review]") {
   FakeApi inner;
   allow(inner, true);
   inner.fail_next("GET", "/pods", forbidden());

@@ -19,7 +19,7 @@ TEST_CASE("api_path builds the URLs of the API conventions", "[kube][api]") {
         "/apis/nervex.sensetime.com/v1alpha1/namespaces/a/nervexjobs/j/status");
 }
 
-TEST_CASE("a name cannot leave its place in the path", "[kube][api]") {
+TEST_CASE("a name cannot escape its segment of the path", "[kube][api]") {
   CHECK(api_path(kPods, "a", "../../secrets?x=#") ==
         "/api/v1/namespaces/a/pods/..%2F..%2Fsecrets%3Fx%3D%23");
   CHECK(percent_encode("A-z_0.9~ \xc3\xa4/") == "A-z_0.9~%20%C3%A4%2F");
@@ -65,13 +65,13 @@ TEST_CASE("a JSON patch takes effect as a whole or not at all", "[kube][api]") {
   CHECK(json_patch(api, kNervexJobs, "a", "k", Json::array()).error().code == Code::kNotFound);
 }
 
-TEST_CASE("a reply that is no JSON leaves open whether the write took effect", "[kube][api]") {
+TEST_CASE("a reply that is not JSON leaves the outcome of the write unknown", "[kube][api]") {
   FakeApi api;
   api.answer("pods", [](const Json&) -> Result<Json> { return Json("<html>proxy</html>"); });
   CHECK(create_object(api, kPods, "a", Json::object()).error().code == Code::kTransient);
 }
 
-TEST_CASE("delete_object guards with the uid and takes gone for done", "[kube][api]") {
+TEST_CASE("delete_object sends the uid as a precondition, and 404 is success", "[kube][api]") {
   FakeApi api;
   api.add(kPods, "a", {{"metadata", {{"name", "p"}}}});
   CHECK(delete_object(api, kPods, "a", "p", "").error().code == Code::kInternal);
@@ -101,7 +101,7 @@ TEST_CASE("delete_object can insist on the version that was decided on", "[kube]
   CHECK(api.get(kPods, "a", "p").is_null());
 }
 
-TEST_CASE("delete_object says what becomes of dependants", "[kube][api]") {
+TEST_CASE("delete_object sends the propagation policy", "[kube][api]") {
   struct Row {
     Propagation propagation;
     std::string word;
@@ -185,7 +185,7 @@ TEST_CASE("apply_object does not take a field from another manager, unless force
   CHECK(api.get(kPods, "a", "p")["spec"] == Json{{"x", 2}, {"y", 1}});
 }
 
-TEST_CASE("apply_object says who applies, in a form that a URL can carry", "[kube][api]") {
+TEST_CASE("apply_object encodes the field manager in the URL", "[kube][api]") {
   FakeApi api;
   std::string asked;
   api.fail_next(
@@ -202,7 +202,7 @@ TEST_CASE("apply_object says who applies, in a form that a URL can carry", "[kub
   CHECK(api.list(kPods).empty());
 }
 
-TEST_CASE("apply_object refuses what only a bug can want", "[kube][api]") {
+TEST_CASE("apply_object refuses invalid objects", "[kube][api]") {
   FakeApi api;
   const Json good = a_config({{"x", 1}});
   CHECK(apply_object(api, kPods, "a", good, "").error().code == Code::kInternal);

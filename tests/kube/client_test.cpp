@@ -79,7 +79,7 @@ std::string header_value(const HttpRequest& request, std::string_view name) {
 
 ApiRequest get(const std::string& path) { return {"GET", path, "", ""}; }
 
-TEST_CASE("a request carries who asks and what is wanted", "[kube][client]") {
+TEST_CASE("a request carries user agent and accept headers", "[kube][client]") {
   StubServer server;
   ConnectionConfig config = config_for(server.url());
   config.token = "secret";
@@ -120,7 +120,8 @@ TEST_CASE("a server below a path gets the path", "[kube][client]") {
   CHECK(server.last().path == "/k8s/clusters/c1/api/v1/pods");
 }
 
-TEST_CASE("a refusal is an error with the verb, the path and the API's words", "[kube][client]") {
+TEST_CASE("a refusal is an error with the verb, the path and the API server's message",
+          "[kube][client]") {
   StubServer server;
   Client client(config_for(server.url()), "t");
   server.reply(409, R"({"kind":"Status","message":"already exists","code":409})");
@@ -131,7 +132,7 @@ TEST_CASE("a refusal is an error with the verb, the path and the API's words", "
   CHECK(server.count() == 2);  // nothing is repeated behind the caller's back
 }
 
-TEST_CASE("a server that is not there is a transient error that says so", "[kube][client]") {
+TEST_CASE("an unreachable server is a transient error that says so", "[kube][client]") {
   std::string url;
   {
     StubServer server;
@@ -177,7 +178,7 @@ TEST_CASE("a fixed token is not tried again", "[kube][client]") {
   CHECK(server.count() == 1);
 }
 
-TEST_CASE("without its token file a client asks nothing", "[kube][client]") {
+TEST_CASE("without its token file a client sends nothing", "[kube][client]") {
   TempFolder folder;
   StubServer server;
   ConnectionConfig config = config_for(server.url());
@@ -191,7 +192,7 @@ TEST_CASE("without its token file a client asks nothing", "[kube][client]") {
   CHECK(client.send(get("/api")));
 }
 
-TEST_CASE("a 429 is asked again when the server said how soon", "[kube][client]") {
+TEST_CASE("a 429 is retried if it has Retry-After", "[kube][client]") {
   const std::string busy =
       "HTTP/1.1 429 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
   const std::string busy_long =
@@ -212,7 +213,7 @@ std::string refusal(int status, const std::string& retry_after) {
       retry_after);
 }
 
-TEST_CASE("a call ends in time, whatever it waits for", "[kube][client]") {
+TEST_CASE("a call ends in time in every kind of wait", "[kube][client]") {
   using std::chrono::milliseconds;
   ScriptedServer::Reply trickling = whole_reply(200, std::string(200, ' '));
   trickling.after_each_byte = milliseconds(20);  // each piece comes soon
@@ -228,7 +229,8 @@ TEST_CASE("a call ends in time, whatever it waits for", "[kube][client]") {
   CHECK(client.send(get("/a")));  // each call has its own time
 }
 
-TEST_CASE("what stores nothing is asked once more when the connection is lost", "[kube][client]") {
+TEST_CASE("requests that store nothing are retried once after a lost connection",
+          "[kube][client]") {
   const std::string path =
       GENERATE("/apis/authorization.k8s.io/v1/subjectaccessreviews", "/pods?dryRun=All&timeout=1s");
   ScriptedServer server({{""}, whole_reply(201, "{}"), {""}, {""}, whole_reply(201, "{}")});
@@ -240,7 +242,7 @@ TEST_CASE("what stores nothing is asked once more when the connection is lost", 
   CHECK(server.requests().size() == 4);
 }
 
-TEST_CASE("what the server asks to wait reaches the caller", "[kube][client]") {
+TEST_CASE("the server's Retry-After reaches the caller", "[kube][client]") {
   ScriptedServer server({{refusal(429, "60")},
                          {refusal(503, "1")},
                          {refusal(500, "Sun, 06 Nov 1994 08:49:37 GMT")},
@@ -259,7 +261,7 @@ TEST_CASE("what the server asks to wait reaches the caller", "[kube][client]") {
   CHECK(server.requests().size() == 6);  // a write that failed is never repeated behind its back
 }
 
-TEST_CASE("a read that failed is asked again when the server said how soon", "[kube][client]") {
+TEST_CASE("a failed read is retried if it has Retry-After", "[kube][client]") {
   ScriptedServer server({{refusal(503, "0")}, whole_reply(200, "{}")});
   Client client(config_for(server.url()), "t");
   CHECK(client.send(get("/a")));
@@ -339,7 +341,7 @@ TEST_CASE("the texts of a Warning header are taken out of it", "[kube][client]")
   CHECK(parse_warnings(row.header) == row.want);
 }
 
-TEST_CASE("an observer hears of a watch when it has begun", "[kube][client]") {
+TEST_CASE("an observer sees a watch when it has started", "[kube][client]") {
   ScriptedServer server({stream_reply({"one"}, false, ScriptedServer::Then::kHold)});
   Observed observed;
   Client client(config_for(server.url()), "t", observed.observer());
@@ -351,7 +353,7 @@ TEST_CASE("an observer hears of a watch when it has begun", "[kube][client]") {
   CHECK(observed.lines().size() == 1);
 }
 
-TEST_CASE("at its program's end a client waits for nothing", "[kube][client]") {
+TEST_CASE("when its program stops a client waits for nothing", "[kube][client]") {
   const std::string busy = refusal(429, "2");
   const auto reply = GENERATE_COPY(values<ScriptedServer::Reply>(
       {{"", ScriptedServer::Then::kHold}, {busy, ScriptedServer::Then::kClose}}));
@@ -405,7 +407,7 @@ ScriptedServer::Reply protobuf_reply(const std::string& body, bool is_stream) {
           {}};
 }
 
-TEST_CASE("pods are asked for as protobuf, and handed on as JSON", "[kube][client]") {
+TEST_CASE("pods are requested as protobuf, and returned as JSON", "[kube][client]") {
   ScriptedServer server({protobuf_reply(testing::golden("kube/pods.pb"), false),
                          protobuf_reply(testing::golden("kube/pods_watch.pb"), true),
                          whole_reply(200, "{}")});
@@ -431,7 +433,7 @@ TEST_CASE("pods are asked for as protobuf, and handed on as JSON", "[kube][clien
   CHECK_THAT(accepted(2), !ContainsSubstring("protobuf"));
 }
 
-TEST_CASE("protobuf that cannot be read is asked for as JSON from then on", "[kube][client]") {
+TEST_CASE("after unreadable protobuf JSON is requested", "[kube][client]") {
   const bool is_stream = GENERATE(false, true);
   const std::string frame({'\0', '\0', '\0', '\1', 'x'});
   ScriptedServer server({protobuf_reply(frame, is_stream), whole_reply(200, "{}")});

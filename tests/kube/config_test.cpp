@@ -66,7 +66,8 @@ TEST_CASE("a kubeconfig gives server, trust and identity of its current context"
   CHECK_FALSE(config->exec);
 }
 
-TEST_CASE("data counts before files, and relative names from the file's folder", "[kube][config]") {
+TEST_CASE("inline data wins over files, and relative paths start at the kubeconfig's folder",
+          "[kube][config]") {
   TempFolder folder;
   const std::string absolute = folder.write("elsewhere/cert", "CERT FILE");
   folder.write("key", "KEY FILE");
@@ -128,7 +129,7 @@ TEST_CASE("a kubeconfig names a credential plugin", "[kube][config]") {
   CHECK(*config->exec == want);
 }
 
-TEST_CASE("a plugin with a path counts from its kubeconfig", "[kube][config]") {
+TEST_CASE("a plugin's relative path starts at its kubeconfig", "[kube][config]") {
   TempFolder folder;
   const auto command = [&](const std::string& given) {
     return load_kubeconfig(

@@ -48,7 +48,7 @@ TEST_CASE("after the window it is a new event", "[kube][events]") {
   CHECK(second->name != first->name);
 }
 
-TEST_CASE("what differs in object, type, reason or message is another event", "[kube][events]") {
+TEST_CASE("events with another object, type, reason or message are different", "[kube][events]") {
   Desk desk;
   ObjectRef namesake = kJob;
   namesake.uid = "u2";
@@ -108,7 +108,7 @@ TEST_CASE("an event that was kept back at first is created later, not patched", 
   CHECK(late->count == 2);
 }
 
-TEST_CASE("what was not heard of longest is forgotten", "[kube][events]") {
+TEST_CASE("the least recently seen entries are forgotten", "[kube][events]") {
   EventCorrelator correlator(1, 3);
   const auto say = [&](const std::string& uid) {
     ObjectRef about = kJob;

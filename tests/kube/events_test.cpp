@@ -48,7 +48,7 @@ TEST_CASE("different events of one object have different names", "[kube][events]
   CHECK(recorder.stats().created == 5);
 }
 
-TEST_CASE("an event that comes again is counted up where it stands", "[kube][events]") {
+TEST_CASE("a repeated event increments its count", "[kube][events]") {
   FakeApi api;
   FakeClock clock;
   EventRecorder recorder(api, clock, "c");
@@ -64,8 +64,7 @@ TEST_CASE("an event that comes again is counted up where it stands", "[kube][eve
   CHECK(recorder.stats() == EventStats{.created = 1, .patched = 2});
 }
 
-TEST_CASE("an event that has expired meanwhile is written again, with its count",
-          "[kube][events]") {
+TEST_CASE("an event that has expired is written again, with its count", "[kube][events]") {
   FakeApi api;
   FakeClock clock;
   EventRecorder recorder(api, clock, "c");
@@ -144,7 +143,7 @@ class ClosedApi final : public Api {
   bool open_ = false;
 };
 
-TEST_CASE("an API server that hangs holds nobody up, and the queue is bounded", "[kube][events]") {
+TEST_CASE("a hanging API server blocks no caller, and the queue is bounded", "[kube][events]") {
   FakeApi api;
   ClosedApi closed(api);
   FakeClock clock;
@@ -165,7 +164,7 @@ TEST_CASE("an API server that hangs holds nobody up, and the queue is bounded", 
   CHECK(api.list(kEvents, "a").size() == EventRecorder::kMostQueued + 1);
 }
 
-TEST_CASE("a recorder ends at once, whatever still waits", "[kube][events]") {
+TEST_CASE("a recorder stops at once, also with queued events", "[kube][events]") {
   FakeApi api;
   FakeClock clock;
   api.fail_next("POST", "/events", {Code::kTransient, "503"}, testing::Applied::kNo, 100);

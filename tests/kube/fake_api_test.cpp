@@ -65,7 +65,7 @@ class Listener {
 
 using Lines = std::vector<std::string>;
 
-TEST_CASE("create gives identity and drops what is not the creator's to say", "[kube][fake_api]") {
+TEST_CASE("create sets uid and versions, and drops status", "[kube][fake_api]") {
   FakeApi api;
   const auto job = create_object(api, kNervexJobs, "a",
                                  named("j", {{"spec", {{"x", 1}}}, {"status", {{"phase", "x"}}}}));
@@ -89,7 +89,7 @@ TEST_CASE("generation counts changes of the spec only", "[kube][fake_api]") {
   CHECK(object_version(*same) == object_version(*changed));
 }
 
-TEST_CASE("status and the rest are written through different doors", "[kube][fake_api]") {
+TEST_CASE("status and spec are written by different endpoints", "[kube][fake_api]") {
   FakeApi api;
   api.add(kNervexJobs, "a", named("j", {{"spec", {{"x", 1}}}}));
   const Json both = {{"spec", {{"x", 2}}}, {"status", {{"phase", "Running"}}}};
@@ -144,7 +144,8 @@ TEST_CASE("slow termination leaves a bound pod until the test removes it", "[kub
   CHECK(api.remove(kPods, "a", "bound"));
 }
 
-TEST_CASE("an object with a finalizer goes when the finalizer does", "[kube][fake_api]") {
+TEST_CASE("an object with a finalizer is deleted when the finalizer is removed",
+          "[kube][fake_api]") {
   FakeApi api;
   api.add(kNervexJobs, "a", {{"metadata", {{"name", "j"}, {"finalizers", {"x"}}}}});
   CHECK(delete_object(api, kNervexJobs, "a", "j", "uid-1"));
@@ -237,7 +238,7 @@ TEST_CASE("a watch tells what happened since its version", "[kube][fake_api]") {
   CHECK(watch.ended());
 }
 
-TEST_CASE("what a watch would tell can be asked for by versions", "[kube][fake_api]") {
+TEST_CASE("the events of a watch can be read by version", "[kube][fake_api]") {
   FakeApi api;
   api.add(kPods, "a", named("p"));
   api.add(kServices, "a", named("s"));
@@ -318,7 +319,7 @@ TEST_CASE("a dry run changes nothing", "[kube][fake_api]") {
   CHECK(api.list(kPods).empty());
 }
 
-TEST_CASE("other endpoints answer as told", "[kube][fake_api]") {
+TEST_CASE("other endpoints answer as configured", "[kube][fake_api]") {
   FakeApi api;
   api.serve("/openapi/v3/api/v1", "{}");
   CHECK(*api.send({"GET", "/openapi/v3/api/v1", "", ""}) == "{}");

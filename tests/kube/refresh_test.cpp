@@ -60,7 +60,8 @@ struct WatchingCluster {
   std::unique_ptr<Cache> cache;
 };
 
-TEST_CASE("a refreshed cache has what a watch that is behind did not tell", "[kube][refresh]") {
+TEST_CASE("a refreshed cache contains changes that a lagging watch has not delivered",
+          "[kube][refresh]") {
   const bool streaming = GENERATE(true, false);
   WatchingCluster cluster(500, streaming);
   REQUIRE(cluster.watching);
@@ -90,7 +91,7 @@ TEST_CASE("an idle kind with many objects waits for the bookmark of a short watc
   CHECK(cluster.api.requests() == before + 2);
 }
 
-TEST_CASE("a short watch that does not get there is followed by a list", "[kube][refresh]") {
+TEST_CASE("a short watch that does not catch up is followed by a list", "[kube][refresh]") {
   WatchingCluster cluster(1);
   REQUIRE(cluster.watching);
   cluster.api.pause_watches();
@@ -105,7 +106,7 @@ TEST_CASE("a short watch that does not get there is followed by a list", "[kube]
   CHECK(cluster.cache->store.size() == 3);
 }
 
-TEST_CASE("a watch that is up to date is only asked how far it is", "[kube][refresh]") {
+TEST_CASE("an up-to-date watch needs only a check of the version", "[kube][refresh]") {
   WatchingCluster cluster(1);
   REQUIRE(cluster.watching);
   const int before = cluster.api.requests();
@@ -186,7 +187,7 @@ TEST_CASE("a list that was begun before the question does not answer it", "[kube
   CHECK_FALSE(was_fresh);
 }
 
-TEST_CASE("who waits for the caches goes on as soon as all are current", "[kube][refresh]") {
+TEST_CASE("waiting for the caches ends as soon as all are current", "[kube][refresh]") {
   FakeApi api;
   api.add(kPods, "ns", a_pod("a"));
   Store<Pod> store;

@@ -40,7 +40,7 @@ TEST_CASE("Retry-After is a number of seconds or a date", "[kube][retry]") {
   CHECK(parse_retry_after(row.text, *parse_rfc3339("1994-11-06T08:49:00Z")) == row.want);
 }
 
-TEST_CASE("only what is safe and soon is sent again", "[kube][retry]") {
+TEST_CASE("only safe requests with a short Retry-After are retried", "[kube][retry]") {
   struct Row {
     std::string when;
     std::string method;

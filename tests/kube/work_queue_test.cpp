@@ -244,7 +244,7 @@ TEST_CASE("a key that falls due is given out though another worker is busy", "[k
   }
 }
 
-TEST_CASE("no key is ever with two workers at once, and none is lost",
+TEST_CASE("no key is processed by two workers at once, and no key is lost",
           "[kube][work_queue][property]") {
   SystemClock clock;
   WorkQueue queue(clock);

@@ -61,7 +61,7 @@ TEST_CASE("rows count as kube::Resources do", "[placement][cluster]") {
   CHECK(copy.free(0) == node.free);
 }
 
-TEST_CASE("verdicts are what judge says of each node", "[placement][cluster][property]") {
+TEST_CASE("verdicts are the results of judge for each node", "[placement][cluster][property]") {
   const auto seed = GENERATE(take(30, random(0U, 1'000'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);

@@ -201,7 +201,7 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers",
   CHECK(explain(std::get<NoFit>(plan)) == row.want);
 }
 
-TEST_CASE("a gang over quota says by how much and what is used", "[placement][explain]") {
+TEST_CASE("a gang over quota says by how much and how much is used", "[placement][explain]") {
   constexpr std::int64_t kGi = testing::kGi;
   CHECK(explain(gang::OverQuota{"team", "requests.memory", kGi, 4 * kGi, 3 * kGi, 0, 2 * kGi}) ==
         "over quota by requests.memory 1Gi: resourcequota team allows 4Gi, 3Gi are used, the gang "

@@ -14,7 +14,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST_CASE("every program tells its version", "[programs][flags]") {
+TEST_CASE("every program prints its version", "[programs][flags]") {
   const std::string name = GENERATE(from_range(kPrograms));
   const Output output = run_program(name, {"--version"});
   CHECK(output.exit_code == 0);
@@ -50,7 +50,7 @@ TEST_CASE("every program's help is complete", "[programs][flags]") {
   CHECK(has(output.text, "--listen") == (name != "controller"));
 }
 
-TEST_CASE("what a program does not know is an error of usage", "[programs][flags]") {
+TEST_CASE("unknown flags are usage errors", "[programs][flags]") {
   const std::string name = GENERATE(from_range(kPrograms));
   const std::string wrong = GENERATE("--no-such-flag", "argument", "--shutdown-delay=soon");
   const Output output = run_program(name, {wrong});

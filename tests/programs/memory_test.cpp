@@ -150,7 +150,7 @@ void check_survives(const Webhook& webhook, const std::string& what, int callers
 
 }  // namespace
 
-TEST_CASE("hostile reviews on many connections leave the webhook within its memory",
+TEST_CASE("hostile reviews on many connections keep the webhook within its memory limit",
           "[programs][memory]") {
   const Webhook webhook;
   check_survives(webhook, "7 MiB on 16 connections", 16, hostile_bodies(7'200'000), {0, 413, 503});
@@ -159,7 +159,7 @@ TEST_CASE("hostile reviews on many connections leave the webhook within its memo
                  {0, 200, 503});
 }
 
-TEST_CASE("a flood of large honest jobs leaves the webhook within its memory",
+TEST_CASE("a flood of large valid jobs keeps the webhook within its memory limit",
           "[programs][memory]") {
   const Webhook webhook;
   check_survives(webhook, "250 kB on many connections", kManyCallers, {honest_job(), honest_job()},

@@ -48,7 +48,7 @@ TEST_CASE("names, types and help of the metrics are as recorded", "[programs][me
   CHECK(exposition_heads(text) == golden(file));
 }
 
-TEST_CASE("who does not lead says so", "[programs][metrics]") {
+TEST_CASE("a standby reports that it does not lead", "[programs][metrics]") {
   const std::string name = GENERATE("controller", "extender");
   const HungApiServer api;
   RunningProgram program(name, api.url());

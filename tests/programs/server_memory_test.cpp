@@ -105,7 +105,7 @@ bool serves(const RunningProgram& server) {
 
 }  // namespace
 
-TEST_CASE("hostile bodies on many connections leave nervex-server within its memory",
+TEST_CASE("hostile bodies on many connections keep nervex-server within its memory limit",
           "[programs][memory]") {
   std::string why_not;
   const auto cgroup = kSanitized ? nullptr : MemoryCgroup::make(kServerLimit, why_not);
@@ -130,7 +130,7 @@ TEST_CASE("hostile bodies on many connections leave nervex-server within its mem
   CHECK(serves(server));
 }
 
-TEST_CASE("nervex-server gives back the memory of bodies that were held", "[programs][memory]") {
+TEST_CASE("nervex-server releases the memory of held bodies", "[programs][memory]") {
   if (kSanitized) SKIP("a sanitizer keeps what was freed");
   const EmptyApiServer api;
   const RunningProgram server("server", api.url());

@@ -37,7 +37,7 @@ std::vector<int> listening_ports(const RunningProgram& program) {
   return ports;
 }
 
-TEST_CASE("a program ends when it is told to, with idle connections open", "[programs][stop]") {
+TEST_CASE("a program exits on SIGTERM, with idle connections open", "[programs][stop]") {
   const std::string name = GENERATE(from_range(kPrograms));
   INFO(name);
   const std::string nobody = "http://127.0.0.1:" + std::to_string(test::unused_port());

@@ -47,7 +47,7 @@ TEST_CASE("workloads without requests leave nothing behind", "[queue][settled]")
   CHECK(settled.get()->use.empty());
 }
 
-TEST_CASE("what was taken stays as it is, and is the same until something changes",
+TEST_CASE("a snapshot of settled workloads is immutable, and shared until something changes",
           "[queue][settled]") {
   SettledWorkloads settled;
   settled.set("a", {a_workload("rl", "a", 8)});

@@ -88,7 +88,7 @@ std::size_t wanted(const World& world) {
 
 }  // namespace
 
-TEST_CASE("removing and replacing are one conditional write each", "[server][changes]") {
+TEST_CASE("a removal and a replacement are one conditional write each", "[server][changes]") {
   World world;
   const auto added = urls(world.replicas.add(more(3)));
   const auto removed = urls(world.replicas.remove(less(1)));
@@ -129,7 +129,7 @@ TEST_CASE("a write sends only what differs, so that what others keep beside it s
   }
 }
 
-TEST_CASE("what would change nothing is looked up before it is said", "[server][changes]") {
+TEST_CASE("\"nothing to do\" is confirmed by a live read", "[server][changes]") {
   World world;
   Second second(world);
   const auto added = urls(world.replicas.add(more(2)));
@@ -141,7 +141,7 @@ TEST_CASE("what would change nothing is looked up before it is said", "[server][
   CHECK(urls(second.replicas.replace(failed({added[0]}))) == again);
 }
 
-TEST_CASE("who asks for a job that waits hears that it waits", "[server][changes]") {
+TEST_CASE("a request for a waiting job is told that it waits", "[server][changes]") {
   World world;
   world.change_job({{"status", {{"phase", "Created"}, {"reason", "Unschedulable"}}}});
   world.api.remove(kube::kPods, "rl", "dqn-coordinator");
@@ -153,7 +153,7 @@ TEST_CASE("who asks for a job that waits hears that it waits", "[server][changes
                                    "dqn has no coordinator (Unschedulable)") == 0);
 }
 
-TEST_CASE("a name that only the API server knows is found there", "[server][changes]") {
+TEST_CASE("a pod missing from the cache is read live", "[server][changes]") {
   World world;
   // spec.requests was lost, and the cache does not know the pod yet.
   const std::string pod = world.add_pod(Role::kCollector, {4096, 2});
@@ -169,7 +169,7 @@ TEST_CASE("a name that only the API server knows is found there", "[server][chan
   CHECK(unsure.error().code == Code::kTransient);
 }
 
-TEST_CASE("a lost reply of the API server is looked for by any call", "[server][changes]") {
+TEST_CASE("any call resolves a lost reply of the API server", "[server][changes]") {
   World world;
   const auto added = urls(world.replicas.add(more(2)));
   const auto lose = [&] {
@@ -186,7 +186,8 @@ TEST_CASE("a lost reply of the API server is looked for by any call", "[server][
   CHECK(urls(world.replicas.replace(failed({added[0]}))) == replaced);
 }
 
-TEST_CASE("what is too large to store is refused for good, in words", "[server][changes]") {
+TEST_CASE("a job that becomes too large to store is refused permanently, with a reason",
+          "[server][changes]") {
   World world;
   world.api.fail_next("PATCH", "/nervexjobs/",
                       kube::status_error("PATCH job", 500, "etcdserver: request is too large"));
@@ -198,7 +199,7 @@ TEST_CASE("what is too large to store is refused for good, in words", "[server][
   CHECK(world.api.writes().size() == 1);
 }
 
-TEST_CASE("any call lets exhausted replicas go on, in its one write", "[server][changes]") {
+TEST_CASE("any call gives exhausted replicas new names, in its one write", "[server][changes]") {
   World world;
   const auto added = urls(world.replicas.add(more(2)));
   world.change_job(
@@ -220,7 +221,7 @@ TEST_CASE("any call lets exhausted replicas go on, in its one write", "[server][
 }
 
 // Each call except the first reads what the previous one has stored.
-TEST_CASE("a base replica that is used up goes on under a fresh ordinal, and the job is read again",
+TEST_CASE("an exhausted base replica continues under a new ordinal, and the job is read again",
           "[server][changes]") {
   World world;
   world.change_job(
@@ -249,8 +250,7 @@ TEST_CASE("a conflict is read again and decided again", "[server][changes]") {
 }
 
 // A starting job's status is written several times a second, for as long as pods start.
-TEST_CASE("a status that changes before every write keeps no request waiting",
-          "[server][changes]") {
+TEST_CASE("a constantly changing status does not block requests", "[server][changes]") {
   World world;
   BusyApi busy(world.api, [](int write) -> Json {
     return {{"status", {{"replicaStatuses", {{"Collector", {{"active", write}}}}}}}};
@@ -262,8 +262,7 @@ TEST_CASE("a status that changes before every write keeps no request waiting",
   CHECK(wanted(world) == 1);
 }
 
-TEST_CASE("what a request was decided on may not change before it is written",
-          "[server][changes]") {
+TEST_CASE("a request is decided again if its job changes before the write", "[server][changes]") {
   World world;
   SECTION("an attempt that ends: the replicas are not for the next one") {
     BusyApi busy(world.api, [](int write) -> Json {
@@ -367,7 +366,8 @@ TEST_CASE("other calls are no repeats", "[server][changes][repeats]") {
   CHECK(wanted(world) == 3);
 }
 
-TEST_CASE("a key makes any number of calls one, on any server", "[server][changes][repeats]") {
+TEST_CASE("an idempotency key makes any number of calls one, on any server",
+          "[server][changes][repeats]") {
   World world;
   Second second(world);
   const auto first = urls(add(world.replicas, more(2), id("one", "k"), true));
@@ -382,7 +382,7 @@ TEST_CASE("a key makes any number of calls one, on any server", "[server][change
   CHECK(urls(add(second.replicas, more(2), id("one", "k2"), true)) != first);
 }
 
-TEST_CASE("a call with a key that found nothing to do does nothing later either",
+TEST_CASE("a keyed call that found nothing to do does nothing later either",
           "[server][changes][repeats]") {
   World world;
   CallId call = id("remove", "k");
@@ -405,7 +405,7 @@ TEST_CASE("a removal is not done twice for a lost reply", "[server][changes][rep
   CHECK(wanted(world) == 2);
 }
 
-TEST_CASE("a write of unknown outcome is found when its caller asks again, however late",
+TEST_CASE("a write of unknown outcome is found whenever its caller repeats the call",
           "[server][changes][repeats]") {
   World world;
   world.api.fail_next("PATCH", "/nervexjobs/", {Code::kTransient, "timeout"}, Applied::kYes);
@@ -450,7 +450,7 @@ TEST_CASE("an equal call waits until the first one's reply is written or lost",
   CHECK((urls(again) == named->collectors) == !written);
 }
 
-TEST_CASE("what an attempt before did is no answer for this one", "[server][changes][repeats]") {
+TEST_CASE("calls of an earlier attempt are not repeats in this one", "[server][changes][repeats]") {
   World world;
   const auto first = urls(add(world.replicas, more(1), id("one", "k"), true));
   world.api.remove(kube::kPods, "rl", "dqn-coordinator");
@@ -469,7 +469,7 @@ TEST_CASE("what an attempt before did is no answer for this one", "[server][chan
   CHECK(again != first);
 }
 
-TEST_CASE("a call that waits too long for others of its job is told to ask again",
+TEST_CASE("a call that waits too long for others of its job is told to retry",
           "[server][changes]") {
   World world;
   Replicas replicas(world.api, world.stores, world.clock,

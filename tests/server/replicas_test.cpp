@@ -54,7 +54,8 @@ TEST_CASE("adding replicas is one conditional write of spec.requests", "[server]
   CHECK(world.requests_now()["entries"].size() == 2);
 }
 
-TEST_CASE("the next request builds on the last one before any watch tells", "[server][replicas]") {
+TEST_CASE("the next request builds on the last one before the watch reports it",
+          "[server][replicas]") {
   World world;
   REQUIRE(world.replicas.add(ask(1, 0)));
   REQUIRE(world.replicas.add(ask(1, 0)));
@@ -62,7 +63,7 @@ TEST_CASE("the next request builds on the last one before any watch tells", "[se
   CHECK(world.requests_now()["next"]["collector"] == 4098);
 }
 
-TEST_CASE("asking for nothing writes nothing", "[server][replicas]") {
+TEST_CASE("an empty request writes nothing", "[server][replicas]") {
   World world;
   const auto added = world.replicas.add(ask(0, 0));
   REQUIRE(added);
@@ -79,7 +80,7 @@ TEST_CASE("a job that changed since it was cached is read again", "[server][repl
   CHECK(world.requests_now()["next"]["collector"] == 4501);
 }
 
-TEST_CASE("an attempt that ended under the request is noticed on the way", "[server][replicas]") {
+TEST_CASE("an attempt that ends during the request is detected", "[server][replicas]") {
   World world;
   world.change_job({{"status", {{"attempt", 2}}}});
   const auto added = world.replicas.add(ask(1, 0));
@@ -93,7 +94,7 @@ TEST_CASE("a coordinator that the cache does not know is looked up", "[server][r
   CHECK(world.replicas.add(ask(1, 0)));
 }
 
-TEST_CASE("nothing is refused for what only an old cache says", "[server][replicas]") {
+TEST_CASE("no request is refused because of a stale cache", "[server][replicas]") {
   World world;
   world.change_job({{"status", {{"phase", "Failed"}}}});
   world.sync();
@@ -166,7 +167,7 @@ TEST_CASE("a write whose reply was lost is looked for, not repeated", "[server][
   CHECK(world.api.writes().size() == 1);
 }
 
-TEST_CASE("a lost reply is found again though others have asked since", "[server][replicas]") {
+TEST_CASE("a lost reply is found again after requests of others", "[server][replicas]") {
   World world;
   REQUIRE(world.replicas.add(ask(1, 0)));
   world.sync();
@@ -294,7 +295,7 @@ TEST_CASE("a multi-GPU learner is added, listed, and listed with its GPUs", "[se
   CHECK(gpus.back() == second + ".rl:22280");
 }
 
-TEST_CASE("what misses an AggregatorConfig may be asked again", "[server][replicas]") {
+TEST_CASE("a request that needs an AggregatorConfig can be retried", "[server][replicas]") {
   World world;
   const auto waits = world.replicas.add({"rl", "dqn-coordinator", {}, {1, "", "2", ""}});
   REQUIRE_FALSE(waits);

@@ -207,7 +207,7 @@ FakeApi::Matcher nth_write(int n) {
   };
 }
 
-TEST_CASE("an undisturbed job is left with its coordinator and its counts", "[sim]") {
+TEST_CASE("an undisturbed job ends with its coordinator and its counts", "[sim]") {
   const EndState end = undisturbed(0);
   CHECK(end.pods == std::vector<std::string>{"dqn-coordinator"});
   CHECK(end.services.empty());
@@ -372,8 +372,7 @@ class RandomCluster : public ControllerCluster {
   std::mt19937 rng_;
 };
 
-TEST_CASE("a job keeps its pods whoever takes them away, and never has two for one slot",
-          "[sim][property]") {
+TEST_CASE("a job replaces lost pods, and never has two for one slot", "[sim][property]") {
   const auto seed = GENERATE(take(cases(150), random(0U, 1'000'000U)));
   INFO("seed " << seed);
   RandomCluster cluster(seed);
@@ -467,7 +466,7 @@ void call_server(ControllerCluster& cluster, unsigned choice) {
   cluster.change_spec({{"requests", job::encode_requests(requests)}});
 }
 
-TEST_CASE("a job comes to what is wanted through rests, new attempts and calls",
+TEST_CASE("a job reaches its wanted state through suspensions, new attempts and calls",
           "[sim][property]") {
   const auto seed = GENERATE(take(cases(150), random(0U, 1'000'000U)));
   INFO("seed " << seed);

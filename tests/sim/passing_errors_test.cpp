@@ -20,7 +20,7 @@ void make_pods(Suite& suite, int rounds) {
   }
 }
 
-TEST_CASE("no start is taken back for a 401 or 403 that passes", "[sim][passing]") {
+TEST_CASE("no start is requeued for a transient 401 or 403", "[sim][passing]") {
   const int status = GENERATE(401, 403);
   using Denied = Suite::Denied;
   const Denied what = GENERATE(Denied::kAll, Denied::kWrites, Denied::kPodCreations);

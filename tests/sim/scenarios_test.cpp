@@ -27,7 +27,7 @@ TEST_CASE("gangs are committed by the extender's own code", "[sim]") {
   check_rules(suite);
 }
 
-TEST_CASE("a start that is refused for good gives everything back, and is tried again later",
+TEST_CASE("a start that is refused permanently releases everything, and is retried later",
           "[sim]") {
   const int status = GENERATE(403, 422);
   const std::string refused = GENERATE("collector", "learner", "coordinator");
@@ -73,7 +73,7 @@ TEST_CASE("a new leader decides nothing until each of its caches has caught up",
   check_rules(suite);
 }
 
-TEST_CASE("a name that somebody else holds costs a worker one incarnation", "[sim]") {
+TEST_CASE("a name that is taken by another object costs a worker one incarnation", "[sim]") {
   Suite suite(1);
   const std::string taken = job::pod_name(suite.job(), Role::kCollector, {1, 0});
   suite.api.add(kube::kPods, kNamespace,

@@ -413,8 +413,9 @@ TEST_CASE("a job that reserves capacity lives through the same", "[sim][schedule
 // Design rule 2. The extender sees a loss with the next turn, counts the healing deadline from
 // then, and says that it is over a turn after that; then the controller has two, to begin a new
 // attempt and to end the one before.
-TEST_CASE("a job lives through lost nodes, thieves and kills, and no gang is in part for long",
-          "[sim][schedules]") {
+TEST_CASE(
+    "a job survives lost nodes, foreign pods and kills, and no gang stays incomplete for long",
+    "[sim][schedules]") {
   const std::vector<std::string> events = {
       "base gang committed",        "growth gang committed", "thief",        "pod rejected",
       "extender killed at a write", "kube-scheduler killed", "node flaps",   "gang in part",
@@ -437,7 +438,7 @@ TEST_CASE("a job lives through lost nodes, thieves and kills, and no gang is in 
   });
 }
 
-TEST_CASE("a job lives through ends that no controller sees", "[sim][schedules]") {
+TEST_CASE("a job survives pod ends that no controller sees", "[sim][schedules]") {
   for_seeds(40, {"ends unseen", "base gang committed"}, [](Suite& suite) {
     live(suite, ordinary_and({2, end_unseen}), 80);
     check_end(suite);

@@ -20,7 +20,7 @@ std::map<std::string, std::string> uids(const Suite& suite) {
   return uids;
 }
 
-TEST_CASE("a refused pod of a request takes the rest of that request back", "[sim][taken_back]") {
+TEST_CASE("a refused pod of a request requeues the rest of that request", "[sim][taken_back]") {
   const unsigned asked = GENERATE(0U, 1U);  // two collectors; a learner of two parts
   const int status = GENERATE(403, 422);
   INFO((asked == 0 ? "collectors, " : "a learner of two parts, ") << status);

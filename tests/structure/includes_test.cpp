@@ -147,7 +147,7 @@ std::string find_area(std::string path) {
 
 }  // namespace
 
-TEST_CASE("every folder includes only what stands before it", "[structure]") {
+TEST_CASE("every folder includes only the folders before it", "[structure]") {
   const auto includes = all_includes();
   REQUIRE(includes.size() > 100);  // else the search itself is broken
   for (const auto& [file, target] : includes) {
@@ -185,7 +185,7 @@ TEST_CASE("pure folders use values of base, never its I/O", "[structure]") {
   }
 }
 
-TEST_CASE("a library with hazards is included by its adapter alone", "[structure]") {
+TEST_CASE("a third-party library is included only by its adapter", "[structure]") {
   for (const auto& [file, target] : all_includes()) {
     for (const auto& [library, adapters] : kAdapters) {
       if (!target.starts_with(library)) continue;

@@ -98,7 +98,8 @@ TEST_CASE("a budget that expects no pod at all blocks every drain", "[view][budg
         std::string::npos);
 }
 
-TEST_CASE("two budgets of one pod are named, for nothing may evict it", "[view][budgets]") {
+TEST_CASE("two budgets that select one pod are named, because they block eviction",
+          "[view][budgets]") {
   const auto notes =
       describe_problems(testing::a_job(2, 0), {{Role::kCoordinator, 1}, {Role::kCollector, 2}},
                         {a_budget({{"selector", kAll}, {"minAvailable", 1}}, "one"),

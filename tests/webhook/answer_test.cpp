@@ -31,7 +31,7 @@ HttpReply ask(const std::string& body, Hook hook = Hook::kMutate) {
 
 }  // namespace
 
-TEST_CASE("a review is answered with a review, whatever it says", "[webhook][answer]") {
+TEST_CASE("every review is answered with a review", "[webhook][answer]") {
   Json job = a_job();
   job["spec"].erase("cleanPodPolicy");
   const HttpReply allowed = ask(make_review(job));
@@ -50,9 +50,8 @@ TEST_CASE("a review is answered with a review, whatever it says", "[webhook][ans
   CHECK(Json::parse(refused.body)["response"]["status"]["code"] == 422);
 }
 
-TEST_CASE(
-    "the cluster is asked once about a job that is right, and about one that is wrong at once",
-    "[webhook][answer]") {
+TEST_CASE("the cluster is asked once about a valid job, and not about an invalid one",
+          "[webhook][answer]") {
   int asked = 0;
   Sources sources = sources_with(job_check());
   sources.facts = [&](const kube::AdmissionRequest&, Hook, const HttpRequest&) {
@@ -81,7 +80,7 @@ TEST_CASE(
   CHECK(asked == 2);
 }
 
-TEST_CASE("what is no review gets a status of its own", "[webhook][answer]") {
+TEST_CASE("anything but a review gets an HTTP error", "[webhook][answer]") {
   const auto body =
       GENERATE(as<std::string>{}, "", "{", "[]", "null", R"({"kind": "AdmissionReview"})",
                R"({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"})", "\xff",
@@ -95,7 +94,8 @@ TEST_CASE("what is no review gets a status of its own", "[webhook][answer]") {
   CHECK(reply.headers.at("Allow") == "POST");
 }
 
-TEST_CASE("what an old schema does not know is asked of a new one", "[webhook][answer]") {
+TEST_CASE("fields that are unknown to an old schema are checked against a new one",
+          "[webhook][answer]") {
   Json old_document = Json::parse(schemas::pod_template());
   old_document["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"].erase(
       "hostUsers");

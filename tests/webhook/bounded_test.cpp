@@ -165,7 +165,7 @@ TEST_CASE("a review takes no more memory than estimated", "[webhook][memory]") {
   }
 }
 
-TEST_CASE("an honest job is not taken for much larger than it is", "[webhook][memory]") {
+TEST_CASE("the size of an ordinary job is not overestimated", "[webhook][memory]") {
   if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
   Json job = a_job();
   auto& env = job["spec"]["coordinator"]["template"]["spec"]["containers"][0]["env"];
@@ -223,7 +223,7 @@ Json response_to(const std::string& body, MemoryBudget& budget, Hook hook = Hook
 
 }  // namespace
 
-TEST_CASE("what can be created can be changed, when it has run, too", "[webhook][bounded]") {
+TEST_CASE("a job that can be created can be changed, also after it has run", "[webhook][bounded]") {
   const std::string of_what = GENERATE("arguments", "labels", "variables", "tolerations");
   MemoryBudget budget(kReviewBytes);
   INFO(of_what);
@@ -356,7 +356,7 @@ TEST_CASE("reviews of one address leave memory to those of others", "[webhook][b
   CHECK(review(from("10.0.0.1", kSmall)).status == 200);  // its memory was released
 }
 
-TEST_CASE("a review above the part of its address is done alone", "[webhook][bounded]") {
+TEST_CASE("a review above its address's share runs alone", "[webhook][bounded]") {
   MemoryBudget budget(review_memory(kLarge) + review_memory(kSmall), review_memory(kSmall));
   Slow slow;
   const auto review = bounded(budget, 0ms, [&](const HttpRequest&) { return slow(); });
@@ -369,7 +369,7 @@ TEST_CASE("a review above the part of its address is done alone", "[webhook][bou
   CHECK(review(request_with(kLarge)).status == 200);
 }
 
-TEST_CASE("a review that no budget allows is refused at once", "[webhook][bounded]") {
+TEST_CASE("a review above the whole budget is refused at once", "[webhook][bounded]") {
   MemoryBudget budget(review_memory(kLarge) - 1);
   const auto review = bounded(budget, 60s, [](const HttpRequest&) { return HttpReply{}; });
   const HttpReply refused = review(request_with(kLarge));

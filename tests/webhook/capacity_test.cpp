@@ -104,7 +104,7 @@ TEST_CASE("a job that not even empty nodes could hold is found", "[webhook][capa
   CHECK_FALSE(find_never_fitting(row.job, placement::Cluster()));
 }
 
-TEST_CASE("what could never run is warned of, refused or let pass", "[webhook][capacity]") {
+TEST_CASE("a job that could never run is warned of, refused or accepted", "[webhook][capacity]") {
   kube::AdmissionRequest request;
   request.uid = "u";
   request.operation = "CREATE";
@@ -140,7 +140,7 @@ TEST_CASE("what could never run is warned of, refused or let pass", "[webhook][c
   CHECK(answer(Strictness::kWarn).warnings.size() == 1);
 }
 
-TEST_CASE("nodes are judged by from their first complete list on", "[webhook][capacity]") {
+TEST_CASE("nodes are used from their first complete list on", "[webhook][capacity]") {
   testing::FakeApi api;
   testing::FakeClock clock;
   api.add(kube::kNodes, "", node_json("a", "8"));
@@ -186,7 +186,7 @@ Json kept_from(int count) {
 
 }  // namespace
 
-TEST_CASE("nothing of a job stays in memory once it is judged", "[webhook][capacity][memory]") {
+TEST_CASE("no memory is kept for a job after its review", "[webhook][capacity][memory]") {
   if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
   const placement::Cluster nodes = two_nodes();
   const int count = GENERATE(300, 9'500);

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr MonoTime kStart{1h};
 
-TEST_CASE("turns come at their rate, after a burst", "[webhook][turns]") {
+TEST_CASE("turns are granted at their rate, after a burst", "[webhook][turns]") {
   FairTurns turns({.per_second = 10, .burst = 3});
   for (int i = 0; i < 3; ++i) CHECK(turns.take(turns.enter("a"), kStart));
   const auto next = turns.enter("a");
@@ -48,7 +48,7 @@ TEST_CASE("a call that waits no longer costs its caller no turn", "[webhook][tur
   CHECK(turns.take(b, kStart + 10ms));
 }
 
-TEST_CASE("calls that give up gather no turns for those that come after them", "[webhook][turns]") {
+TEST_CASE("abandoned calls do not accumulate turns", "[webhook][turns]") {
   FairTurns turns({.per_second = 1'000, .burst = 1});
   std::deque<FairTurns::Ticket> flood;
   for (int i = 0; i < 50; ++i) flood.push_back(turns.enter("10.0.0.1"));
@@ -91,7 +91,7 @@ TEST_CASE("an address has a limited number of turns under way, which keeps no ot
   CHECK(turns.take(turns.enter("10.0.0.1"), kStart));
 }
 
-TEST_CASE("an address that was at its limit gathers no turns meanwhile", "[webhook][turns]") {
+TEST_CASE("an address at its limit accumulates no turns", "[webhook][turns]") {
   FairTurns turns({.per_second = 1'000, .burst = 1'000, .under_way = 1});
   REQUIRE(turns.take(turns.enter("a"), kStart));
   const auto waits = turns.enter("a");
@@ -123,7 +123,7 @@ TEST_CASE("a turn ends with its object, and the next call of the address takes o
   CHECK(limit.wait_for_turn("a", now));
 }
 
-TEST_CASE("a call that finds no turn in time is told so", "[webhook][turns]") {
+TEST_CASE("a call without a turn in time gets an error", "[webhook][turns]") {
   QuestionLimit limit({.per_second = 0.001, .burst = 2});
   const MonoTime now = SystemClock().mono();
   CHECK(limit.wait_for_turn("a", now));
@@ -133,7 +133,7 @@ TEST_CASE("a call that finds no turn in time is told so", "[webhook][turns]") {
   CHECK(late.error().code == Code::kTransient);
 }
 
-TEST_CASE("a call that is answered meanwhile takes no turn", "[webhook][turns]") {
+TEST_CASE("a call that is answered while it waits takes no turn", "[webhook][turns]") {
   QuestionLimit limit({.per_second = 0.001, .burst = 1});
   const MonoTime now = SystemClock().mono();
   CHECK(limit.wait_for_turn("a", now + 1h, [] { return true; }));

@@ -88,7 +88,7 @@ TEST_CASE("the check is ready once the cluster's OpenAPI is loaded", "[webhook][
   CHECK(check.current()->find_errors(a_job()).empty());
 }
 
-TEST_CASE("a document that did not change is not fetched again", "[webhook][live]") {
+TEST_CASE("an unchanged document is not fetched again", "[webhook][live]") {
   FakeApi api;
   FakeClock clock;
   serve(api, "A");
@@ -106,7 +106,7 @@ TEST_CASE("a document that did not change is not fetched again", "[webhook][live
   CHECK(check.current() != first);
 }
 
-TEST_CASE("an API server without an index is asked for the document each time", "[webhook][live]") {
+TEST_CASE("without an index the document is fetched each time", "[webhook][live]") {
   FakeApi api;
   FakeClock clock;
   api.serve(kDocument, std::string(schemas::pod_template()));
@@ -121,7 +121,7 @@ TEST_CASE("an API server without an index is asked for the document each time", 
   CHECK(check.current() != first);
 }
 
-TEST_CASE("what was loaded stays if a later load fails, until one succeeds", "[webhook][live]") {
+TEST_CASE("a loaded schema stays until a later load succeeds", "[webhook][live]") {
   FakeApi api;
   FakeClock clock;
   serve(api, "A");
@@ -143,7 +143,7 @@ TEST_CASE("what was loaded stays if a later load fails, until one succeeds", "[w
   CHECK(check.current() != first);
 }
 
-TEST_CASE("a field that is not known has the index asked again, but not all the time",
+TEST_CASE("an unknown field causes a new check of the index, at a limited rate",
           "[webhook][live]") {
   FakeApi api;
   FakeClock clock;
@@ -173,7 +173,7 @@ TEST_CASE("a field that is not known has the index asked again, but not all the 
   CHECK(check.newer_than(*second, 60s) == second);
 }
 
-TEST_CASE("a review does not wait for an API server that hangs, the next one has its answer",
+TEST_CASE("a review does not wait for a hanging API server, the next one has its answer",
           "[webhook][live]") {
   FakeApi fake;
   HangingApi api(fake);
@@ -194,7 +194,7 @@ TEST_CASE("a review does not wait for an API server that hangs, the next one has
   CHECK(check.newer_than(*first, 60s) != first);
 }
 
-TEST_CASE("loading goes on until the API server answers, and ends at once when stopped",
+TEST_CASE("loading is retried until the API server answers, and ends at once when stopped",
           "[webhook][live]") {
   FakeApi api;
   FakeClock clock;

@@ -68,8 +68,7 @@ TEST_CASE("without a class a pod has the lowest of the defaults", "[webhook][pri
   CHECK(default_class_priority(Json::object()) == ClassPriority());
 }
 
-TEST_CASE("classes are looked for only where a template states a priority",
-          "[webhook][priorities]") {
+TEST_CASE("classes are read only if a template states a priority", "[webhook][priorities]") {
   int asked = 0;
   const auto count = [&](const std::string&) {
     ++asked;

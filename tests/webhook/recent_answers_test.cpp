@@ -28,7 +28,7 @@ class CountingApi final : public kube::Api {
 
 }  // namespace
 
-TEST_CASE("what was found a moment ago is not asked for again", "[webhook][recent_answers]") {
+TEST_CASE("a recent answer is not requested again", "[webhook][recent_answers]") {
   CountingApi api;
   nervex::testing::FakeClock clock;
   RecentAnswers recent(api, clock);
@@ -56,8 +56,7 @@ TEST_CASE("what was found a moment ago is not asked for again", "[webhook][recen
   CHECK(api.asked == 6);
 }
 
-TEST_CASE("a right that was there a moment ago is not asked for again",
-          "[webhook][recent_answers]") {
+TEST_CASE("a right that was recently granted is not checked again", "[webhook][recent_answers]") {
   CountingApi api;
   bool allowed = false;
   api.api.answer("subjectaccessreviews", [&](const Json&) -> Result<Json> {
@@ -85,7 +84,7 @@ TEST_CASE("a right that was there a moment ago is not asked for again",
   CHECK(api.asked == 4);
 }
 
-TEST_CASE("no more answers are kept than there is memory for", "[webhook][recent_answers]") {
+TEST_CASE("recent answers stay within their memory limit", "[webhook][recent_answers]") {
   CountingApi api;
   nervex::testing::FakeClock clock;
   RecentAnswers recent(api, clock);
@@ -101,7 +100,7 @@ TEST_CASE("no more answers are kept than there is memory for", "[webhook][recent
   CHECK(nervex::testing::allocated_now() - before < RecentAnswers::kMaxBytes * 5 / 4);
 }
 
-TEST_CASE("what is written is written", "[webhook][recent_answers]") {
+TEST_CASE("writes pass through", "[webhook][recent_answers]") {
   CountingApi api;
   nervex::testing::FakeClock clock;
   RecentAnswers recent(api, clock);
@@ -144,8 +143,7 @@ TEST_CASE("large questions and their answers take little memory", "[webhook][rec
   CHECK(api.asked == 40);
 }
 
-TEST_CASE("only a question whose answer is not known needs leave to be asked",
-          "[webhook][recent_answers]") {
+TEST_CASE("only a question without a recent answer takes a turn", "[webhook][recent_answers]") {
   CountingApi api;
   api.api.add(kube::kAggregatorConfigs, "ns", {{"metadata", {{"name", "config"}}}});
   nervex::testing::FakeClock clock;
@@ -171,7 +169,7 @@ TEST_CASE("only a question whose answer is not known needs leave to be asked",
   CHECK(leaves == 2);
 }
 
-TEST_CASE("an answer that came while a question waited for its turn is enough",
+TEST_CASE("an answer that arrives while a question waits for its turn is used",
           "[webhook][recent_answers]") {
   CountingApi api;
   api.api.add(kube::kAggregatorConfigs, "ns", {{"metadata", {{"name", "config"}}}});

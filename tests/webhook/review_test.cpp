@@ -102,7 +102,7 @@ TEST_CASE("the clean-up policy is stored, filled in or refused", "[webhook][revi
   }
 }
 
-TEST_CASE("a job is refused with all that is wrong at once", "[webhook][review]") {
+TEST_CASE("a job is refused with all its errors at once", "[webhook][review]") {
   // C5 of the contract, a misspelt field, a wrong type, a bound, each found by another check.
   Json job = job_with(R"([
     {"op": "add", "path": "/spec/coordinator/template/spec/containers/0/resources/limits/nvidia.com~1gpu",
@@ -170,7 +170,7 @@ TEST_CASE("a refusal without a wrong field names the job, too", "[webhook][revie
   CHECK(response.details.causes.empty());
 }
 
-TEST_CASE("what one check tells of a field no other repeats", "[webhook][review]") {
+TEST_CASE("an error of one check is not repeated by another", "[webhook][review]") {
   const auto job = job_with(R"([{"op": "remove", "path": "/spec/coordinator/template"}])");
   CHECK(
       admit(create(job)).refusal ==
@@ -241,7 +241,7 @@ TEST_CASE("spec.requests is written by nervex-server alone", "[webhook][review]"
   }
 }
 
-TEST_CASE("a job beyond the limit of pods is frozen in its size only", "[webhook][review]") {
+TEST_CASE("a job above the limit of pods may change except for its size", "[webhook][review]") {
   Json large = a_job();
   large["spec"]["collector"]["replicas"] = 4000;
   large["spec"]["learner"] = large["spec"]["collector"];
@@ -256,7 +256,7 @@ TEST_CASE("a job beyond the limit of pods is frozen in its size only", "[webhook
   CHECK(response.details.causes[1].field == "spec.learner.replicas");
 }
 
-TEST_CASE("updates that change nothing of the spec are never refused", "[webhook][review]") {
+TEST_CASE("updates without a change of the spec are never refused", "[webhook][review]") {
   const Json broken = with_policy("hello");  // stored before the webhook was installed
   Json relabelled = broken;
   relabelled["metadata"]["labels"] = {{"a", "b"}};
@@ -273,8 +273,7 @@ TEST_CASE("updates that change nothing of the spec are never refused", "[webhook
   CHECK((response.patch.is_null() || response.patch.empty()));
 }
 
-TEST_CASE("an update is refused for what it makes wrong, not for what is stored",
-          "[webhook][review]") {
+TEST_CASE("an update is refused for new errors, not for stored ones", "[webhook][review]") {
   // Stored before the webhook was installed, or by an older version of it.
   Json broken = with_policy("hello");
   broken["spec"]["coordinator"]["template"]["spec"]["containers"][0]["imagee"] = "x";
@@ -323,7 +322,7 @@ TEST_CASE("a job that runs keeps its templates, no matter who changes them", "[w
   CHECK(ask(update(running, changed), hook).allowed);
 }
 
-TEST_CASE("what our configuration does not ask for is passed on, but not vouched for",
+TEST_CASE("requests outside our configuration pass the mutating hook, not the validating one",
           "[webhook][review]") {
   struct Row {
     std::string when;
@@ -391,7 +390,7 @@ TEST_CASE("an AggregatorConfig is checked as a job's templates are", "[webhook][
   }
 }
 
-TEST_CASE("access to the node is warned of, refused or nothing said", "[webhook][review]") {
+TEST_CASE("access to the node causes a warning, a refusal or nothing", "[webhook][review]") {
   Json job = a_job();
   job["spec"]["volumes"][0] = {{"name", "data"}, {"hostPath", {{"path", "/data"}}}};
   const auto with = [](Strictness host_access) {
@@ -411,7 +410,7 @@ TEST_CASE("access to the node is warned of, refused or nothing said", "[webhook]
   CHECK(review(update(job, changed), Hook::kValidate, with(Strictness::kRefuse)).response.allowed);
 }
 
-TEST_CASE("access to the node that is stored excuses no other", "[webhook][review]") {
+TEST_CASE("stored access to the node does not excuse other access", "[webhook][review]") {
   const Rules rules{*job_check(), kServer, Strictness::kRefuse, Strictness::kOff};
   Json job = a_job();
   job["spec"]["volumes"][0] = {{"name", "data"}, {"hostPath", {{"path", "/data"}}}};
@@ -433,7 +432,7 @@ TEST_CASE("access to the node that is stored excuses no other", "[webhook][revie
         "spec.coordinator.template.spec.containers[0].securityContext.capabilities.add[0]");
 }
 
-TEST_CASE("an error that is stored hides no new one", "[webhook][review]") {
+TEST_CASE("a stored error hides no new one", "[webhook][review]") {
   const Rules rules{*job_check(), kServer, Strictness::kOff, Strictness::kOff};
   Json job = a_job();
   Json& container = job["spec"]["coordinator"]["template"]["spec"]["containers"][0];
@@ -449,7 +448,7 @@ TEST_CASE("an error that is stored hides no new one", "[webhook][review]") {
   REQUIRE(answer().details.causes.size() == 1);
   CHECK(answer().details.causes[0].field == field);
 
-  SECTION("and one that goes blames nobody for another that stays") {
+  SECTION("and a fixed error does not cause a refusal for another stored one") {
     facts.stored_errors = facts.errors;
     changed["spec"]["coordinator"]["template"]["spec"]["containers"][0]["image"] = "i";
     CHECK(answer().allowed);
@@ -484,14 +483,14 @@ TEST_CASE("a user who may not create pods creates no job", "[webhook][review]") 
   CHECK(warned.warnings[0] == "alice may not create pods in namespace rl");
 }
 
-TEST_CASE("the old spelling of a policy is worth a warning", "[webhook][review]") {
+TEST_CASE("the old spelling of a policy causes a warning", "[webhook][review]") {
   const auto response = ask(create(with_policy("ALL")), Hook::kMutate);
   REQUIRE(response.warnings.size() == 1);
   CHECK(response.warnings[0].size() < 120);
   CHECK(ask(create(with_policy("All")), Hook::kMutate).warnings.empty());
 }
 
-TEST_CASE("a coordinator that may be restarted in place is worth a warning", "[webhook][review]") {
+TEST_CASE("a coordinator that may be restarted in place causes a warning", "[webhook][review]") {
   const std::string policy = GENERATE("Always", "OnFailure", "Never", "");
   Json job = a_job();
   job["spec"]["coordinator"]["template"]["spec"]["restartPolicy"] = policy;

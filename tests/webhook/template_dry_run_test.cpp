@@ -101,7 +101,7 @@ TEST_CASE("equal templates of different jobs and roles ask the same", "[webhook]
   CHECK(coordinator == asked);
 }
 
-TEST_CASE("what is asked follows from its key", "[webhook][dry_run][property]") {
+TEST_CASE("the dry-run object follows from its key", "[webhook][dry_run][property]") {
   Json job = a_job();
   for (const char* role : {"collector", "learner"}) {
     job["spec"][role] = {{"template", job["spec"]["coordinator"]["template"]}};
@@ -122,14 +122,14 @@ TEST_CASE("what is asked follows from its key", "[webhook][dry_run][property]") 
   CHECK(asked.size() < 3 * texts.size());  // a key is little longer than the question
 }
 
-TEST_CASE("any shape of a job can be asked about", "[webhook][dry_run][property]") {
+TEST_CASE("a job of any shape can be sent as a dry run", "[webhook][dry_run][property]") {
   with_odd_parts(a_job(), [](const Json& changed) {
     for (const auto role : job::kTemplateRoles) pod_template_to_ask(changed, role);
     templates_to_ask(request_for(changed, a_job()));
   });
 }
 
-TEST_CASE("what the API server refuses is named where it stands in the job", "[webhook][dry_run]") {
+TEST_CASE("errors of the API server have the field of the job", "[webhook][dry_run]") {
   struct Row {
     std::string when;
     std::string field;
@@ -159,7 +159,7 @@ TEST_CASE("what the API server refuses is named where it stands in the job", "[w
   CHECK(to_string(errors[0]) == row.want + ": Invalid value: 0: must be between 1 and 65535");
 }
 
-TEST_CASE("the API server's errors stand where users wrote what is wrong", "[webhook][dry_run]") {
+TEST_CASE("errors of the API server have the field that the user wrote", "[webhook][dry_run]") {
   Json job = a_job();
   Json& spec = job["spec"]["coordinator"]["template"]["spec"];
   spec["nodeName"] = "A_B";
@@ -206,7 +206,7 @@ TEST_CASE("only refusals of the template are verdicts", "[webhook][dry_run]") {
   CHECK(field_error_message(long_words->errors[0]).size() < 1000);
 }
 
-TEST_CASE("the API server's word is part of the answer", "[webhook][dry_run]") {
+TEST_CASE("the API server's message is part of the answer", "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
   TemplateDryRuns dry_runs(api, "nervex-system", clock);
@@ -227,7 +227,7 @@ TEST_CASE("the API server's word is part of the answer", "[webhook][dry_run]") {
       "/api/v1/namespaces/nervex-system/podtemplates?dryRun=All&fieldValidation=Strict&timeout=1s");
 }
 
-TEST_CASE("what our own checks tell of a field is not told twice", "[webhook][dry_run]") {
+TEST_CASE("errors of our own checks are not repeated", "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
   TemplateDryRuns dry_runs(api, "nervex-system", clock);
@@ -245,8 +245,9 @@ TEST_CASE("what our own checks tell of a field is not told twice", "[webhook][dr
             "[cpu]: Invalid value: \"2\": must not be more than the limit of 1"});
 }
 
-TEST_CASE("what every role has of the job is told once, at the job's own field",
-          "[webhook][dry_run]") {
+TEST_CASE(
+    "an error of a field that all roles get from the job is reported once, at the job's field",
+    "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
   TemplateDryRuns dry_runs(api, "nervex-system", clock);
@@ -280,7 +281,7 @@ TEST_CASE("what every role has of the job is told once, at the job's own field",
   CHECK(causes("template.spec.priorityClassName", request_for(job)).size() == 2);
 }
 
-TEST_CASE("a volume of the job that cannot be read is told once, in our words",
+TEST_CASE("an unreadable volume of the job is reported once, by our own check",
           "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
@@ -322,7 +323,7 @@ TEST_CASE("an unknown field hides nothing else", "[webhook][dry_run]") {
             "0: must be between 1 and 65535"});
 }
 
-TEST_CASE("a verdict is asked once for each template and version of the cluster",
+TEST_CASE("one dry run is sent for each template and version of the cluster",
           "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
@@ -336,7 +337,7 @@ TEST_CASE("a verdict is asked once for each template and version of the cluster"
   CHECK(api.asked == 4);
 }
 
-TEST_CASE("verdicts take little memory, whatever the API server repeats", "[webhook][dry_run]") {
+TEST_CASE("verdicts take little memory, also for repetitive answers", "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
   TemplateDryRuns dry_runs(api, "nervex-system", clock);
@@ -369,7 +370,7 @@ TEST_CASE("kept verdicts are bounded in bytes", "[webhook][dry_run]") {
   CHECK(testing::allocated_now() - before < kMaxVerdictBytes * 5 / 4);
 }
 
-TEST_CASE("only a template without a verdict needs leave to be asked about", "[webhook][dry_run]") {
+TEST_CASE("only a template without a verdict takes a turn", "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
   TemplateDryRuns dry_runs(api, "nervex-system", clock);
@@ -393,8 +394,7 @@ TEST_CASE("only a template without a verdict needs leave to be asked about", "[w
   CHECK(gather().warnings.empty());
 }
 
-TEST_CASE("a refusal is asked for again after a minute, for who refused may be gone",
-          "[webhook][dry_run]") {
+TEST_CASE("a refusal is checked again after a minute", "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
   TemplateDryRuns dry_runs(api, "nervex-system", clock);
@@ -409,7 +409,7 @@ TEST_CASE("a refusal is asked for again after a minute, for who refused may be g
   CHECK(gather_facts(request, dry_runs, "1").errors.empty());
 }
 
-TEST_CASE("without a verdict the job is warned, and the API server left alone for a while",
+TEST_CASE("without a verdict the job gets a warning, and the API server is not called for a while",
           "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
@@ -433,8 +433,7 @@ TEST_CASE("without a verdict the job is warned, and the API server left alone fo
   CHECK(api.asked == 3);
 }
 
-TEST_CASE("a template that a policy refuses keeps no other from being asked about",
-          "[webhook][dry_run]") {
+TEST_CASE("a template that a policy refuses does not block others", "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
   TemplateDryRuns dry_runs(api, "nervex-system", clock);
@@ -447,7 +446,7 @@ TEST_CASE("a template that a policy refuses keeps no other from being asked abou
   CHECK_FALSE(gather_facts(request_for(other), dry_runs, "1").errors.empty());
 }
 
-TEST_CASE("an object of the name that is asked about is in nobody's way", "[webhook][dry_run]") {
+TEST_CASE("an existing object with the dry run's name is no obstacle", "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
   TemplateDryRuns dry_runs(api, "nervex-system", clock);
@@ -456,7 +455,7 @@ TEST_CASE("an object of the name that is asked about is in nobody's way", "[webh
   CHECK((facts.warnings.empty() && facts.errors.empty()));
 }
 
-TEST_CASE("what accepted is asked again after ten minutes", "[webhook][dry_run]") {
+TEST_CASE("an acceptance is checked again after ten minutes", "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
   TemplateDryRuns dry_runs(api, "nervex-system", clock);
@@ -468,7 +467,7 @@ TEST_CASE("what accepted is asked again after ten minutes", "[webhook][dry_run]"
   CHECK_FALSE(gather_facts(request, dry_runs, "1").errors.empty());
 }
 
-TEST_CASE("no template is asked about when it is late", "[webhook][dry_run]") {
+TEST_CASE("no dry run is sent when the review is late", "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
   TemplateDryRuns dry_runs(api, "nervex-system", clock);
@@ -479,7 +478,7 @@ TEST_CASE("no template is asked about when it is late", "[webhook][dry_run]") {
   CHECK(facts.warnings.size() == 1);
 }
 
-TEST_CASE("an update asks about the templates that it changes", "[webhook][dry_run]") {
+TEST_CASE("an update sends dry runs of the templates that it changes", "[webhook][dry_run]") {
   struct Row {
     std::string when;
     std::string patch;
@@ -506,7 +505,7 @@ TEST_CASE("an update asks about the templates that it changes", "[webhook][dry_r
   CHECK(templates_to_ask(request) == row.want);
 }
 
-TEST_CASE("what the API server refuses of the stored template, too, excuses the update",
+TEST_CASE("an update is accepted if the API server refuses the stored template, too",
           "[webhook][dry_run]") {
   Verdicts api;
   testing::FakeClock clock;
@@ -523,7 +522,8 @@ TEST_CASE("what the API server refuses of the stored template, too, excuses the 
   CHECK(review_causes(request, facts).empty());
 }
 
-TEST_CASE("whether a user may create pods is asked with all that the user is", "[webhook][facts]") {
+TEST_CASE("the access review for creating pods has all attributes of the user",
+          "[webhook][facts]") {
   testing::FakeApi api;
   Json asked;
   bool allowed = GENERATE(true, false);
@@ -566,7 +566,7 @@ TEST_CASE("whether a user may create pods is asked with all that the user is", "
   CHECK_FALSE(unknown.access_error.empty());
 }
 
-TEST_CASE("nobody is asked about a user of whom there is too much to say", "[webhook][facts]") {
+TEST_CASE("a user with too many attributes gets no access review", "[webhook][facts]") {
   testing::FakeApi api;
   auto request = request_for(a_job());
   request.user_extra = {{"scopes", {std::string(300'000, 'x')}}};
@@ -577,7 +577,7 @@ TEST_CASE("nobody is asked about a user of whom there is too much to say", "[web
   CHECK(api.requests() == 0);
 }
 
-TEST_CASE("a template that is answered while a review waits is not asked about again",
+TEST_CASE("a template that is answered while a review waits gets no second dry run",
           "[webhook][facts]") {
   Verdicts api;
   testing::FakeClock clock;
@@ -613,7 +613,7 @@ TEST_CASE("a template that is answered while a review waits is not asked about a
   CHECK(api.asked == 1);
 }
 
-TEST_CASE("what is known takes no turn of its caller", "[webhook][facts]") {
+TEST_CASE("known answers take no turn", "[webhook][facts]") {
   testing::FakeApi api;
   testing::FakeClock clock;
   api.add({"scheduling.k8s.io", "v1", "priorityclasses"}, "",
@@ -640,7 +640,7 @@ TEST_CASE("what is known takes no turn of its caller", "[webhook][facts]") {
   CHECK(api.requests() == 2);
 }
 
-TEST_CASE("who may not ask has no AggregatorConfig looked for", "[webhook][facts]") {
+TEST_CASE("without a turn no AggregatorConfig is read", "[webhook][facts]") {
   testing::FakeApi api;
   const MayAsk refuse = [](const std::function<bool()>&) -> Result<Nothing> {
     return Error{Code::kTransient, "no turn in time"};
@@ -651,7 +651,7 @@ TEST_CASE("who may not ask has no AggregatorConfig looked for", "[webhook][facts
   CHECK(api.requests() == 0);
 }
 
-TEST_CASE("no PriorityClass is asked for by a path", "[webhook][facts]") {
+TEST_CASE("a PriorityClass's name cannot change the API path", "[webhook][facts]") {
   testing::FakeApi api;
   Json job = a_job();
   job["spec"]["coordinator"]["template"]["spec"]["priority"] = 8;
@@ -664,7 +664,7 @@ TEST_CASE("no PriorityClass is asked for by a path", "[webhook][facts]") {
   CHECK(api.requests() == 0);
 }
 
-TEST_CASE("a job without an AggregatorConfig is warned", "[webhook][facts]") {
+TEST_CASE("a job without an AggregatorConfig gets a warning", "[webhook][facts]") {
   testing::FakeApi api;
   const auto warnings = [&](const Json& job) {
     Facts facts;
@@ -687,7 +687,7 @@ TEST_CASE("a job without an AggregatorConfig is warned", "[webhook][facts]") {
   CHECK(warnings(a_job()).empty());
 }
 
-TEST_CASE("an AggregatorConfig that no program reads is warned of", "[webhook][facts]") {
+TEST_CASE("an unused AggregatorConfig causes a warning", "[webhook][facts]") {
   struct Row {
     std::string ns;
     std::string name;

@@ -24,7 +24,7 @@ TEST_CASE("A call limit is not over before it is set", "[base][limit]") {
   CHECK_FALSE(is_readable(limit.fd()));
 }
 
-TEST_CASE("A call limit in the past is over at once, for those who poll, too", "[base][limit]") {
+TEST_CASE("A call limit in the past is over at once, also for pollers", "[base][limit]") {
   for (const MonoTime time : {now() - 1h, MonoTime(), MonoTime::min()}) {
     CallLimit limit;
     limit.set(time);
@@ -33,7 +33,7 @@ TEST_CASE("A call limit in the past is over at once, for those who poll, too", "
   }
 }
 
-TEST_CASE("Of several call limits the earliest counts", "[base][limit]") {
+TEST_CASE("The earliest of several call limits applies", "[base][limit]") {
   CallLimit limit;
   const MonoTime early = now() + 1h;
   limit.set(early + 1h);
@@ -43,7 +43,7 @@ TEST_CASE("Of several call limits the earliest counts", "[base][limit]") {
   CHECK_FALSE(limit.is_over());
 }
 
-TEST_CASE("Who sleeps wakes up at the limit, also if it is set meanwhile", "[base][limit]") {
+TEST_CASE("A sleeper wakes up at the limit, also if it is set during the sleep", "[base][limit]") {
   CallLimit limit;
   const MonoTime start = now();
   {
@@ -54,7 +54,7 @@ TEST_CASE("Who sleeps wakes up at the limit, also if it is set meanwhile", "[bas
   CHECK(limit.is_over());
 }
 
-TEST_CASE("Who sleeps wakes up when it wanted to", "[base][limit]") {
+TEST_CASE("A sleeper wakes up after its own time", "[base][limit]") {
   const CallLimit limit;
   const MonoTime until = now() + 5ms;
   limit.sleep_until(until);

@@ -38,7 +38,7 @@ class Transcript {
   std::vector<std::string> messages_ GUARDED_BY(mutex_);
 };
 
-TEST_CASE("What a client sends is what its caller gave", "[base][http]") {
+TEST_CASE("A client sends exactly what its caller passed", "[base][http]") {
   Transcript transcript;
   RawServer server([&](RawSocket& socket) {
     transcript.add(socket.receive_message());
@@ -59,7 +59,7 @@ TEST_CASE("What a client sends is what its caller gave", "[base][http]") {
   CHECK(sent.ends_with("\r\n\r\n" + body));
 }
 
-TEST_CASE("A reply is returned whatever its status", "[base][http]") {
+TEST_CASE("A reply is returned for every status code", "[base][http]") {
   const auto status = GENERATE(values<int>({200, 201, 301, 302, 400, 404, 409, 422, 500, 503}));
   RawServer server([status](RawSocket& socket) {
     socket.receive_message();
@@ -76,7 +76,7 @@ TEST_CASE("A reply is returned whatever its status", "[base][http]") {
   CHECK(server.connections() == 1);  // redirects are not followed
 }
 
-TEST_CASE("Replies end as HTTP says", "[base][http]") {
+TEST_CASE("A reply ends by content-length, chunks or a closed connection", "[base][http]") {
   struct Row {
     std::string when;
     std::string reply;
@@ -113,7 +113,7 @@ TEST_CASE("One connection serves request after request", "[base][http]") {
   CHECK(server.connections() == 1);
 }
 
-TEST_CASE("A connection is not used again after a reply that forbids it", "[base][http]") {
+TEST_CASE("A connection is not reused after a reply that forbids it", "[base][http]") {
   const auto reply = GENERATE(
       values<std::string>({"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
                            "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
@@ -132,7 +132,7 @@ TEST_CASE("A connection is not used again after a reply that forbids it", "[base
   CHECK(server.connections() == 2);
 }
 
-TEST_CASE("A kept connection that the server closed is replaced unnoticed", "[base][http]") {
+TEST_CASE("A kept connection that the server closed is replaced transparently", "[base][http]") {
   std::latch closed(1);
   RawServer server([&closed](RawSocket& socket) {
     socket.receive_message();
@@ -175,7 +175,7 @@ TEST_CASE("A request whose connection broke is not repeated", "[base][http]") {
   CHECK(transcript.messages().size() == 1);
 }
 
-TEST_CASE("A server that does not answer is given up", "[base][http]") {
+TEST_CASE("A call to a server that does not answer times out", "[base][http]") {
   const auto beginning =
       GENERATE(values<std::string>({"", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nok"}));
   RawServer* self = nullptr;
@@ -191,7 +191,7 @@ TEST_CASE("A server that does not answer is given up", "[base][http]") {
   CHECK(reply.error() == Error{Code::kTransient, "GET " + server.url() + "/: timed out"});
 }
 
-TEST_CASE("Nobody listening is worth another try later", "[base][http]") {
+TEST_CASE("A refused connection is a transient error", "[base][http]") {
   HttpClient client({.url = "http://127.0.0.1:" + std::to_string(test::unused_port())});
   const auto reply = get(client);
   REQUIRE_FALSE(reply.has_value());
@@ -228,7 +228,7 @@ TEST_CASE("Callers cannot smuggle a second request into theirs", "[base][http]")
   }
 }
 
-TEST_CASE("No more connections are open at once than the pool holds", "[base][http]") {
+TEST_CASE("No more connections are open at once than the pool's limit", "[base][http]") {
   // The server talks to one connection at a time: with a second one open, nothing would move.
   RawServer server([](RawSocket& socket) {
     while (!socket.receive_message().empty()) socket.send(kOk);

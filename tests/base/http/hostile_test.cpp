@@ -173,7 +173,7 @@ TEST_CASE("A body longer than its length says is no part of the request", "[base
 
 // The library would read the body all the same, to find the next request behind it, and takes its
 // sizes as strtoul reads numbers.
-TEST_CASE("What is refused for its encoding is answered before anything is read behind its head",
+TEST_CASE("A request with an unsupported encoding is refused before its body is read",
           "[base][http][hostile]") {
   HttpServerOptions options;
   options.read_timeout = std::chrono::hours(1);  // the test would time out
@@ -252,7 +252,7 @@ TEST_CASE("Odd but harmless requests are served", "[base][http][hostile]") {
   CHECK(reply_body(reply) == "whole body");
 }
 
-TEST_CASE("What follows a refused request never reaches a handler", "[base][http][hostile]") {
+TEST_CASE("Data after a refused request never reaches a handler", "[base][http][hostile]") {
   HttpServer server({.max_body_bytes = 1000});
   std::atomic<int> handled = 0;
   const auto count = [&handled](const HttpRequest&) {
@@ -275,7 +275,7 @@ TEST_CASE("What follows a refused request never reaches a handler", "[base][http
   CHECK(handled == 0);
 }
 
-TEST_CASE("A body that is refused by its length is not asked for", "[base][http][hostile]") {
+TEST_CASE("A body that is too long is refused without 100-continue", "[base][http][hostile]") {
   HttpServer server({.max_body_bytes = 1000});
   REQUIRE(server.start().has_value());
   auto socket = RawSocket::connect_to(server.port());
@@ -283,7 +283,7 @@ TEST_CASE("A body that is refused by its length is not asked for", "[base][http]
   CHECK(reply_status(socket.receive_all()) == 413);  // and no 100 before it
 }
 
-TEST_CASE("A program says what callers read whose requests are refused", "[base][http][hostile]") {
+TEST_CASE("A program defines the replies to refused requests", "[base][http][hostile]") {
   HttpServer server(
       {.max_body_bytes = 1000, .refusal = [](int status, const std::string& reason) {
          return HttpReply{
@@ -314,7 +314,8 @@ TEST_CASE("A program says what callers read whose requests are refused", "[base]
   CHECK(reply.find("Connection: close\r\n") != std::string::npos);
 }
 
-TEST_CASE("Large bodies of one address leave room for those of others", "[base][http][hostile]") {
+TEST_CASE("Large bodies from one address leave capacity for those from others",
+          "[base][http][hostile]") {
   constexpr std::size_t kLarge = 600 << 10;
   const std::string large =
       "Content-Length: " + std::to_string(kLarge) + "\r\n\r\n" + std::string(kLarge, 'x');
@@ -384,7 +385,7 @@ TEST_CASE("Large bodies share a budget; small ones are always taken", "[base][ht
   }));
 }
 
-TEST_CASE("Memory is taken for what has come, not for what was announced",
+TEST_CASE("Memory is reserved for received bytes, not for the announced length",
           "[base][http][hostile]") {
   HttpServer server({.max_body_bytes = 7 << 20});
   REQUIRE(server.start().has_value());
@@ -438,7 +439,7 @@ TEST_CASE("A target is split and decoded", "[base][http]") {
   CHECK(seen.query == row.query);
 }
 
-TEST_CASE("A reply's headers cannot be split by what they repeat", "[base][http]") {
+TEST_CASE("A reply's headers cannot be split by repeated request data", "[base][http]") {
   HttpServer server({});
   server.handle("/", [](const HttpRequest& request) {
     return HttpReply{200,

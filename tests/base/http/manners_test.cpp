@@ -48,7 +48,7 @@ bool is_transient(const Result<HttpResponse>& reply) {
   return !reply && reply.error().code == Code::kTransient;
 }
 
-TEST_CASE("The kernel watches over connections that say nothing", "[base][http][manners]") {
+TEST_CASE("TCP keep-alive is on for silent connections", "[base][http][manners]") {
   RawServer server([](RawSocket& socket) { socket.receive_all(); });
   const auto dialed =
       dial({{"127.0.0.1", server.port()}, nullptr, ""}, SystemClock().mono() + 20s, -1);
@@ -80,7 +80,7 @@ TEST_CASE("An address that does not answer leaves time for the next one", "[base
   CHECK(dial_first(addresses, {}, SystemClock().mono() + 2s, -1));
 }
 
-TEST_CASE("A server that takes nothing costs the write time-out", "[base][http][manners]") {
+TEST_CASE("A server that does not read costs the write time-out", "[base][http][manners]") {
   RawServer* self = nullptr;
   RawServer server([&](RawSocket&) { self->wait_for_end(); });
   self = &server;
@@ -89,7 +89,7 @@ TEST_CASE("A server that takes nothing costs the write time-out", "[base][http][
   CHECK(is_transient(client.send("POST", "/", {}, body, "t/u")));
 }
 
-TEST_CASE("A reply that trickles ends with the total time-out", "[base][http][manners]") {
+TEST_CASE("A slow reply ends with the total time-out", "[base][http][manners]") {
   const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
   const auto reply =
       GENERATE_COPY(values<std::string>({head + std::string(100'000, 'x'),             // its body
@@ -102,8 +102,7 @@ TEST_CASE("A reply that trickles ends with the total time-out", "[base][http][ma
   CHECK(end.error() == Error{Code::kTransient, "GET " + server.url() + "/: timed out"});
 }
 
-TEST_CASE("A kept connection that has gone half open ends with the read time-out",
-          "[base][http][manners]") {
+TEST_CASE("A half-open kept connection ends with the read time-out", "[base][http][manners]") {
   ScriptedServer server({kept_reply(200, "{}"), {"", Then::kHold}, whole_reply(200, "{}")});
   HttpClient client({.url = server.url(), .read_timeout = 1s});
   CHECK(get(client));
@@ -151,7 +150,7 @@ TEST_CASE("A server that restarts costs no request, however many connections wer
   CHECK(server.connections() == 5);
 }
 
-TEST_CASE("A half-open connection condemns the others that were kept", "[base][http][manners]") {
+TEST_CASE("After a half-open connection the other kept ones are closed", "[base][http][manners]") {
   std::latch all(4);
   auto script = together(all, 4);
   script.push_back({"", Then::kHold});
@@ -164,7 +163,7 @@ TEST_CASE("A half-open connection condemns the others that were kept", "[base][h
   CHECK(server.connections() == 5);
 }
 
-TEST_CASE("Who waits for a connection of the pool is given up in time", "[base][http][manners]") {
+TEST_CASE("A call that waits for a connection of the pool times out", "[base][http][manners]") {
   std::latch asked(1);
   // Never silent for as long as the time-out, and never at its end.
   auto endless = whole_reply(200, std::string(100'000, 'x'));
@@ -182,8 +181,7 @@ TEST_CASE("Who waits for a connection of the pool is given up in time", "[base][
   client.end_calls_by(SystemClock().mono());
 }
 
-TEST_CASE("Whether a request may be sent is asked when all waiting is over",
-          "[base][http][manners]") {
+TEST_CASE("The before-sending check runs after all waiting", "[base][http][manners]") {
   std::latch asked(1);
   std::latch may_reply(1);
   auto slow = kept_reply(200, "{}");
@@ -225,7 +223,7 @@ TEST_CASE("A stream never uses a kept connection", "[base][http][manners]") {
   CHECK(server.connections() == 3);
 }
 
-TEST_CASE("A reply whose length lies is an error, and costs no memory", "[base][http][manners]") {
+TEST_CASE("A reply with a false length is an error, and costs no memory", "[base][http][manners]") {
   const auto length =
       GENERATE(values<std::string>({"9", "1099511627776", "9223372036854775807",
                                     "18446744073709551615", "99999999999999999999999999"}));
@@ -235,7 +233,8 @@ TEST_CASE("A reply whose length lies is an error, and costs no memory", "[base][
   CHECK(is_transient(get(client)));
 }
 
-TEST_CASE("What comes behind a reply is nobody's answer", "[base][http][manners]") {
+TEST_CASE("Data after a reply is not taken as the answer to the next request",
+          "[base][http][manners]") {
   const std::string two = kept_reply(200, "first").bytes + kept_reply(200, "smuggled").bytes;
   ScriptedServer server({{two, Then::kNext}, kept_reply(200, "second")});
   HttpClient client({.url = server.url()});
@@ -287,7 +286,7 @@ TEST_CASE("Headers without end are refused", "[base][http][manners]") {
   CHECK(is_transient(get(client)));
 }
 
-TEST_CASE("A server may say that it is going on", "[base][http][manners]") {
+TEST_CASE("Interim 1xx replies are skipped", "[base][http][manners]") {
   ScriptedServer server({{"HTTP/1.1 100 Continue\r\n\r\n" + kept_reply(200, "ok").bytes}});
   HttpClient client({.url = server.url()});
   const auto reply = get(client);
@@ -296,7 +295,7 @@ TEST_CASE("A server may say that it is going on", "[base][http][manners]") {
   CHECK(reply->body == "ok");
 }
 
-TEST_CASE("A redirect is an answer, not an order", "[base][http][manners]") {
+TEST_CASE("Redirects are not followed", "[base][http][manners]") {
   ScriptedServer elsewhere({whole_reply(200, "trap")});
   const auto status = GENERATE(301, 302, 303, 307, 308);
   const std::string redirect = fmt::format(
@@ -308,7 +307,7 @@ TEST_CASE("A redirect is an answer, not an order", "[base][http][manners]") {
   CHECK(elsewhere.connections() == 0);
 }
 
-TEST_CASE("Nobody is asked to compress, and what is compressed all the same is left as it is",
+TEST_CASE("Compression is not requested, and a compressed body is returned as it is",
           "[base][http][manners]") {
   ScriptedServer server(
       {{"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"

@@ -53,7 +53,7 @@ TEST_CASE("a probe shows the reason of each failed check of its kind", "[base][o
         "leader-election: the lease was not renewed for 40 s\n");
 }
 
-TEST_CASE("a program that ends is alive and not ready", "[base][ops]") {
+TEST_CASE("a program that is shutting down is live but not ready", "[base][ops]") {
   Ops ops;
   ops.health.set_stopping();
   CHECK(ops.call("GET", "/healthz").status == 200);
@@ -81,7 +81,7 @@ TEST_CASE("the log level is read and set while the program runs", "[base][ops]")
   CHECK(log_level() == LogLevel::kDebug);
 }
 
-TEST_CASE("what is no log level changes nothing", "[base][ops]") {
+TEST_CASE("an invalid log level changes nothing", "[base][ops]") {
   Ops ops;
   const std::string body = GENERATE("loud", "", "{}", R"({"level":7})", "INFO");
   CHECK(ops.call("PUT", "/loglevel", body).status == 400);
@@ -90,7 +90,7 @@ TEST_CASE("what is no log level changes nothing", "[base][ops]") {
   CHECK(log_level() == LogLevel::kInfo);
 }
 
-TEST_CASE("only who is on this host sets the log level", "[base][ops]") {
+TEST_CASE("the log level can be set only from this host", "[base][ops]") {
   struct Row {
     std::string peer;
     int status;

@@ -64,7 +64,7 @@ HttpResponse get(const HttpServer& server, const std::string& path) {
 
 bool is_served(const HttpServer& server) { return get(server, "/ping").body == "pong"; }
 
-TEST_CASE("A handler sees the request as it was sent, whatever the method", "[base][http]") {
+TEST_CASE("A handler sees the request as it was sent, for every method", "[base][http]") {
   HttpServer server({});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
@@ -120,7 +120,7 @@ TEST_CASE("HEAD reaches the handler, and its reply has no body", "[base][http]")
   CHECK(reply_body(socket.receive_all()) == "pong");
 }
 
-TEST_CASE("A body is bytes, whatever its type says", "[base][http]") {
+TEST_CASE("A body is bytes, for every content type", "[base][http]") {
   HttpServer server({});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
@@ -151,7 +151,7 @@ TEST_CASE("Large bodies travel in both directions", "[base][http]") {
   CHECK(reply->body == body);
 }
 
-TEST_CASE("A client that asks for leave to send its body gets it", "[base][http]") {
+TEST_CASE("A client that sends Expect: 100-continue gets it", "[base][http]") {
   HttpServer server({});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
@@ -165,7 +165,7 @@ TEST_CASE("A client that asks for leave to send its body gets it", "[base][http]
 }
 
 // It would take the leave for its reply.
-TEST_CASE("A client of HTTP/1.0 is asked for its body by nothing but silence", "[base][http]") {
+TEST_CASE("An HTTP/1.0 client gets no 100-continue", "[base][http]") {
   HttpServer server({});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
@@ -176,7 +176,7 @@ TEST_CASE("A client of HTTP/1.0 is asked for its body by nothing but silence", "
   CHECK(nlohmann::json::parse(reply_body(reply)).at("body") == "{}");
 }
 
-TEST_CASE("What no route knows is 404, or goes to the rest handler", "[base][http]") {
+TEST_CASE("An unknown path is 404, or goes to the rest handler", "[base][http]") {
   HttpServer plain({});
   REQUIRE(plain.start().has_value());
   const auto reply = get(plain, "/unknown");
@@ -220,7 +220,7 @@ TEST_CASE("A connection is kept from one request to the next, also after a refus
   }
 }
 
-TEST_CASE("Requests that are sent ahead are answered in order", "[base][http]") {
+TEST_CASE("Pipelined requests are answered in order", "[base][http]") {
   HttpServer server({});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
@@ -320,7 +320,7 @@ TEST_CASE("A slow sender is answered 408 and dropped", "[base][http]") {
   CHECK(reply_status(socket.receive_all()) == 408);
 }
 
-TEST_CASE("An idle connection is dropped after its time", "[base][http]") {
+TEST_CASE("An idle connection is closed after the idle time-out", "[base][http]") {
   HttpServer server({.idle_timeout = std::chrono::seconds(1)});
   REQUIRE(server.start().has_value());
   auto socket = RawSocket::connect_to(server.port());
@@ -424,7 +424,7 @@ TEST_CASE("One address cannot take the connections of others", "[base][http]") {
   gate.let_go.count_down();
 }
 
-TEST_CASE("Above its limit an address gives up its own idle connection", "[base][http]") {
+TEST_CASE("Above its limit an address loses its own idle connection", "[base][http]") {
   HttpServer server({.max_connections = 4, .max_connections_per_peer = 1});
   add_test_routes(server);
   REQUIRE(server.start().has_value());
@@ -445,7 +445,7 @@ TEST_CASE("Above its limit an address gives up its own idle connection", "[base]
   CHECK(reply_body(other.receive_message()) == "pong");
 }
 
-TEST_CASE("A handler that waits for others gives its place to a new connection, and is answered",
+TEST_CASE("A handler that waits for others frees its slot for a new connection, and is answered",
           "[base][http]") {
   std::latch waits(1);
   HttpServer server({.max_connections = 1, .queue_timeout = std::chrono::hours(1)});
@@ -483,7 +483,7 @@ TEST_CASE("stop does not wait for callers in the queue", "[base][http]") {
   CHECK(reply_body(busy.receive_message()) == "done");
 }
 
-TEST_CASE("A reply that may be different next time says when to ask again", "[base][http]") {
+TEST_CASE("A reply that may change says when to retry", "[base][http]") {
   HttpServer server({});
   add_test_routes(server);
   server.handle("/busy", [](const HttpRequest&) { return HttpReply{503, "{}"}; });
@@ -542,7 +542,7 @@ TEST_CASE("At the connection limit the slowest sender is closed for a new connec
   }));
 }
 
-TEST_CASE("A refused caller that stays gives its place to a new connection at once",
+TEST_CASE("A refused caller that stays connected is closed for a new connection at once",
           "[base][http]") {
   // A new connection is told 503 if no place becomes free in this time; a refused caller may stay
   // for a second.
@@ -610,8 +610,7 @@ TEST_CASE("A reply tells its handler whether it was written", "[base][http]") {
 }
 
 // It must not; but one that does may not end the program.
-TEST_CASE("What a handler wants to know of its reply may throw and nobody else notices",
-          "[base][http]") {
+TEST_CASE("An exception in a handler's reply callback does not affect others", "[base][http]") {
   HttpServer server({});
   server.handle("/", [](const HttpRequest&) {
     HttpReply reply{200, "done", "text/plain"};
@@ -673,7 +672,7 @@ TEST_CASE("stop lets a request under way finish", "[base][http]") {
   CHECK(reply.find("Connection: close") != std::string::npos);
 }
 
-TEST_CASE("A caller that waits for its reply has not left because the server stops",
+TEST_CASE("A caller that waits for its reply does not count as gone when the server stops",
           "[base][http]") {
   HttpServer server({});
   std::latch in_handler(1);
@@ -750,7 +749,7 @@ TEST_CASE("Many callers at once all get their own answer", "[base][http]") {
   CHECK(right == 400);
 }
 
-TEST_CASE("What can only be read is refused to other methods", "[base][http]") {
+TEST_CASE("Read-only paths refuse other methods", "[base][http]") {
   HttpServer server({});
   server.handle_get("/here", [](const HttpRequest&) { return HttpReply{200, "ok"}; });
   REQUIRE(server.start().has_value());

@@ -171,7 +171,7 @@ TEST_CASE("Callers that wait for a connection of the pool end, too", "[base][htt
   CHECK(server.connections() == 1);
 }
 
-TEST_CASE("No call is begun after the program's end", "[base][http][stop]") {
+TEST_CASE("No call begins after the program has stopped", "[base][http][stop]") {
   RawServer server([](RawSocket&) {});
   HttpClient client(patient(server.url()));
   client.end_calls_by(now() - 1s);
@@ -180,7 +180,7 @@ TEST_CASE("No call is begun after the program's end", "[base][http][stop]") {
   CHECK(server.connections() == 0);
 }
 
-TEST_CASE("Calls go on as before until the program's end", "[base][http][stop]") {
+TEST_CASE("Calls continue until the program stops", "[base][http][stop]") {
   RawServer server([](RawSocket& socket) {
     while (!socket.receive_message().empty()) {
       socket.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");

@@ -67,7 +67,7 @@ Seen read_stream(const std::string& url, seconds silence = seconds(20)) {
   return {std::move(lines), std::move(end)};
 }
 
-TEST_CASE("A stream hands out lines, however they were cut into chunks", "[base][http][stream]") {
+TEST_CASE("A stream yields lines, for every division into chunks", "[base][http][stream]") {
   const StreamServer server(kChunkedHead + chunk("a\nb") + chunk("c\n") + chunk("\nd\n") +
                             "0\r\n\r\n");
   const Seen seen = read_stream(server.url());
@@ -82,7 +82,7 @@ TEST_CASE("A last line without newline counts if the reply is complete", "[base]
   CHECK(read_stream(server.url()).lines == Lines{"a", "b"});
 }
 
-TEST_CASE("A reply that is no stream is returned with its body", "[base][http][stream]") {
+TEST_CASE("A reply that is not a stream is returned with its body", "[base][http][stream]") {
   const StreamServer server("HTTP/1.1 410 Gone\r\nContent-Length: 9\r\n\r\n{\"a\":\n1}\n");
   const Seen seen = read_stream(server.url());
   CHECK(seen.lines.empty());
@@ -91,7 +91,7 @@ TEST_CASE("A reply that is no stream is returned with its body", "[base][http][s
   CHECK(seen.end->body == "{\"a\":\n1}\n");
 }
 
-TEST_CASE("A stream that breaks off is an error after its lines", "[base][http][stream]") {
+TEST_CASE("A stream that breaks off yields its lines, then an error", "[base][http][stream]") {
   const auto reply =
       GENERATE(values<std::string>({std::string(kChunkedHead) + chunk("a\n") + "9\r\nb",
                                     std::string(kChunkedHead) + chunk("a\n"),
@@ -104,7 +104,7 @@ TEST_CASE("A stream that breaks off is an error after its lines", "[base][http][
   CHECK(seen.end.error().code == Code::kTransient);
 }
 
-TEST_CASE("A stream ends when its caller wants no more", "[base][http][stream]") {
+TEST_CASE("A stream ends when its caller stops reading", "[base][http][stream]") {
   const StreamServer server(kChunkedHead + chunk("a\nb\nc\n"), StreamServer::Then::kStaySilent);
   HttpClient client({.url = server.url()});
   Lines lines;
@@ -175,7 +175,7 @@ TEST_CASE("A stream ends when asked to, before the server has answered", "[base]
   CHECK_FALSE(end->has_value());
 }
 
-TEST_CASE("A stream that is not wanted any more is not begun", "[base][http][stream]") {
+TEST_CASE("A stream that is no longer wanted is not started", "[base][http][stream]") {
   const StreamServer server("", StreamServer::Then::kStaySilent);
   HttpClient client({.url = server.url()});
   std::stop_source stop;
@@ -185,7 +185,7 @@ TEST_CASE("A stream that is not wanted any more is not begun", "[base][http][str
   CHECK_FALSE(end.has_value());
 }
 
-TEST_CASE("A stream ends when asked to, however fast its server talks", "[base][http][stream]") {
+TEST_CASE("A stream ends when asked to, also if its server sends fast", "[base][http][stream]") {
   RawServer server([](RawSocket& socket) {
     socket.receive_message();
     socket.send(kChunkedHead);
@@ -216,7 +216,7 @@ TEST_CASE("A line without end is refused", "[base][http][stream]") {
   CHECK(seen.end.error().code == Code::kTransient);
 }
 
-TEST_CASE("A long line below the limit is handed out whole", "[base][http][stream]") {
+TEST_CASE("A long line below the limit is yielded whole", "[base][http][stream]") {
   const std::string line(6 << 20, 'x');
   const StreamServer server(kChunkedHead + chunk(line) + chunk("\n") + "0\r\n\r\n");
   CHECK(read_stream(server.url()).lines == Lines{line});

@@ -67,7 +67,7 @@ TEST_CASE("Client and server talk over TLS", "[base][tls]") {
   }
 }
 
-TEST_CASE("A server must prove who it is", "[base][tls]") {
+TEST_CASE("A client verifies the server's certificate", "[base][tls]") {
   enum class Trusting { kIssuer, kBoth, kOther, kSystem };
   struct Row {
     std::string when;
@@ -170,7 +170,7 @@ TEST_CASE("Certificate files that cannot be used are named", "[base][tls]") {
   CHECK_THAT(started.error().message, ContainsSubstring(row.named));
 }
 
-TEST_CASE("Certificate files that are not there are named", "[base][tls]") {
+TEST_CASE("Missing certificate files are named", "[base][tls]") {
   const TestCa ca;
   const TestFiles files;
   const TestIdentity good = ca.issue({"DNS:server.test"});
@@ -302,7 +302,7 @@ TEST_CASE("TLS 1.2 is spoken with authenticated encryption and forward secrecy o
   CHECK(caller.handshake() == is_taken);
 }
 
-TEST_CASE("The server sends its chain, so that the root is all that callers need", "[base][tls]") {
+TEST_CASE("The server sends its chain, so callers need only the root", "[base][tls]") {
   const TestCa root;
   const TestCa intermediate(root, {});
   const TestIdentity leaf = intermediate.issue({"IP:127.0.0.1"});
@@ -312,7 +312,7 @@ TEST_CASE("The server sends its chain, so that the root is all that callers need
   CHECK_FALSE(call({.url = leaf_only.url("127.0.0.1"), .ca = root.pem()}).has_value());
 }
 
-TEST_CASE("Whatever name a caller asks for, it gets the one certificate", "[base][tls]") {
+TEST_CASE("Callers get the same certificate for every server name", "[base][tls]") {
   const TestCa ca;
   const TlsServer server(ca, {"DNS:server.test"});
   RawTls caller(server.port());
@@ -349,7 +349,7 @@ TEST_CASE("A handshake that does not go on is ended", "[base][tls]") {
   CHECK(silent.is_at_end());
 }
 
-TEST_CASE("Callers that never begin their handshake are closed for others", "[base][tls]") {
+TEST_CASE("Callers that never start their handshake are closed for new ones", "[base][tls]") {
   const TestCa ca;
   const TestFiles files;
   const TestIdentity good = ca.issue({"IP:127.0.0.1"});
@@ -388,7 +388,7 @@ TEST_CASE("stop closes idle TLS connections", "[base][tls]") {
   }
 }
 
-TEST_CASE("With an authority for callers, only those it issued for get in", "[base][tls]") {
+TEST_CASE("With a client CA, only callers with its certificates are accepted", "[base][tls]") {
   const TestCa ca;
   const TestCa callers;
   const TestCa strangers;

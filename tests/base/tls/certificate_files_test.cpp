@@ -187,8 +187,7 @@ TEST_CASE("Files that vanish leave the pair in use", "[base][tls][swap]") {
   CHECK(shown_by(files) == good.cert);
 }
 
-TEST_CASE("Callers cannot be served before and after the time of a certificate",
-          "[base][tls][swap]") {
+TEST_CASE("Callers are not served outside a certificate's validity", "[base][tls][swap]") {
   const TestCa ca;
   const MountedSecret secret(ca.issue({kName}));
   testing::FakeClock clock;
@@ -237,8 +236,7 @@ TEST_CASE("A server with an expired certificate is not ready", "[base][tls][swap
   CHECK_FALSE(plain.certificate_expires());
 }
 
-TEST_CASE("A session is resumed while the certificate stays, and begun again after its change",
-          "[base][tls][swap]") {
+TEST_CASE("Sessions are resumed until the certificate changes", "[base][tls][swap]") {
   const TestCa ca;
   const TestIdentity first = ca.issue({kName});
   const TestIdentity second = ca.issue({kName});

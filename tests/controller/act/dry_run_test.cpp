@@ -50,7 +50,7 @@ struct WaitingCluster : ControllerCluster {
 
 }  // namespace
 
-TEST_CASE("pods are tried in a dry run, and nothing is stored", "[controller][dry-run]") {
+TEST_CASE("pods are sent as dry runs, and nothing is stored", "[controller][dry-run]") {
   WaitingCluster cluster;
   REQUIRE(cluster.answer());
   CHECK(cluster.api.writes("POST", "/pods").size() == 3);
@@ -61,7 +61,7 @@ TEST_CASE("pods are tried in a dry run, and nothing is stored", "[controller][dr
   CHECK_FALSE(cluster.is_refused());
 }
 
-TEST_CASE("a refusal of the dry run is on the job in the next round", "[controller][dry-run]") {
+TEST_CASE("a refused dry run shows on the job in the next reconcile", "[controller][dry-run]") {
   WaitingCluster cluster;
   cluster.api.fail_next("POST", "/pods?dryRun=All", kAccountRefused, Applied::kNo, 3);
   REQUIRE(cluster.answer());
@@ -73,8 +73,7 @@ TEST_CASE("a refusal of the dry run is on the job in the next round", "[controll
   CHECK(cluster.api.list(kube::kPodGroups).size() == 1);  // it goes on waiting
 }
 
-TEST_CASE("a process that dies before or after the answer leaves the next one to ask",
-          "[controller][dry-run]") {
+TEST_CASE("after a crash the next process asks again", "[controller][dry-run]") {
   WaitingCluster cluster;
   cluster.restart();
   CHECK(cluster.settle() >= 0);
@@ -98,7 +97,7 @@ TEST_CASE("a process that dies before or after the answer leaves the next one to
   CHECK_FALSE(cluster.is_refused());
 }
 
-TEST_CASE("after a role without an answer no other is asked about", "[controller][dry-run]") {
+TEST_CASE("after a role without an answer no other role is sent", "[controller][dry-run]") {
   WaitingCluster cluster;
   cluster.api.fail_next("POST", "/pods?dryRun=All", {Code::kTransient, "timed out"});
   REQUIRE(cluster.answer());
@@ -111,7 +110,7 @@ TEST_CASE("after a role without an answer no other is asked about", "[controller
   CHECK(cluster.api.writes("POST", "/pods").size() == 4);
 }
 
-TEST_CASE("a gang that is planned before the answer, and waits again, is asked about again",
+TEST_CASE("a gang that is planned before the answer, and waits again, gets a new dry run",
           "[controller][dry-run]") {
   WaitingCluster cluster;
   cluster.decide(true);
@@ -126,7 +125,7 @@ TEST_CASE("a gang that is planned before the answer, and waits again, is asked a
   CHECK(cluster.api.writes("POST", "/pods").size() == 3);
 }
 
-TEST_CASE("a job that has changed, or is gone, is not answered for", "[controller][dry-run]") {
+TEST_CASE("an answer for a changed or deleted job is dropped", "[controller][dry-run]") {
   WaitingCluster cluster;
   cluster.change_spec({{"group", "other"}});
   cluster.sync();
@@ -140,7 +139,7 @@ TEST_CASE("a job that has changed, or is gone, is not answered for", "[controlle
   CHECK(cluster.api.writes().empty());
 }
 
-TEST_CASE("the thread answers what comes, and ends", "[controller][dry-run]") {
+TEST_CASE("the dry-run thread answers questions and stops", "[controller][dry-run]") {
   WaitingCluster cluster;
   std::jthread thread([&](const std::stop_token& stop) { cluster.controller->dry_runs.run(stop); });
   CHECK(testing::wait_until([&] {

@@ -73,7 +73,7 @@ std::set<std::string> woken(ControllerCluster& cluster) {
   return keys;
 }
 
-TEST_CASE("the names of a job's pods follow them", "[controller][endpoint_slices]") {
+TEST_CASE("endpoint slices follow the job's pods", "[controller][endpoint_slices]") {
   NamedCluster cluster;
   REQUIRE(cluster.wanted().size() == 2);
   cluster.process();
@@ -82,24 +82,24 @@ TEST_CASE("the names of a job's pods follow them", "[controller][endpoint_slices
   cluster.process();
   CHECK(cluster.writes() == 1);
 
-  SECTION("what was written is in the cache before the watch reports it") {
+  SECTION("written objects are in the cache before the watch reports them") {
     cluster.end_pod("dqn-coordinator", true);
     cluster.process();
     cluster.controller->slices.process(kJobKey);  // without a sync
     CHECK(cluster.writes() == 2);
     CHECK(cluster.addresses() == cluster.wanted());
   }
-  SECTION("a slice that somebody deletes comes back") {
+  SECTION("a deleted slice is created again") {
     cluster.api.remove(kEndpointSlices, "rl", kube::decode_meta(cluster.slices()[0]).name);
     cluster.process();
     CHECK(cluster.addresses() == cluster.wanted());
   }
-  SECTION("they go with the job") {
+  SECTION("slices are deleted with the job") {
     cluster.api.remove(kube::kNervexJobs, "rl", "dqn");
     cluster.process();
     CHECK(cluster.slices().empty());
   }
-  SECTION("they go with the Service") {
+  SECTION("slices are deleted with the Service") {
     const Json service = cluster.api.get(kube::kServices, "rl", "rl");
     const std::string uid = kube::decode_meta(service).uid;
     CHECK(cluster.slices()[0]["metadata"]["ownerReferences"][0]["uid"] == uid);
@@ -109,7 +109,7 @@ TEST_CASE("the names of a job's pods follow them", "[controller][endpoint_slices
   }
 }
 
-TEST_CASE("while a gang starts its names are written once in a while",
+TEST_CASE("while a gang starts its slices are written at intervals",
           "[controller][endpoint_slices]") {
   NamedCluster cluster;
   const auto look = [&] {
@@ -126,14 +126,14 @@ TEST_CASE("while a gang starts its names are written once in a while",
   CHECK(woken(cluster).contains(kJobKey));
   CHECK(look() == 1);
   CHECK(cluster.addresses().size() == 1);
-  SECTION("and at once when all have their addresses") {
+  SECTION("and at once when all pods have addresses") {
     address("10.0.0.9");
     CHECK(look() == 2);
     CHECK(cluster.addresses() == cluster.wanted());
   }
 }
 
-TEST_CASE("a write of a slice that fails comes again", "[controller][endpoint_slices]") {
+TEST_CASE("a failed write of a slice is retried", "[controller][endpoint_slices]") {
   const std::string method = GENERATE("POST", "PUT", "DELETE");
   const Applied applied = GENERATE(Applied::kYes, Applied::kNo);
   INFO(method << ", applied " << (applied == Applied::kYes));
@@ -153,7 +153,7 @@ TEST_CASE("a write of a slice that fails comes again", "[controller][endpoint_sl
   CHECK(cluster.addresses() == (method == "DELETE" ? Strings{} : cluster.wanted()));
 }
 
-TEST_CASE("a slice that changed meanwhile is decided on again", "[controller][endpoint_slices]") {
+TEST_CASE("a conflict on a slice leads to a new decision", "[controller][endpoint_slices]") {
   NamedCluster cluster;
   cluster.process();
   cluster.end_pod("dqn-coordinator", true);
@@ -166,7 +166,7 @@ TEST_CASE("a slice that changed meanwhile is decided on again", "[controller][en
   CHECK(cluster.addresses() == cluster.wanted());
 }
 
-TEST_CASE("a slice whose labels somebody edited gets them back", "[controller][endpoint_slices]") {
+TEST_CASE("edited labels of a slice are restored", "[controller][endpoint_slices]") {
   NamedCluster cluster;
   cluster.process();
   const Json before = cluster.slices()[0];
@@ -184,7 +184,7 @@ TEST_CASE("a slice whose labels somebody edited gets them back", "[controller][e
   CHECK(cluster.controller->queues.endpoint_slices.failures(kJobKey) == 0);
 }
 
-TEST_CASE("a slice that cannot be written keeps no other", "[controller][endpoint_slices]") {
+TEST_CASE("a slice that cannot be written does not block others", "[controller][endpoint_slices]") {
   NamedCluster cluster;
   cluster.process();
   cluster.api.change(kube::kPods, "rl", "dqn-coordinator", {{"status", {{"podIP", "fd00::1"}}}});
@@ -199,8 +199,7 @@ TEST_CASE("a slice that cannot be written keeps no other", "[controller][endpoin
   CHECK(cluster.addresses() == cluster.wanted());
 }
 
-TEST_CASE("a Service that one job makes again wakes the names of all",
-          "[controller][endpoint_slices]") {
+TEST_CASE("a recreated Service requeues the slices of all jobs", "[controller][endpoint_slices]") {
   NamedCluster cluster;
   woken(cluster);
   cluster.api.add(kube::kNervexJobs, "rl",
@@ -217,7 +216,7 @@ TEST_CASE("a Service that one job makes again wakes the names of all",
   CHECK(woken(cluster) == std::set<std::string>{"rl/", kJobKey, "rl/two"});
 }
 
-TEST_CASE("a name of a slice that is somebody else's is told on the job",
+TEST_CASE("a slice name that is taken by another object is reported on the job",
           "[controller][endpoint_slices]") {
   NamedCluster cluster;
   cluster.process();
@@ -253,7 +252,7 @@ struct UpgradedCluster : NamedCluster {
   }
 };
 
-TEST_CASE("what Kubernetes wrote goes when ours is there", "[controller][endpoint_slices]") {
+TEST_CASE("Kubernetes' own slices are deleted when ours exist", "[controller][endpoint_slices]") {
   UpgradedCluster cluster;
   cluster.process(orphans_key("rl"));
   CHECK(cluster.has_leftovers());  // else the pods would have no names for a while
@@ -264,8 +263,7 @@ TEST_CASE("what Kubernetes wrote goes when ours is there", "[controller][endpoin
   CHECK(cluster.addresses() == cluster.wanted());
 }
 
-TEST_CASE("what Kubernetes writes for a Service with a selector stays",
-          "[controller][endpoint_slices]") {
+TEST_CASE("Kubernetes' slices of a Service with a selector stay", "[controller][endpoint_slices]") {
   UpgradedCluster cluster;
   const bool is_ours = GENERATE(true, false);
   const Json patch = is_ours ? Json{{"spec", {{"selector", {{"app", "x"}}}}}}
@@ -276,7 +274,7 @@ TEST_CASE("what Kubernetes writes for a Service with a selector stays",
   CHECK(cluster.has_leftovers());
 }
 
-TEST_CASE("an Endpoints object of somebody else stays", "[controller][endpoint_slices]") {
+TEST_CASE("an Endpoints object of another owner stays", "[controller][endpoint_slices]") {
   UpgradedCluster cluster;
   cluster.api.change(kEndpoints, "rl", "rl", {{"metadata", {{"labels", nullptr}}}});
   cluster.process();
@@ -285,7 +283,7 @@ TEST_CASE("an Endpoints object of somebody else stays", "[controller][endpoint_s
   CHECK(cluster.slices().size() == 1);
 }
 
-TEST_CASE("an upgrade takes the selector of the Service and keeps the Service",
+TEST_CASE("an upgrade removes the Service's selector and keeps the Service",
           "[controller][services]") {
   NamedCluster cluster;
   const std::string uid = kube::decode_meta(cluster.api.get(kube::kServices, "rl", "rl")).uid;

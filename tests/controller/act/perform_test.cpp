@@ -61,7 +61,8 @@ TEST_CASE("writes of one round are in order, the coordinator last", "[controller
                          "POST pods dqn-coordinator", "POST events"});
 }
 
-TEST_CASE("what was written is in the cache before the watch reports it", "[controller][perform]") {
+TEST_CASE("written objects are in the cache before the watch reports them",
+          "[controller][perform]") {
   PlannedCluster cluster;
   cluster.process();
   const std::size_t writes = cluster.api.writes().size();
@@ -69,7 +70,7 @@ TEST_CASE("what was written is in the cache before the watch reports it", "[cont
   CHECK(cluster.api.writes().size() == writes);
 }
 
-TEST_CASE("a lost reply is found out about", "[controller][perform]") {
+TEST_CASE("a write whose reply was lost is found by a live read", "[controller][perform]") {
   const Applied applied = GENERATE(Applied::kYes, Applied::kNo);
   const std::string path = GENERATE("/pods", "/services", "/status", "/events");
   INFO("path " << path << ", applied " << (applied == Applied::kYes));
@@ -87,7 +88,8 @@ TEST_CASE("a lost reply is found out about", "[controller][perform]") {
   CHECK(cluster.names(kube::kServices).size() == 2);
 }
 
-TEST_CASE("a name held by somebody else is reported and left alone", "[controller][perform]") {
+TEST_CASE("a name that is taken by another object is reported, and that object is not touched",
+          "[controller][perform]") {
   const kube::ResourceKind kind = GENERATE(kube::kPods, kube::kServices);
   PlannedCluster cluster;
   const Json before = cluster.api.add(kind, "rl", cluster.someone_elses("dqn-coordinator"));
@@ -103,7 +105,7 @@ TEST_CASE("a name held by somebody else is reported and left alone", "[controlle
   for (int i = 0; i < 5; ++i) cluster.process();
   CHECK(cluster.api.writes().empty());
 
-  SECTION("and is used when it is free again") {
+  SECTION("and the name is used when it is free again") {
     cluster.api.remove(kind, "rl", "dqn-coordinator");
     cluster.try_again();
     CHECK(cluster.names(kube::kPods).size() == 2);
@@ -112,7 +114,7 @@ TEST_CASE("a name held by somebody else is reported and left alone", "[controlle
   }
 }
 
-TEST_CASE("another pod's name that somebody else holds costs an incarnation",
+TEST_CASE("a worker's name that is taken by another object costs an incarnation",
           "[controller][perform]") {
   const kube::ResourceKind kind = GENERATE(kube::kPods, kube::kServices);
   PlannedCluster cluster;
@@ -133,7 +135,7 @@ TEST_CASE("another pod's name that somebody else holds costs an incarnation",
   CHECK(cluster.api.get(kind, "rl", collector) == before);
 }
 
-TEST_CASE("a pod that only the API server knows keeps the next one of its slot away",
+TEST_CASE("a pod missing from the cache still blocks the next pod of its slot",
           "[controller][perform]") {
   PlannedCluster cluster;
   cluster.settle();
@@ -159,8 +161,7 @@ TEST_CASE("a pod that only the API server knows keeps the next one of its slot a
   CHECK(cluster.api.writes("POST", "/pods").size() == 1);
 }
 
-TEST_CASE("the pods of a gang that start one after the other cost few status writes",
-          "[controller][perform]") {
+TEST_CASE("pods of a gang that start one by one cause few status writes", "[controller][perform]") {
   ControllerCluster cluster;
   cluster.controller = std::make_unique<testing::Process>(cluster.api, cluster.clock, false,
                                                           std::chrono::seconds(2));
@@ -187,7 +188,7 @@ TEST_CASE("the pods of a gang that start one after the other cost few status wri
   CHECK(cluster.job().status.phase == Phase::kRunning);
   CHECK(cluster.job().status.ready == 65);
 
-  SECTION("and the last of them are told of in the end") {
+  SECTION("and the last of them are reported in the end") {
     cluster.api.change(kube::kPods, "rl", cluster.names(kube::kPods).back(),
                        {{"status", {{"conditions", Json::array()}}}});
     cluster.settle();
@@ -261,7 +262,7 @@ TEST_CASE("a pod of this job for another placement does not count as the wanted 
   CHECK(writes.create_pod(manifest).error().code == Code::kConflict);
 }
 
-TEST_CASE("what the API server rejects is reported on the job with its message",
+TEST_CASE("a rejection by the API server is reported on the job with its message",
           "[controller][perform]") {
   PlannedCluster cluster;
   cluster.api.fail_next("POST", "/pods", {Code::kForbidden, "403 pods is forbidden: no quota"},
@@ -298,7 +299,7 @@ TEST_CASE("a PodGroup that is too large to store is reported on the job at once"
   CHECK(condition->message.find("etcdserver: request is too large") != std::string::npos);
 }
 
-TEST_CASE("a gang whose pods cannot all be created keeps none of them", "[controller][perform]") {
+TEST_CASE("a gang that cannot be created completely keeps no pods", "[controller][perform]") {
   PlannedCluster cluster;
   const Json taken = cluster.someone_elses("dqn-coordinator");
   cluster.api.add(kube::kPods, "rl", taken);  // so that the worker is made before it is met
@@ -393,7 +394,7 @@ struct EndedCluster : ControllerCluster {
 };
 
 // An admission policy, for example, protects it.
-TEST_CASE("a pod that may not be deleted keeps nothing else of its job", "[controller][perform]") {
+TEST_CASE("a pod that may not be deleted does not block other deletions", "[controller][perform]") {
   EndedCluster cluster;
   const std::string kept = cluster.names(kube::kPods).front();
   REQUIRE(kept.starts_with("dqn-collector-"));
@@ -407,7 +408,7 @@ TEST_CASE("a pod that may not be deleted keeps nothing else of its job", "[contr
   CHECK(std::count(told.begin(), told.end(), "SuccessfulDelete") == 0);
 }
 
-TEST_CASE("a deletion that fails for all is not tried for each", "[controller][perform]") {
+TEST_CASE("a deletion that is forbidden is not tried for each pod", "[controller][perform]") {
   EndedCluster cluster;
   cluster.api.fail_next("DELETE", "/pods/", {Code::kTransient, "503"}, Applied::kNo, 100);
   cluster.process();
@@ -431,12 +432,12 @@ TEST_CASE("a job is deleted in the version that was decided on, and in no other"
   cluster.create_job(0, 0);
   cluster.settle();
   const job::Job seen = cluster.job();
-  SECTION("nobody wrote") {
+  SECTION("no other writer") {
     CHECK_FALSE(cluster.controller->performer.perform(seen, {DeleteJob{}}).has_value());
     CHECK(cluster.names(kube::kNervexJobs).empty());
     CHECK(cluster.controller->stores.jobs.size() == 0);
   }
-  SECTION("its time to live was changed since") {
+  SECTION("its ttlSecondsAfterFinished has changed") {
     cluster.change_spec({{"ttlSecondsAfterFinished", 9000}});
     const auto failed = cluster.controller->performer.perform(seen, {DeleteJob{}});
     REQUIRE(failed.has_value());

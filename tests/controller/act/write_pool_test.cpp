@@ -57,7 +57,7 @@ TEST_CASE("a pool turns a throw into an error", "[controller][pool]") {
   CHECK(error == Error{Code::kInternal, "broken"});
 }
 
-TEST_CASE("a batch has one more write under way after each success, up to the pool's size",
+TEST_CASE("the parallel writes of a batch grow with each success, up to the pool's size",
           "[controller][pool]") {
   constexpr int kThreads = 4;
   WritePool pool(kThreads);
@@ -80,7 +80,7 @@ TEST_CASE("a batch has one more write under way after each success, up to the po
   CHECK(most <= kThreads);
 }
 
-TEST_CASE("one slow write does not keep the others of its batch waiting", "[controller][pool]") {
+TEST_CASE("one slow write does not block the others of its batch", "[controller][pool]") {
   WritePool pool(4);
   std::atomic<int> ended = 0;
   // The fifth ends when all others have: with a barrier anywhere they never would.
@@ -94,7 +94,7 @@ TEST_CASE("one slow write does not keep the others of its batch waiting", "[cont
   CHECK_FALSE(error.has_value());
 }
 
-TEST_CASE("a large batch does not keep a small one waiting", "[controller][pool]") {
+TEST_CASE("a large batch does not block a small one", "[controller][pool]") {
   WritePool pool(GENERATE(1U, 2U));
   std::atomic<bool> small_is_over = false;
   std::latch begun(1);
@@ -114,7 +114,7 @@ TEST_CASE("a large batch does not keep a small one waiting", "[controller][pool]
   CHECK(ended->message == "enough");
 }
 
-TEST_CASE("a pool that is stopped begins no write and answers all callers", "[controller][pool]") {
+TEST_CASE("a stopped pool starts no write and answers all callers", "[controller][pool]") {
   WritePool pool(2);
   std::atomic<int> calls = 0;
   const auto error = pool.run(100, [&](std::size_t i) {

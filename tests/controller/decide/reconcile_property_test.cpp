@@ -355,7 +355,7 @@ void check_targets(const Observed& seen, const Decision& decision) {
   }
 }
 
-TEST_CASE("reconcile comes to rest, whatever happened", "[controller][reconcile][property]") {
+TEST_CASE("reconcile settles after any sequence of events", "[controller][reconcile][property]") {
   const auto seed = GENERATE(take(300, random(0U, 1'000'000U)));
   INFO("seed " << seed);
   static int commits = 0;  // over the seeds: one after the other

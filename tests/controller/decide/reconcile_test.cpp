@@ -29,7 +29,7 @@ const T* only(const Actions& actions) {
   return found;
 }
 
-TEST_CASE("nothing is made for a job that is being deleted", "[controller][reconcile]") {
+TEST_CASE("nothing is created for a job that is being deleted", "[controller][reconcile]") {
   World world(a_job());
   world.seen.job.meta.deleting = true;
   CHECK(reconcile(world.seen).actions.empty());
@@ -59,7 +59,7 @@ TEST_CASE("a job that is being deleted has no place in the queue and holds no ca
   CHECK(world.settle() == 0);
 }
 
-TEST_CASE("what a job owns stays when it is deleted with --cascade=orphan",
+TEST_CASE("a job's objects stay when it is deleted with --cascade=orphan",
           "[controller][reconcile]") {
   World world(a_job(1, 0));
   world.start();
@@ -67,7 +67,7 @@ TEST_CASE("what a job owns stays when it is deleted with --cascade=orphan",
   CHECK(reconcile(world.seen).actions.empty());
 }
 
-TEST_CASE("of a job that is being deleted only what was seen as its own goes",
+TEST_CASE("for a job that is being deleted only its own objects are deleted",
           "[controller][reconcile]") {
   World world(a_job(1, 0));
   world.start();
@@ -146,7 +146,7 @@ TEST_CASE("a job runs when its coordinator does and is ready when all pods are",
   CHECK(world.events == Strings{"NerveXJobCreated", "SuccessfulCreate", "NerveXJobRunning"});
 }
 
-TEST_CASE("a request is added to the PodGroup in one write, and made when it has places",
+TEST_CASE("a request is added to the PodGroup in one write, and created when it is placed",
           "[controller][reconcile]") {
   World world(a_job(1, 1));
   world.start();
@@ -199,7 +199,7 @@ TEST_CASE("a request that is removed while it waits leaves no message behind",
   CHECK(world.seen.job.status.reason == "Running");
 }
 
-TEST_CASE("a request that waits when the job ends waits no more", "[controller][reconcile]") {
+TEST_CASE("a waiting request ends with the job", "[controller][reconcile]") {
   World world(a_job(1, 1));
   world.start();
   world.seen.job.spec.requests.entries = {an_entry(7, Role::kCollector, 2)};

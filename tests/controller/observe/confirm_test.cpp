@@ -74,7 +74,7 @@ TEST_CASE("a cache that lacks the job's growth deletes nothing of it", "[control
   CHECK(cluster.api.writes("DELETE", "").empty());
 }
 
-TEST_CASE("what the live job does not want either is removed, after one read",
+TEST_CASE("objects that the live job does not want either are deleted, after one read",
           "[controller][confirm]") {
   GrownCluster cluster(false);
   REQUIRE(cluster.names(kube::kPods).size() == 3);
@@ -121,7 +121,7 @@ TEST_CASE("only a change of spec, status or the job itself stops a removal",
   }
 }
 
-TEST_CASE("a job's ordinary rounds read it never", "[controller][confirm]") {
+TEST_CASE("ordinary reconciles need no live read", "[controller][confirm]") {
   ControllerCluster cluster;
   const auto watched = [&](const std::function<void()>& work) {
     int reads = 0;

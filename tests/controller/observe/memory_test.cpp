@@ -139,7 +139,7 @@ struct SecondAttempt : ControllerCluster {
   int lists = 0;
 };
 
-TEST_CASE("a later attempt looks for pods of earlier ones once", "[controller][live_pods]") {
+TEST_CASE("a later attempt lists pods of earlier ones once", "[controller][live_pods]") {
   SecondAttempt cluster;
   REQUIRE(cluster.job().status.attempt == 2);
   cluster.settle();
@@ -154,7 +154,7 @@ TEST_CASE("a later attempt looks for pods of earlier ones once", "[controller][l
   cluster.settle();
   CHECK(cluster.names(kube::kPods).size() == 5);
   CHECK(cluster.lists == 1);
-  SECTION("another process looks once more") {
+  SECTION("another process lists them once more") {
     cluster.restart();
     cluster.change_spec({{"collector", {{"replicas", 5}}}});
     cluster.settle();
@@ -165,7 +165,7 @@ TEST_CASE("a later attempt looks for pods of earlier ones once", "[controller][l
   }
 }
 
-TEST_CASE("while a pod of an earlier attempt lives, its slot waits and the look is repeated",
+TEST_CASE("while a pod of an earlier attempt exists, its slot waits and the check is repeated",
           "[controller][live_pods]") {
   SecondAttempt cluster;
   const job::Job job = cluster.job();
@@ -226,7 +226,7 @@ TEST_CASE("the pod before a replaced one is asked for by its name", "[controller
     cluster.end_pod(before, false);
     CHECK(writes.confirm_free(question).has_value());
   }
-  SECTION("nobody can tell") {
+  SECTION("the API server does not answer") {
     cluster.api.fail_next("GET", "/pods/", {Code::kTransient, "timeout"});
     CHECK_FALSE(writes.confirm_free(question));
   }

@@ -25,14 +25,14 @@ Result<std::optional<Observed>> look(ControllerCluster& cluster) {
   return seen;
 }
 
-TEST_CASE("a job that is not there is nothing to decide on", "[controller][observe]") {
+TEST_CASE("a job that does not exist needs no decision", "[controller][observe]") {
   ControllerCluster cluster;
   const auto seen = look(cluster);
   REQUIRE(seen);
   CHECK_FALSE(seen->has_value());
 }
 
-TEST_CASE("a job is seen with what it owns, and nothing else", "[controller][observe]") {
+TEST_CASE("a job is observed with its own objects only", "[controller][observe]") {
   RunningCluster cluster;
   cluster.api.add(kube::kPods, "rl", {{"metadata", {{"name", "dqn-stranger"}}}});
   cluster.add_aggregator_config();
@@ -58,7 +58,7 @@ Json of_deleted_job(const std::string& name, const char* owner = "dqn") {
                {"controller", true}}}}}}};
 }
 
-TEST_CASE("a job waits for what is left of a deleted one of its name", "[controller][observe]") {
+TEST_CASE("a job waits for the objects of a deleted job with its name", "[controller][observe]") {
   struct Row {
     const kube::ResourceKind& kind;
     const char* name;
@@ -91,7 +91,7 @@ TEST_CASE("a job waits for what is left of a deleted one of its name", "[control
   CHECK(cluster.api.writes("POST", "/podgroups").size() == 1);  // its PodGroup
 }
 
-TEST_CASE("who waits for a pod of a deleted job is told how long, and how to end it",
+TEST_CASE("a job that waits for a pod of a deleted job says how long, and how to end that",
           "[controller][observe]") {
   ControllerCluster cluster;
   const SysTime until = cluster.clock.now() + std::chrono::seconds(40);
@@ -117,8 +117,7 @@ TEST_CASE("who waits for a pod of a deleted job is told how long, and how to end
                       "dqn-coordinator");
 }
 
-TEST_CASE("a back-off that a wrong clock has written is passed over for good",
-          "[controller][observe]") {
+TEST_CASE("a back-off far in the future is ignored permanently", "[controller][observe]") {
   ControllerCluster cluster;
   cluster.create_job(1, 0);
   cluster.settle();
@@ -132,8 +131,7 @@ TEST_CASE("a back-off that a wrong clock has written is passed over for good",
   CHECK(cluster.job().status.phase == job::Phase::kRunning);
 }
 
-TEST_CASE("what others have, and names that are not needed, hold nothing up",
-          "[controller][observe]") {
+TEST_CASE("objects of other owners and unneeded names block nothing", "[controller][observe]") {
   ControllerCluster cluster;
   cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-collector-bcdfg"));
   cluster.api.add(kube::kPods, "rl", of_deleted_job("dqn-coordinator", "another"));
@@ -179,7 +177,7 @@ TEST_CASE("a timeout ends the wait and leaves the deleted job's objects alone",
   CHECK(cluster.names(kube::kPods) == std::vector<std::string>{"dqn-coordinator"});
 }
 
-TEST_CASE("a pod that only the cache lacks is no loss", "[controller][observe]") {
+TEST_CASE("a pod that is only missing from the cache is not lost", "[controller][observe]") {
   RunningCluster cluster;
   Stores& stores = cluster.controller->stores;
   const std::string collector = job::pod_name(cluster.job(), job::Role::kCollector, {0, 0});
@@ -197,7 +195,7 @@ TEST_CASE("a pod that only the cache lacks is no loss", "[controller][observe]")
     REQUIRE((seen && *seen));
     CHECK((*seen)->pods.size() == 1);
   }
-  SECTION("nobody can tell: nothing is decided") {
+  SECTION("the API server does not answer: nothing is decided") {
     stores.pods.erase("rl/" + collector, version);
     cluster.api.fail_next("GET", "/pods/", {Code::kTransient, "timeout"});
     const auto seen = look(cluster);
@@ -206,8 +204,7 @@ TEST_CASE("a pod that only the cache lacks is no loss", "[controller][observe]")
   }
 }
 
-TEST_CASE("a coordinator that a cache lacks is looked for at the API server",
-          "[controller][observe]") {
+TEST_CASE("a coordinator that is missing from the cache is read live", "[controller][observe]") {
   RunningCluster cluster;
   Stores& stores = cluster.controller->stores;
   SECTION("it is there") {
@@ -224,7 +221,7 @@ TEST_CASE("a coordinator that a cache lacks is looked for at the API server",
     REQUIRE((seen && *seen));
     CHECK((*seen)->coordinator_is_gone);
   }
-  SECTION("somebody else has its name") {
+  SECTION("its name belongs to another object") {
     cluster.api.remove(kube::kPods, "rl", "dqn-coordinator");
     cluster.api.add(kube::kPods, "rl", {{"metadata", {{"name", "dqn-coordinator"}}}});
     cluster.sync();
@@ -336,7 +333,7 @@ TEST_CASE("a coordinator that was marked before it was deleted is observed with 
   last.disruption_target = true;
   bool want = true;
   SECTION("of this attempt") {}
-  SECTION("of an earlier one, it says nothing") {
+  SECTION("of an earlier attempt: ignored") {
     last.meta.annotations = {{"nervex.sensetime.com/pod-group-uid", "another"}};
     want = false;
   }
@@ -359,7 +356,7 @@ struct EndedAttempt : RunningCluster {
   }
 };
 
-TEST_CASE("what is left over is deleted only if a live read agrees", "[controller][observe]") {
+TEST_CASE("stale objects are deleted only if a live read confirms it", "[controller][observe]") {
   EndedAttempt cluster;
   REQUIRE(cluster.job().status.attempt == 2);
   SECTION("it does") {
@@ -368,7 +365,7 @@ TEST_CASE("what is left over is deleted only if a live read agrees", "[controlle
     CHECK(cluster.names(kube::kPods).empty());
     CHECK(cluster.names(kube::kPodGroups).empty());
   }
-  SECTION("the job has gone on to another attempt") {
+  SECTION("the job is in another attempt") {
     cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"status", {{"attempt", 3}}}});
     const auto seen = look(cluster);
     REQUIRE_FALSE(seen);
@@ -401,7 +398,7 @@ TEST_CASE("what is left over is deleted only if a live read agrees", "[controlle
   }
 }
 
-TEST_CASE("a coordinator that never ran is not looked for", "[controller][observe]") {
+TEST_CASE("a coordinator that never ran is not read live", "[controller][observe]") {
   ControllerCluster cluster;
   cluster.create_job(0, 0);
   cluster.settle();

@@ -14,7 +14,7 @@ namespace {
 
 using testing::ControllerCluster;
 
-TEST_CASE("only what moves counts may wait", "[controller][watches]") {
+TEST_CASE("only updates of counts may be delayed", "[controller][watches]") {
   using kube::PodPhase;
   struct Row {
     std::string when;
@@ -49,7 +49,7 @@ TEST_CASE("only what moves counts may wait", "[controller][watches]") {
 
 using std::chrono::milliseconds;
 
-TEST_CASE("a job's status is written a period after its last write, if it only informs",
+TEST_CASE("an informational status update waits for the period after the last write",
           "[controller][status]") {
   StatusWriteLimiter limiter;
   MonoTime now{std::chrono::hours(1)};
@@ -66,7 +66,7 @@ TEST_CASE("a job's status is written a period after its last write, if it only i
   CHECK(limiter.delay("a/j", now, milliseconds(2'000)) == milliseconds(0));
 }
 
-TEST_CASE("status writes of many jobs that only inform are sent at a bounded rate",
+TEST_CASE("informational status updates of many jobs are sent at a bounded rate",
           "[controller][status]") {
   StatusWriteLimiter limiter;
   constexpr milliseconds kPeriod(2'000);
@@ -85,8 +85,7 @@ TEST_CASE("status writes of many jobs that only inform are sent at a bounded rat
   CHECK(count_sent(100) == StatusWriteLimiter::kBurst);
 }
 
-TEST_CASE("jobs that wait to write their status get their turns in the order of asking",
-          "[controller][status]") {
+TEST_CASE("jobs that wait to write their status are served in order", "[controller][status]") {
   StatusWriteLimiter limiter;
   constexpr milliseconds kPeriod(2'000);
   const MonoTime begin{std::chrono::hours(1)};
@@ -191,7 +190,7 @@ TEST_CASE("the last state of a coordinator that was marked is kept as long as it
   CHECK(comes_true([&] { return stores.disrupted_coordinators.size() == 0; }));
 }
 
-TEST_CASE("an object that changes hands brings up the job that had it", "[controller][watches]") {
+TEST_CASE("an object that changes its owner requeues its previous job", "[controller][watches]") {
   const auto owned_by = [](const char* job) {
     return Json{{"metadata",
                  {{"name", "x"},
@@ -216,7 +215,7 @@ TEST_CASE("an object that changes hands brings up the job that had it", "[contro
   SECTION("it is orphaned") {
     cluster.api.change(kind, "rl", "x", {{"metadata", {{"ownerReferences", nullptr}}}});
   }
-  SECTION("it is somebody else's") { cluster.api.change(kind, "rl", "x", owned_by("another")); }
+  SECTION("it has another owner") { cluster.api.change(kind, "rl", "x", owned_by("another")); }
   REQUIRE(comes_true([&] { return parts.queues.jobs.size() > 0; }));
   CHECK(parts.queues.jobs.next() == "rl/dqn");
 }

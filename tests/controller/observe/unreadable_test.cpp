@@ -47,7 +47,7 @@ struct UnreadableCluster : ControllerCluster {
   std::string ending;
 };
 
-TEST_CASE("what a job has that cannot be read stays as it is, and it is told why",
+TEST_CASE("an unreadable job's objects are not touched, and an event says why",
           "[controller][observe]") {
   UnreadableCluster cluster;
   const auto slices = cluster.api.list(kEndpointSlices);
@@ -62,7 +62,7 @@ TEST_CASE("what a job has that cannot be read stays as it is, and it is told why
   for (const auto& write : cluster.api.writes())
     CHECK(write.path.find("/events") != std::string::npos);
 
-  SECTION("when it can be read again it goes on") {
+  SECTION("when it can be read again it continues") {
     cluster.set_phase("Running");
     cluster.process();
     CHECK_FALSE(cluster.is_there(cluster.ending));
@@ -76,7 +76,7 @@ TEST_CASE("what a job has that cannot be read stays as it is, and it is told why
     cluster.process();
     CHECK_FALSE(cluster.is_there(cluster.ending));
   }
-  SECTION("when it is deleted all of it goes") {
+  SECTION("when it is deleted all its objects are deleted") {
     cluster.api.remove(kube::kNervexJobs, "rl", "dqn");
     cluster.process();
     CHECK_FALSE(cluster.is_there(cluster.ending));

@@ -44,7 +44,7 @@ TEST_CASE("convert_schema keeps what a JSON Schema validator understands", "[job
   CHECK(convert_schema(Json::parse(row.schema)) == Json::parse(row.want));
 }
 
-TEST_CASE("convert_definitions takes what the roots refer to and no more", "[job][job_schema]") {
+TEST_CASE("convert_definitions converts only what the roots refer to", "[job][job_schema]") {
   const Json document = Json::parse(R"({"components": {"schemas": {
     "A": {"properties": {"b": {"allOf": [{"$ref": "#/components/schemas/B"}]}}},
     "B": {"items": {"$ref": "#/components/schemas/A"}},
@@ -63,7 +63,7 @@ TEST_CASE("convert_definitions takes what the roots refer to and no more", "[job
   CHECK_FALSE(convert_definitions(Json::array(), roots));
 }
 
-TEST_CASE("a document that is no OpenAPI of the core group is refused", "[job][job_schema]") {
+TEST_CASE("a document that is not the core group's OpenAPI is refused", "[job][job_schema]") {
   CHECK_FALSE(make_job_check(schemas::nervex_job(), "{}"));
   CHECK_FALSE(make_job_check(schemas::nervex_job(), "<html>"));
   CHECK_FALSE(make_job_check("{}", schemas::pod_template()));

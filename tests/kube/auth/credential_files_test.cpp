@@ -23,7 +23,7 @@ ConnectionConfig config_in(const TempFolder& folder) {
   return config;
 }
 
-TEST_CASE("files are looked at once a minute", "[kube][credentials]") {
+TEST_CASE("files are read once a minute", "[kube][credentials]") {
   const TempFolder folder;
   FakeClock clock;
   CredentialFiles files(config_in(folder), clock);
@@ -39,7 +39,7 @@ TEST_CASE("files are looked at once a minute", "[kube][credentials]") {
   CHECK_FALSE(files.changed());
 }
 
-TEST_CASE("files are looked at when something went wrong", "[kube][credentials]") {
+TEST_CASE("files are read after an error", "[kube][credentials]") {
   const TempFolder folder;
   FakeClock clock;
   CredentialFiles files(config_in(folder), clock);
@@ -68,7 +68,7 @@ TEST_CASE("a file that was deleted or is empty keeps what it held", "[kube][cred
   CHECK(changed->client_key == "key 2");
 }
 
-TEST_CASE("texts that stand in the kubeconfig do not change", "[kube][credentials]") {
+TEST_CASE("inline credentials of the kubeconfig do not change", "[kube][credentials]") {
   ConnectionConfig config;
   config.ca = "ca";
   FakeClock clock;

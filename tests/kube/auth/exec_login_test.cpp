@@ -50,7 +50,7 @@ TEST_CASE("a credential is kept until shortly before its end", "[kube][exec]") {
   CHECK(login_token(login) == "token-2");
 }
 
-TEST_CASE("a refused credential is replaced once, however many callers it had", "[kube][exec]") {
+TEST_CASE("a refused credential is replaced once for all its callers", "[kube][exec]") {
   FakeClock clock;
   Issuer issuer{clock};
   ExecLogin login(issuer.plugin(), clock);
@@ -62,7 +62,7 @@ TEST_CASE("a refused credential is replaced once, however many callers it had", 
   CHECK(login_token(login) == "token-2");
 }
 
-TEST_CASE("a plugin that fails is asked again", "[kube][exec]") {
+TEST_CASE("a plugin that fails is run again", "[kube][exec]") {
   FakeClock clock;
   Issuer issuer{clock};
   issuer.error = Error{Code::kTransient, "not now"};
@@ -84,7 +84,7 @@ TEST_CASE("a plugin that fails leaves the old credential the rest of its time", 
   CHECK(login_token(login) == "not now");
 }
 
-TEST_CASE("callers wait for the one that runs the plugin", "[kube][exec]") {
+TEST_CASE("concurrent callers wait for one run of the plugin", "[kube][exec]") {
   FakeClock clock;
   std::atomic<int> runs = 0;
   std::latch running(1);
@@ -134,7 +134,7 @@ printf '"status":{"token":"%s %s"}}' "$1" "$WHO")");
   CHECK(credential->token == "hello there you");
 }
 
-TEST_CASE("a plugin that fails is an error with its own words", "[kube][exec]") {
+TEST_CASE("a plugin that fails is an error with its output", "[kube][exec]") {
   const TempFolder folder;
   const CallLimit limit;
   ExecPlugin plugin = scripted(folder, "echo SECRET; echo please log in >&2; exit 7");
@@ -147,7 +147,7 @@ TEST_CASE("a plugin that fails is an error with its own words", "[kube][exec]") 
                  !ContainsSubstring("SECRET"));
 }
 
-TEST_CASE("a plugin that is not installed is an error with its hint", "[kube][exec]") {
+TEST_CASE("a plugin that is not installed is an error with its install hint", "[kube][exec]") {
   const CallLimit limit;
   ExecPlugin plugin;
   plugin.command = "nervex-no-such-plugin";

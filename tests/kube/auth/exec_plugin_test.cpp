@@ -37,7 +37,7 @@ TEST_CASE("a plugin gets the protocol's version and whether it may prompt", "[ku
             "spec":{"interactive":false,"cluster":{"server":"https://h"}}})"));
 }
 
-TEST_CASE("a person is lent to a plugin as its mode says", "[kube][exec]") {
+TEST_CASE("a plugin gets the terminal as interactiveMode says", "[kube][exec]") {
   const auto with = [](Interactive mode, bool has_terminal) {
     ExecPlugin plugin = a_plugin();
     plugin.interactive = mode;
@@ -69,7 +69,7 @@ TEST_CASE("a plugin's answer holds a token, a certificate, or both", "[kube][exe
   CHECK(*read == row.want);
 }
 
-TEST_CASE("a plugin's answer that makes no sense is refused without being quoted", "[kube][exec]") {
+TEST_CASE("an invalid answer of a plugin is refused without being quoted", "[kube][exec]") {
   struct Row {
     std::string when;
     std::string text;

@@ -80,7 +80,7 @@ TEST_CASE("a plugin's token is shown, and fetched again after a 401", "[kube][id
   CHECK_THAT(server.requests().at(3), ContainsSubstring("Bearer second\r\n"));
 }
 
-TEST_CASE("a plugin whose credentials are refused is not asked without end", "[kube][identity]") {
+TEST_CASE("a plugin whose credentials are refused is not run endlessly", "[kube][identity]") {
   const TempFolder folder;
   const Plugin plugin(folder);
   plugin.answer({{"token", "bad"}});
@@ -104,7 +104,7 @@ TEST_CASE("a watch that was refused leads to another credential", "[kube][identi
   CHECK_THAT(server.requests().at(1), ContainsSubstring("Bearer second\r\n"));
 }
 
-TEST_CASE("a plugin that fails is worth another try, and nothing is asked", "[kube][identity]") {
+TEST_CASE("a plugin's failure is a transient error, and no request is sent", "[kube][identity]") {
   const TempFolder folder;
   const Plugin plugin(folder);
   ScriptedServer server({whole_reply(200, "{}")});
@@ -119,7 +119,7 @@ TEST_CASE("a plugin that fails is worth another try, and nothing is asked", "[ku
   CHECK(client.send(kGet));
 }
 
-TEST_CASE("what the kubeconfig gives itself wins over its plugin", "[kube][identity]") {
+TEST_CASE("inline credentials of the kubeconfig win over its plugin", "[kube][identity]") {
   const TempFolder folder;
   const Plugin plugin(folder);
   plugin.answer({{"token", "plugin's"}});
@@ -132,7 +132,7 @@ TEST_CASE("what the kubeconfig gives itself wins over its plugin", "[kube][ident
   CHECK(plugin.runs() == 0);
 }
 
-TEST_CASE("a plugin's certificate is shown, and its successor on new connections",
+TEST_CASE("a plugin's certificate is used, and its successor on new connections",
           "[kube][identity]") {
   const TempFolder folder;
   const Plugin plugin(folder);

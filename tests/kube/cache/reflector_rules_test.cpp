@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("what comes after a watch, and when", "[kube][reflector]") {
+TEST_CASE("the next step after a watch, and its delay", "[kube][reflector]") {
   struct Row {
     std::string when;
     RequestEnd end;
@@ -37,7 +37,7 @@ TEST_CASE("what comes after a watch, and when", "[kube][reflector]") {
   CHECK(after_watch(row.end, row.failures) == row.want);
 }
 
-TEST_CASE("streaming lists are given up if they are refused, not if the server is away",
+TEST_CASE("streaming lists are turned off if they are refused, not if the server is down",
           "[kube][reflector]") {
   CHECK(refuses_streaming({Code::kInvalid, 1ms, false, false}));
   CHECK_FALSE(refuses_streaming({Code::kInvalid, 1ms, true, true}));  // a broken line, later
@@ -51,7 +51,7 @@ TEST_CASE("streaming lists are given up if they are refused, not if the server i
 
 // ---- has a cache seen all that was stored when a caller asked?
 
-TEST_CASE("nobody asked: nothing is open", "[kube][freshness]") {
+TEST_CASE("without a question nothing is open", "[kube][freshness]") {
   Freshness freshness;
   CHECK_FALSE(freshness.is_open());
   freshness.reached("5");

@@ -226,7 +226,7 @@ TEST_CASE("a kind that may be missing is listed as empty, asked for again, and f
   }
 }
 
-TEST_CASE("why nothing is listed yet is reported with the last failure", "[kube][reflector]") {
+TEST_CASE("an incomplete first list is reported with the last failure", "[kube][reflector]") {
   FakeApi api;
   api.fail_next("", "/pods", {Code::kForbidden, "403 pods is forbidden"}, testing::Applied::kNo,
                 1'000'000);
@@ -237,7 +237,7 @@ TEST_CASE("why nothing is listed yet is reported with the last failure", "[kube]
   }));
 }
 
-TEST_CASE("no form of failure makes a busy loop", "[kube][reflector]") {
+TEST_CASE("no kind of failure causes a busy loop", "[kube][reflector]") {
   const auto code = GENERATE(Code::kTransient, Code::kForbidden, Code::kExpired, Code::kInvalid,
                              Code::kNotFound, Code::kConflict);
   const auto* const method = GENERATE("WATCH", "GET", "");
@@ -255,7 +255,7 @@ TEST_CASE("no form of failure makes a busy loop", "[kube][reflector]") {
   CHECK(api.requests() < 16);  // 20, 40, 80 ... ms apart, lists and watches
 }
 
-TEST_CASE("what the decoder filters out counts as absent", "[kube][reflector]") {
+TEST_CASE("objects that the decoder filters out count as absent", "[kube][reflector]") {
   FakeApi api;
   api.add(kPods, "ns", a_pod("a", "elsewhere"));
   api.add(kPods, "ns", a_pod("b"));
@@ -277,7 +277,7 @@ TEST_CASE("an object that cannot be read is skipped, the rest goes on", "[kube][
   CHECK(mirror.has_keys({"ns/b", "ns/c"}));  // of b the last readable state
 }
 
-TEST_CASE("who asks hears of what cannot be read, and of its end", "[kube][reflector]") {
+TEST_CASE("unreadable objects are reported, and when they become readable", "[kube][reflector]") {
   Store<Pod> store;
   std::vector<std::string> told;
   const ReflectorSink sink = sink_into<Pod>(

@@ -218,7 +218,7 @@ class World {
   std::optional<int> position_;  // none: a list is due
 };
 
-TEST_CASE("in any order of lists, events, own writes and replies the store keeps its promises",
+TEST_CASE("the store is consistent in any order of lists, events, own writes and replies",
           "[kube][store][property]") {
   const unsigned first = std::random_device{}();
   for (unsigned seed = first; seed != first + 3000; ++seed) {

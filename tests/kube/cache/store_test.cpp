@@ -26,7 +26,7 @@ std::vector<std::string> names(const std::vector<Store<Pod>::Ptr>& pods) {
   return names;
 }
 
-TEST_CASE("put returns what was there, get what is there", "[kube][store]") {
+TEST_CASE("put returns the previous object, get the current one", "[kube][store]") {
   Store<Pod> store;
   CHECK(store.get("a/p") == nullptr);
   CHECK(store.put("a/p", a_pod("p", "1")) == nullptr);
@@ -54,7 +54,7 @@ TEST_CASE("the same version again changes nothing", "[kube][store]") {
   CHECK(after == first);
 }
 
-TEST_CASE("versions that are no numbers are replaced as they come", "[kube][store]") {
+TEST_CASE("versions that are not numbers are replaced in arrival order", "[kube][store]") {
   Store<Pod> store;
   store.put("a/p", a_pod("p", "b"));
   store.put("a/p", a_pod("p", "a"));
@@ -82,7 +82,7 @@ TEST_CASE("the index follows every change, sorted by key", "[kube][store]") {
   CHECK(store.keys() == std::vector<std::string>{"a/q", "a/r"});
 }
 
-TEST_CASE("erase spares a namesake that was folded in since", "[kube][store]") {
+TEST_CASE("erase keeps a namesake that was added since", "[kube][store]") {
   Store<Pod> store;
   store.put("a/p", a_pod("p", "5"));
   CHECK(store.update("a/p", a_pod("p", "9")));
@@ -93,7 +93,7 @@ TEST_CASE("erase spares a namesake that was folded in since", "[kube][store]") {
   CHECK(store.size() == 0);
 }
 
-TEST_CASE("update folds an own write in ahead of the watch", "[kube][store]") {
+TEST_CASE("update adds an own write before the watch reports it", "[kube][store]") {
   Store<Pod> store;
   store.put("a/p", a_pod("p", "5"));
   CHECK(store.update("a/p", a_pod("p", "6", "n")));
@@ -126,7 +126,7 @@ TEST_CASE("an own write that has been superseded is ignored", "[kube][store]") {
 
 // ---- lists
 
-TEST_CASE("what a complete list does not have was deleted", "[kube][store]") {
+TEST_CASE("objects missing from a complete list were deleted", "[kube][store]") {
   Store<Pod> store;
   store.put("a/p", a_pod("p", "5"));
   store.put("a/q", a_pod("q", "6"));
@@ -146,7 +146,7 @@ TEST_CASE("a list that fails drops nothing", "[kube][store]") {
   CHECK(store.end_list("10").empty());
 }
 
-TEST_CASE("what is listed but cannot be read stays as it was", "[kube][store]") {
+TEST_CASE("objects that are listed but cannot be read stay unchanged", "[kube][store]") {
   Store<Pod> store;
   Pod pod = a_pod("p", "5");
   pod.meta.uid = "uid-p";
@@ -161,7 +161,7 @@ TEST_CASE("what is listed but cannot be read stays as it was", "[kube][store]") 
   CHECK(store.unreadable_keys() == std::vector<std::string>{"a/p", "a/unknown"});
 }
 
-TEST_CASE("what is stored goes when a namesake comes that cannot be read", "[kube][store]") {
+TEST_CASE("a stored object is removed when an unreadable namesake arrives", "[kube][store]") {
   Store<Pod> store;
   Pod pod = a_pod("p", "5");
   pod.meta.uid = "uid-1";
@@ -173,7 +173,7 @@ TEST_CASE("what is stored goes when a namesake comes that cannot be read", "[kub
   CHECK(store.unreadable("a/p")->uid == "uid-2");
 }
 
-TEST_CASE("what could not be read is known as such until it can be, or is gone", "[kube][store]") {
+TEST_CASE("an object counts as unreadable until it can be read or is deleted", "[kube][store]") {
   Store<Pod> store;
   store.put("a/p", a_pod("p", "5"));
   store.keep("a/p", {"", false, "odd"});
@@ -249,7 +249,7 @@ TEST_CASE("forget spares a namesake", "[kube][store]") {
   CHECK(store.get("a/p") != nullptr);
 }
 
-TEST_CASE("a list from a restored etcd is believed, whatever was seen before", "[kube][store]") {
+TEST_CASE("a list from a restored etcd replaces newer versions", "[kube][store]") {
   Store<Pod> store;
   Pod deleted = a_pod("deleted", "100");
   deleted.meta.uid = "u1";

@@ -62,7 +62,7 @@ Json foreign_lease(const std::string& holder) {
 
 const Error kTimeout{Code::kTransient, "timeout"};
 
-TEST_CASE("the first candidate leads, the second waits as long as it renews", "[kube][lease]") {
+TEST_CASE("the first candidate leads, the second waits while it renews", "[kube][lease]") {
   Two t;
   t.a.try_acquire_or_renew();
   t.b.try_acquire_or_renew();
@@ -118,7 +118,7 @@ TEST_CASE("of two that take an expired lease at once one leads", "[kube][lease]"
   CHECK_FALSE(t.a.is_leader());
 }
 
-TEST_CASE("a leader that was stopped past its lease writes nothing and finds itself replaced",
+TEST_CASE("a leader that was paused past its lease writes nothing and sees its replacement",
           "[kube][lease]") {
   Two t;
   t.a.try_acquire_or_renew();
@@ -141,7 +141,7 @@ TEST_CASE("a leader that was stopped past its lease writes nothing and finds its
   CHECK(t.b.is_leader());
 }
 
-TEST_CASE("never do two candidates hold the right to write", "[kube][lease][property]") {
+TEST_CASE("two candidates never have the right to write at once", "[kube][lease][property]") {
   const auto seed = GENERATE(take(200, random(0U, 1'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);
@@ -225,7 +225,7 @@ TEST_CASE("the right to write is counted from before the renewal was sent", "[ku
   CHECK_FALSE(a.may_write());
 }
 
-TEST_CASE("a lost reply is found out by looking", "[kube][lease]") {
+TEST_CASE("a lost reply is resolved by a read", "[kube][lease]") {
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
   Two t;
   t.api.fail_next("POST", "/leases", kTimeout, applied);
@@ -254,7 +254,7 @@ TEST_CASE("an edit of the lease by hand does not cost leadership", "[kube][lease
   CHECK(t.api.get(kLeases, kNs, kName)["metadata"]["labels"]["team"] == "ml");
 }
 
-TEST_CASE("a holder whose wall clock is wrong is neither hurried nor kept", "[kube][lease]") {
+TEST_CASE("a holder's wrong wall clock has no effect", "[kube][lease]") {
   const std::string time = GENERATE("1999-01-01T00:00:00Z", "2099-01-01T00:00:00Z", "yesterday");
   INFO("it says " << time);
   Two t;
@@ -270,7 +270,7 @@ TEST_CASE("a holder whose wall clock is wrong is neither hurried nor kept", "[ku
   CHECK(t.a.is_leader());
 }
 
-TEST_CASE("a leader makes the lease again that was deleted by hand", "[kube][lease]") {
+TEST_CASE("a leader creates a deleted lease again", "[kube][lease]") {
   Two t;
   t.live(4s);
   t.api.remove(kLeases, kNs, kName);
@@ -295,7 +295,7 @@ TEST_CASE("a leader steps down at once when it sees another's name", "[kube][lea
   CHECK(t.record().holder == "c");
 }
 
-TEST_CASE("a lease that was given back is taken at once", "[kube][lease]") {
+TEST_CASE("a released lease is acquired at once", "[kube][lease]") {
   Two t;
   t.live(4s);
   t.a.release();
@@ -307,7 +307,7 @@ TEST_CASE("a lease that was given back is taken at once", "[kube][lease]") {
   CHECK(t.record().transitions == 1);
 }
 
-TEST_CASE("a lease is given back also after a lost reply", "[kube][lease]") {
+TEST_CASE("a lease is released also after a lost reply", "[kube][lease]") {
   Two t;
   t.a.try_acquire_or_renew();
   t.advance(2s);
@@ -318,7 +318,7 @@ TEST_CASE("a lease is given back also after a lost reply", "[kube][lease]") {
   CHECK(t.record().holder.empty());
 }
 
-TEST_CASE("who does not hold the lease gives nothing back", "[kube][lease]") {
+TEST_CASE("only the holder releases the lease", "[kube][lease]") {
   Two t;
   t.a.try_acquire_or_renew();
   t.b.try_acquire_or_renew();

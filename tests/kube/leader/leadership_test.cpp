@@ -28,7 +28,7 @@ std::string holder(const FakeApi& api) {
   return decode_lease(api.get(kLeases, "nervex-system", "nervex-controller")).holder;
 }
 
-TEST_CASE("who waits for leadership is woken by it, or by a stop", "[kube][leadership]") {
+TEST_CASE("waiting for leadership ends with leadership or a stop", "[kube][leadership]") {
   FakeApi api;
   FakeClock clock;
   Leadership a(api, clock, quick("a"), [] {});
@@ -50,7 +50,7 @@ TEST_CASE("who waits for leadership is woken by it, or by a stop", "[kube][leade
   CHECK(holder(api) == "b");
 }
 
-TEST_CASE("a candidate that cannot get at the lease is not ready", "[kube][leadership]") {
+TEST_CASE("a candidate that cannot read the lease is not ready", "[kube][leadership]") {
   FakeApi api;
   FakeClock clock;
   api.fail_next("", "/leases", {Code::kForbidden, "forbidden"}, testing::Applied::kNo, 1'000'000);
@@ -80,7 +80,7 @@ TEST_CASE("a candidate that waits for another is ready, and so is a leader", "[k
   CHECK(a.check_ready());
 }
 
-TEST_CASE("without an election everybody leads, and writes no lease", "[kube][leadership]") {
+TEST_CASE("without election every replica leads, and no lease is written", "[kube][leadership]") {
   FakeApi api;
   FakeClock clock;
   Leadership a(api, clock, std::nullopt, [] {});
@@ -140,7 +140,8 @@ TEST_CASE("the deadline is noticed while the API server does not answer", "[kube
   CHECK(holder(fake) == "a");  // another replica may hold it by now
 }
 
-TEST_CASE("a leader's writes are refused once its lease may be another's", "[kube][leadership]") {
+TEST_CASE("a leader's writes are refused once another replica may hold the lease",
+          "[kube][leadership]") {
   FakeApi fake;
   FakeClock clock;
   Hung lease_api(fake);

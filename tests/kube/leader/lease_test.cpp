@@ -21,8 +21,7 @@ LeaseRecord held_by(const std::string& holder, std::chrono::seconds duration = 1
 
 MonoTime at(std::chrono::milliseconds time) { return MonoTime(1h) + time; }
 
-TEST_CASE("what a candidate does follows from the lease it saw and its own clock",
-          "[kube][lease]") {
+TEST_CASE("a candidate decides by the observed lease and its own clock", "[kube][lease]") {
   struct Row {
     std::string when;
     std::optional<LeaseRecord> record;
@@ -95,7 +94,7 @@ TEST_CASE("a lease duration is written in whole seconds, rather more than less",
   CHECK(claim({}, options, SysTime{}).duration == 2s);
 }
 
-TEST_CASE("a record is what stands in the object", "[kube][lease]") {
+TEST_CASE("a lease record decodes from the object", "[kube][lease]") {
   const auto options = make_lease_options("a");
   const LeaseRecord record = held_by("a");
   const Json fresh = encode_lease(nullptr, record, options);

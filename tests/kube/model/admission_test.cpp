@@ -37,7 +37,7 @@ Json parsed(const std::string& text) {
   return *value;
 }
 
-TEST_CASE("decode_review reads who asks for what", "[kube][admission]") {
+TEST_CASE("decode_review reads user and object", "[kube][admission]") {
   const auto request = decode_review(kReview);
   REQUIRE(request);
   CHECK(request->uid == "705ab4f5-6393-11e8-b7cc-42010a800002");
@@ -55,7 +55,7 @@ TEST_CASE("decode_review reads who asks for what", "[kube][admission]") {
   CHECK(request->old_object == parsed(R"({"spec":{"suspend":false}})"));
 }
 
-TEST_CASE("a usual review is read without the managedFields of its objects", "[kube][admission]") {
+TEST_CASE("an ordinary review is decoded without managedFields", "[kube][admission]") {
   Json review = parsed(kReview);
   const Json object = {
       {"metadata", {{"labels", {{"managedFields", "x"}}}, {"managedFields", {1, 2}}}}};
@@ -68,7 +68,7 @@ TEST_CASE("a usual review is read without the managedFields of its objects", "[k
   CHECK(request->old_object == want);
 }
 
-TEST_CASE("a large review keeps them, for its size is judged", "[kube][admission]") {
+TEST_CASE("a large review keeps managedFields, because its size is checked", "[kube][admission]") {
   Json review = parsed(kReview);
   const Json object = {
       {"metadata", {{"labels", {{"a", std::string(300'000, 'x')}}}, {"managedFields", {1, 2}}}}};
@@ -90,7 +90,7 @@ TEST_CASE("objects that a review does not carry are null", "[kube][admission]") 
   CHECK_FALSE(request->dry_run);
 }
 
-TEST_CASE("decode_review refuses what is no review of v1", "[kube][admission]") {
+TEST_CASE("decode_review refuses anything but a v1 review", "[kube][admission]") {
   const auto* const body = GENERATE(
       "", "null", "[]", "{}",
       R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1"})",

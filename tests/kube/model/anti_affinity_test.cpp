@@ -87,7 +87,7 @@ TEST_CASE("a pod as the API server sends it has the resource that its template h
   CHECK(decoded->meta.labels.empty());  // none is kept for it
 }
 
-TEST_CASE("keeping apart is named as people say it", "[kube][anti_affinity]") {
+TEST_CASE("self anti-affinity is named as a resource for users", "[kube][anti_affinity]") {
   CHECK(format_need("podAntiAffinity:kubernetes.io/hostname#1", 1) ==
         "a node of its own (podAntiAffinity)");
   CHECK(format_need("podAntiAffinity:topology.kubernetes.io/zone#1", 1) ==

@@ -43,8 +43,7 @@ TEST_CASE("disruptions by the cluster are distinguished from failures of the pod
   CHECK(classify_disruption(pod).value_or("") == row.want);
 }
 
-TEST_CASE("a pod that its kubelet rejected never ran, whatever the reason is called",
-          "[job][disruption]") {
+TEST_CASE("a pod that its kubelet rejected never ran, for every reason", "[job][disruption]") {
   struct Row {
     std::string when;
     std::string reason;

@@ -40,7 +40,7 @@ TEST_CASE("what a PodGroup does not say is absent, not wrong", "[kube][foreign]"
   CHECK_FALSE(decode_foreign_pod_group("["));
 }
 
-TEST_CASE("of a labelled pod is kept what planning it needs, whatever the order of its fields",
+TEST_CASE("a labelled pod is decoded with all fields for planning, in any field order",
           "[kube][foreign]") {
   const std::string metadata =
       R"("metadata":{"name":"p","namespace":"ns","labels":{"scheduling.x-k8s.io/pod-group":"a"}})";

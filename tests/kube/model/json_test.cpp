@@ -25,7 +25,7 @@ TEST_CASE("parse_json refuses bad text without throwing", "[kube][json]") {
   CHECK(got.error().code == Code::kInvalid);
 }
 
-TEST_CASE("parse_json reads to the end of the text, whatever byte is in between", "[kube][json]") {
+TEST_CASE("parse_json reads to the end of the text, also over zero bytes", "[kube][json]") {
   using namespace std::string_literals;
   const auto text = GENERATE("{}\0"s, "{}\0{"s, "\0{}"s, "[1,\0 2]"s, "\"a\0b\""s);
   const auto got = parse_json(text);
@@ -33,7 +33,7 @@ TEST_CASE("parse_json reads to the end of the text, whatever byte is in between"
   CHECK(got.error().code == Code::kInvalid);
 }
 
-TEST_CASE("parse_json says where the mistake is", "[kube][json]") {
+TEST_CASE("parse_json reports the position of an error", "[kube][json]") {
   CHECK_THAT(parse_json("{\n\"a\": tru}").error().message, ContainsSubstring("line 2"));
   const auto long_token = parse_json("\"" + std::string(100'000, 'a'));
   CHECK_THAT(long_token.error().message, ContainsSubstring("line 1"));
@@ -111,15 +111,15 @@ TEST_CASE("the quick parser takes the usual texts", "[kube][json]") {
   CHECK(parse_json("[" + std::string(2 << 20, ' ') + "]"));
 }
 
-TEST_CASE("of duplicate keys the last one wins", "[kube][json]") {
+TEST_CASE("the last one of duplicate keys wins", "[kube][json]") {
   CHECK(int_at(*parse_json(R"({"a":1,"a":2})"), {"a"}) == 2);
 }
 
-TEST_CASE("to_text replaces bytes that are no UTF-8", "[kube][json]") {
+TEST_CASE("to_text replaces invalid UTF-8", "[kube][json]") {
   CHECK(to_text({{"a", "x\xff"}}) == "{\"a\":\"x\xef\xbf\xbd\"}");
 }
 
-TEST_CASE("what a text holds is counted without parsing it", "[kube][json]") {
+TEST_CASE("the values of a text are counted without parsing it", "[kube][json]") {
   struct Row {
     std::string text;
     JsonCount want;

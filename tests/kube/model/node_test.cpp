@@ -28,7 +28,7 @@ TEST_CASE("decode_node reads a node as the API server writes it", "[kube][node][
                                        {"pods", 110}});
 }
 
-TEST_CASE("decode_node takes nulls and other types for absent", "[kube][node]") {
+TEST_CASE("decode_node treats nulls and wrong types as absent", "[kube][node]") {
   const auto bare = decode_node(R"({"metadata":{"name":"n","labels":null},"spec":null,
       "status":{"allocatable":{"cpu":"?","pods":3},"conditions":[{"type":"Ready","status":"Unknown"}]}})");
   REQUIRE(bare);
@@ -36,7 +36,7 @@ TEST_CASE("decode_node takes nulls and other types for absent", "[kube][node]") 
   CHECK(bare->allocatable == Resources{{"pods", 3}});
 }
 
-TEST_CASE("decode_node refuses what is no node", "[kube][node]") {
+TEST_CASE("decode_node refuses anything but a node", "[kube][node]") {
   const auto* const text =
       GENERATE("", "null", "[]", "7", "{}", "{\"metadata\":{}}", "{\"metadata\":{\"name\":\"\"}}",
                "{\"metadata\":{\"name\":\"n\"", "{\"metadata\":{\"name\" \"n\"}}");

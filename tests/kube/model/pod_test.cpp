@@ -59,7 +59,7 @@ TEST_CASE("decode_pod reads a pod as the API server writes it", "[kube][pod][gol
   CHECK(*pod == want);
 }
 
-TEST_CASE("of other people's pods only what occupies a node is kept", "[kube][pod]") {
+TEST_CASE("of other pods only what occupies a node is kept", "[kube][pod]") {
   const auto pod = decode_pod(
       R"({"metadata":{"name":"p","namespace":"b","labels":{"app":"x"},"annotations":{"a":"b"}},
           "spec":{"nodeName":"n","containers":[{"resources":{"requests":{"cpu":"1"}}}]},
@@ -118,8 +118,7 @@ TEST_CASE("conditions and hints are read", "[kube][pod]") {
             .unscheduled_message.empty());
 }
 
-TEST_CASE("what the scheduler said is kept of pods with the annotation that is named",
-          "[kube][pod]") {
+TEST_CASE("the scheduler's message is kept for pods with the given annotation", "[kube][pod]") {
   const PodFilter filter{{}, {}, "", "", "a/gang"};
   const std::string pod = R"({"metadata":{"name":"p","annotations":{"ANNOTATION":"1"}},
       "status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",
@@ -161,8 +160,7 @@ TEST_CASE("a pod on a lost node, and one that is deleted at once, are told apart
   CHECK_FALSE(with("", "").deleted_at_once);
 }
 
-TEST_CASE("when the grace period of its deletion is over is kept of pods of gangs alone",
-          "[kube][pod]") {
+TEST_CASE("the end of the deletion grace period is kept for gang pods only", "[kube][pod]") {
   const auto with = [](const std::string& annotation) {
     PodFilter filter;
     filter.scheduling_annotation = "slot";
@@ -310,7 +308,7 @@ TEST_CASE("decode_pod counts requests as pod_requests does", "[kube][pod]") {
   CHECK(decoded(spec, "{}").requests == pod_requests(*parse_json(spec)));
 }
 
-TEST_CASE("decode_pod refuses what is no pod", "[kube][pod]") {
+TEST_CASE("decode_pod refuses anything but a pod", "[kube][pod]") {
   const auto* const text =
       GENERATE("", "null", "[]", "\"x\"", "{}", R"({"metadata":null})", R"({"metadata":{}})",
                R"({"metadata":{"name":"p"},"spec":{)", R"({"metadata":{"name":"p)",

@@ -106,7 +106,7 @@ TEST_CASE("events of a watch say the same in both encodings", "[kube][protobuf][
   if (event->type != WatchType::kBookmark) check_same_pod(event->object, expected->object);
 }
 
-TEST_CASE("of a pod that was deleted it is told which one it was", "[kube][protobuf][golden]") {
+TEST_CASE("a deleted pod is identified", "[kube][protobuf][golden]") {
   const std::string added = split_frames(golden("kube/pods_watch.pb")).front();
   protozero::pbf_reader reader(added);
   REQUIRE(reader.next(2));
@@ -149,7 +149,7 @@ TEST_CASE("only the collection of all pods is asked for in protobuf", "[kube][pr
   CHECK_FALSE(has_protobuf("/api/v1/namespaces/a/pods/p"));
 }
 
-TEST_CASE("what is no protobuf of a known kind is refused", "[kube][protobuf]") {
+TEST_CASE("anything but protobuf of a known kind is refused", "[kube][protobuf]") {
   const std::string body = GENERATE(as<std::string>{}, "", "k8s", "{}", std::string("k8s\0", 4),
                                     std::string("k8s\0\x0a\xff\xff\xff\xff\x0f", 10),
                                     std::string("k8s\0\x0a\x06\x12\x04Node", 12));
@@ -160,8 +160,7 @@ TEST_CASE("what is no protobuf of a known kind is refused", "[kube][protobuf]") 
   CHECK_FALSE(json_of_watch_event(body));
 }
 
-TEST_CASE("damaged protobuf is refused or read as JSON, never worse",
-          "[kube][protobuf][property]") {
+TEST_CASE("damaged protobuf is refused or read as JSON", "[kube][protobuf][property]") {
   const auto seed = GENERATE(take(1, Catch::Generators::random(1, 1'000'000)));
   INFO("seed " << seed);
   std::mt19937 random(static_cast<unsigned>(seed));

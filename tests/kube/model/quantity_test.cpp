@@ -99,7 +99,7 @@ TEST_CASE("parse_quantity is exact up to the last number that fits, which stands
   CHECK(*got == row.want);
 }
 
-TEST_CASE("parse_quantity refuses what is no quantity", "[kube][quantity]") {
+TEST_CASE("parse_quantity refuses anything but a quantity", "[kube][quantity]") {
   const auto* const text =
       GENERATE("", " ", "\t1", "1\n", "1 Gi", "--1", "1.1.1", "abc", "1K", "1ki", "1kI", "1mi",
                "1i", "1Kii", "1e", "1e+", "1e+-3", "1e1.5", "1e9999999999999999999", "1e3Ki",
@@ -110,7 +110,7 @@ TEST_CASE("parse_quantity refuses what is no quantity", "[kube][quantity]") {
   CHECK(got.error().code == Code::kInvalid);
 }
 
-TEST_CASE("is_whole tells whether an extended resource may ask for it", "[kube][quantity]") {
+TEST_CASE("is_whole says whether an amount is valid for an extended resource", "[kube][quantity]") {
   CHECK(is_whole("8"));
   CHECK(is_whole("8000m"));
   CHECK(is_whole("0.5Ki"));
@@ -121,7 +121,7 @@ TEST_CASE("is_whole tells whether an extended resource may ask for it", "[kube][
   CHECK(is_whole("eight") == false);
 }
 
-TEST_CASE("amounts are written the way people read them", "[kube][quantity]") {
+TEST_CASE("amounts are formatted readably", "[kube][quantity]") {
   CHECK(format_quantity(8, Scale::kOne) == "8");
   CHECK(format_quantity(500, Scale::kMilli) == "500m");
   CHECK(format_quantity(2000, Scale::kMilli) == "2");

@@ -27,7 +27,7 @@ TEST_CASE("resources add up by name and forget zeros", "[kube][resources]") {
   CHECK(sum == Resources{{"cpu", 5}});
 }
 
-TEST_CASE("resources saturate instead of wrapping round", "[kube][resources]") {
+TEST_CASE("resources saturate instead of wrapping around", "[kube][resources]") {
   Resources much{{"memory", kMaxAmount}};
   much += Resources{{"memory", 1}};
   CHECK(much.get("memory") == kMaxAmount);

@@ -54,7 +54,7 @@ TEST_CASE("parts that differ anywhere stay apart", "[kube][share_pool]") {
   CHECK(a == a_pod("n1"));
 }
 
-TEST_CASE("what nobody holds any more is let go", "[kube][share_pool]") {
+TEST_CASE("unused parts are released", "[kube][share_pool]") {
   SharePool pool;
   Pod kept = a_pod("kept");
   pool.share(kept);

@@ -117,7 +117,7 @@ TEST_CASE("a list may be empty", "[kube][watch]") {
   CHECK(page->continue_token.empty());
 }
 
-TEST_CASE("split_list refuses what is no list", "[kube][watch]") {
+TEST_CASE("split_list refuses anything but a list", "[kube][watch]") {
   const auto* const body = GENERATE("", "{}", "[]", R"({"kind":"Status","code":500})",
                                     R"({"items":[{"a":1},{"b")", R"({"items":[{])");
   INFO(body);
@@ -175,7 +175,8 @@ TEST_CASE("status_error says what the caller can do about it", "[kube][watch]") 
   CHECK(status_error("get pod", row.status, "").code == row.code);
 }
 
-TEST_CASE("status_error knows what is too large to store, whatever its number", "[kube][watch]") {
+TEST_CASE("status_error recognises objects that are too large to store, for every status code",
+          "[kube][watch]") {
   struct Row {
     int status;
     std::string message;
@@ -199,7 +200,7 @@ TEST_CASE("status_error knows what is too large to store, whatever its number", 
   CHECK(error.message.find(row.message) != std::string::npos);
 }
 
-TEST_CASE("status_error uses the API's own words", "[kube][watch]") {
+TEST_CASE("status_error uses the API server's message", "[kube][watch]") {
   CHECK(status_error("create pod a/b", 403, R"({"kind":"Status","message":"exceeded quota"})") ==
         Error{Code::kForbidden, "create pod a/b: 403 exceeded quota"});
   CHECK(status_error("get", 503, "no endpoints\n").message == "get: 503 no endpoints");

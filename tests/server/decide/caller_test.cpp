@@ -29,13 +29,13 @@ TEST_CASE("a living coordinator of the current attempt may grow its job", "[serv
   CHECK(is_known(World().caller()));
 }
 
-TEST_CASE("any pod of the job may speak for it", "[server][caller]") {
+TEST_CASE("any pod of the job may make its calls", "[server][caller]") {
   World world;
   world.pod = running_pod(world.job, job::Role::kLearner, {4096, 0});
   CHECK(may_grow(world.caller()));
 }
 
-TEST_CASE("who may not grow a job hears whether asking again helps", "[server][caller]") {
+TEST_CASE("a refused caller learns whether to retry", "[server][caller]") {
   struct Row {
     std::string when;
     std::function<void(World&)> change;
@@ -77,7 +77,7 @@ TEST_CASE("who may not grow a job hears whether asking again helps", "[server][c
   CHECK(may.error().code == row.want);
 }
 
-TEST_CASE("a coordinator that is not there is explained by its job", "[server][caller]") {
+TEST_CASE("the error for a missing coordinator explains the job's state", "[server][caller]") {
   struct Row {
     std::string when;
     std::function<void(job::Job&)> change;
@@ -106,7 +106,7 @@ TEST_CASE("a coordinator that is not there is explained by its job", "[server][c
   CHECK(no_such_pod(nullptr).message == "there is no such pod");
 }
 
-TEST_CASE("reading needs a pod of a job, whatever its state", "[server][caller]") {
+TEST_CASE("listing works for a pod of a job in any state", "[server][caller]") {
   World world;
   world.job.status.phase = job::Phase::kSucceeded;
   world.pod->meta.deleting = true;

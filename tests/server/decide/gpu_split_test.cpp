@@ -86,7 +86,7 @@ TEST_CASE("a split has all GPUs, and each of its pods fits a node",
   CHECK(split_gpus(gpus, all) == split);
 }
 
-TEST_CASE("of a node its allocatable GPUs are kept", "[server][gpu_split]") {
+TEST_CASE("a node is decoded to its allocatable GPUs", "[server][gpu_split]") {
   const auto open = decode_gpu_node(node("{}", R"({"nvidia.com/gpu":"8","cpu":"96"})"));
   REQUIRE(open);
   CHECK(*open == GpuNode{"n1", "u1", "7", 8, false});
@@ -104,7 +104,7 @@ TEST_CASE("a node without GPUs is not kept at all", "[server][gpu_split]") {
   CHECK(none.error().code == Code::kNotFound);
 }
 
-TEST_CASE("of an AggregatorConfig the port is kept", "[server][gpu_split]") {
+TEST_CASE("an AggregatorConfig is decoded to its port", "[server][gpu_split]") {
   const auto declared = job::parse_aggregator_config(
       config(R"(,"ports":[{"name":"nervex-port","containerPort":80}])"));
   REQUIRE(declared);
@@ -114,7 +114,7 @@ TEST_CASE("of an AggregatorConfig the port is kept", "[server][gpu_split]") {
   CHECK_FALSE(job::parse_aggregator_config("["));
 }
 
-TEST_CASE("cordoned nodes count only where there are no others", "[server][gpu_split]") {
+TEST_CASE("cordoned nodes count only if there are no others", "[server][gpu_split]") {
   CHECK(count_gpus(Nodes{with(8), with(4, true), with(8)}) == std::vector<int>{8, 8});
   CHECK(count_gpus(Nodes{with(4, true), with(8, true)}) == std::vector<int>{4, 8});
   CHECK(count_gpus(Nodes{}).empty());

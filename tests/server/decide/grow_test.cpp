@@ -73,7 +73,7 @@ TEST_CASE("a request for nothing changes nothing", "[server][grow]") {
   CHECK(growth->requests == job::Requests{});
 }
 
-TEST_CASE("an ordinal is never used twice, wherever it is recorded", "[server][grow]") {
+TEST_CASE("an ordinal is never used twice, in any record", "[server][grow]") {
   struct Row {
     std::string when;
     std::function<void(job::Job&, std::vector<PodPtr>&)> change;
@@ -127,7 +127,7 @@ TEST_CASE("an ordinal is never used twice, wherever it is recorded", "[server][g
   CHECK(growth->requests.next_collector == row.want + 1);
 }
 
-TEST_CASE("what the PodGroup has is never given out again", "[server][grow]") {
+TEST_CASE("ordinals of the PodGroup are never assigned again", "[server][grow]") {
   const job::Job job = running_job();
   gang::PodGroup group = make_pod_group(job);
   auto collectors = testing::in_request(testing::a_set("collector", 0, {}), 7);
@@ -160,7 +160,7 @@ TEST_CASE("limits are what the flags say", "[server][grow]") {
   CHECK(refused.error().message.find("(3)") != std::string::npos);
 }
 
-TEST_CASE("replicas that have ended make capacity for new ones", "[server][grow]") {
+TEST_CASE("ended replicas make room for new ones under the limit", "[server][grow]") {
   job::Job job = running_job();
   job.spec.requests.entries = {an_entry(1, Role::kCollector, 1),
                                an_entry(2, Role::kCollector, 2, 4097)};
@@ -195,7 +195,7 @@ TEST_CASE("replicas that have ended make capacity for new ones", "[server][grow]
   }
 }
 
-TEST_CASE("ids count up even when the counter was lost", "[server][grow]") {
+TEST_CASE("ids increase even when the counter was lost", "[server][grow]") {
   job::Job job = running_job();
   job.spec.requests.entries = {an_entry(7, Role::kLearner, 1)};
   const auto growth = grow(job, {}, ask(1, 0));
@@ -216,7 +216,7 @@ TEST_CASE("entries of attempts that are over are dropped, their ordinals stay us
   CHECK(growth->requests.entries[0].slots == std::vector<job::Slot>{{4098, 0}});
 }
 
-TEST_CASE("what a job cannot hold is refused as a whole", "[server][grow]") {
+TEST_CASE("a request above a job's limits is refused as a whole", "[server][grow]") {
   struct Row {
     std::string when;
     std::function<void(job::Job&)> change;
@@ -424,7 +424,8 @@ TEST_CASE("multi-GPU learners beyond a bound are refused as a whole", "[server][
   if (row.want) CHECK(growth.error().code == *row.want);
 }
 
-TEST_CASE("any row of requests keeps names apart and forgets nothing", "[server][grow][property]") {
+TEST_CASE("any sequence of requests keeps names unique and loses nothing",
+          "[server][grow][property]") {
   const auto seed = GENERATE(take(50, random(0U, 1'000'000U)));
   INFO("seed " << seed);  // everything random below follows from this number
   std::mt19937 rng(seed);

@@ -31,8 +31,7 @@ CallRecord a_record(std::string key = "") {
 
 }  // namespace
 
-TEST_CASE("a call without a key is a repeat only if it cannot be meant twice",
-          "[server][repeats]") {
+TEST_CASE("a call without a key is a repeat only if its reply may be lost", "[server][repeats]") {
   struct Row {
     std::string when;
     std::function<void(CallRecord&)> change;
@@ -67,7 +66,7 @@ TEST_CASE("a call without a key is a repeat only if it cannot be meant twice",
   CHECK((*found != nullptr) == row.want);
 }
 
-TEST_CASE("a key stands for one call, from wherever it comes again", "[server][repeats]") {
+TEST_CASE("a key identifies one call, from any address", "[server][repeats]") {
   struct Row {
     std::string when;
     CallId call;
@@ -106,7 +105,7 @@ TEST_CASE("a key stands for one call, from wherever it comes again", "[server][r
   }
 }
 
-TEST_CASE("records are kept as long as they are of use", "[server][repeats]") {
+TEST_CASE("records are kept as long as they are useful", "[server][repeats]") {
   struct Row {
     std::string when;
     std::string key;
@@ -146,7 +145,7 @@ TEST_CASE("the newest of too many records stay", "[server][repeats]") {
   CHECK(calls == std::vector{a_record()});
 }
 
-TEST_CASE("a record says in short what the answer named", "[server][repeats]") {
+TEST_CASE("a record stores the replicas of the answer compactly", "[server][repeats]") {
   const job::Job job = running_job();
   Listing named{"rl", "dqn-coordinator", {}, {}};
   for (int ordinal = 4096; ordinal < 5096; ++ordinal) {

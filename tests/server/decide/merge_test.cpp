@@ -83,7 +83,7 @@ TEST_CASE("entries of equal kind become the oldest one when they are placed", "[
                                             testing::multi_gpu_entry(9, {4100, 4102}, {8, 2})});
 }
 
-TEST_CASE("what is not alike, or still waits, is not merged", "[server][merge]") {
+TEST_CASE("entries that differ or still wait are not merged", "[server][merge]") {
   struct Row {
     std::string when;
     std::function<void(Placed&)> change;
@@ -192,7 +192,7 @@ TEST_CASE("entries are merged by the POST that finds many of them", "[server][me
   CHECK(growth->requests.next_id == static_cast<std::int64_t>(entries.size()) + 2);
 }
 
-TEST_CASE("a client that asks for one at a time for ever is never refused", "[server][merge]") {
+TEST_CASE("a client that requests one replica at a time is never refused", "[server][merge]") {
   constexpr std::size_t kAlive = kMaxEntriesPerJob + 100;
   job::Job job = running_job();
   gang::PodGroup group = make_pod_group(job);
@@ -216,7 +216,7 @@ TEST_CASE("a client that asks for one at a time for ever is never refused", "[se
   CHECK(job.spec.requests.entries.size() <= kMergeAbove + 1);
 }
 
-TEST_CASE("too many requests that wait are asked to come again, too many kinds are refused",
+TEST_CASE("too many waiting requests are told to retry, too many kinds are refused",
           "[server][merge]") {
   const bool all_differ = GENERATE(false, true);
   INFO("each asks for something else: " << all_differ);

@@ -18,7 +18,7 @@ constexpr int kExhausted = job::kMaxIncarnation + 1;
 
 }  // namespace
 
-TEST_CASE("a replica that the controller cannot replace any more goes on under a fresh ordinal",
+TEST_CASE("a replica that the controller can no longer replace continues under a new ordinal",
           "[server][ordinals]") {
   struct Row {
     std::string when;

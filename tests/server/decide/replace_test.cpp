@@ -39,7 +39,7 @@ ReplaceRequest failed(Names collectors, Names learners) {
 
 }  // namespace
 
-TEST_CASE("a name is answered with what stands for it now", "[server][replace]") {
+TEST_CASE("a name is answered with its current replacement", "[server][replace]") {
   struct Row {
     std::string when;
     Names collectors, learners;
@@ -122,7 +122,8 @@ TEST_CASE("a replaced multi-GPU learner is named at its aggregator's port", "[se
   CHECK(change->answer.learners == std::vector{name(Role::kAggregator, {4097, 1}) + ".rl:80"});
 }
 
-TEST_CASE("a replacement is written where the replica is wanted", "[server][replace]") {
+TEST_CASE("a replacement is written to the entry or base record of the replica",
+          "[server][replace]") {
   const job::Job job = mixed_job();
   const auto change =
       replace({job}, failed({name(Role::kCollector, {4097, 0}), name(Role::kCollector, {0, 0})},
@@ -148,7 +149,7 @@ TEST_CASE("asking again changes nothing and gives the same answer", "[server][re
   CHECK(second->answer == first->answer);
 }
 
-TEST_CASE("what the controller replaced is not replaced once more", "[server][replace]") {
+TEST_CASE("a replica that the controller replaced is not replaced again", "[server][replace]") {
   job::Job job = mixed_job();
   job.status.replaced = {{Role::kCollector, {4096, 2}}};
   const auto superseded = replace({job}, failed({name(Role::kCollector, {4096, 1})}, {}));
@@ -161,8 +162,7 @@ TEST_CASE("what the controller replaced is not replaced once more", "[server][re
   CHECK(current->answer.collectors == Names{url(Role::kCollector, {4096, 3})});
 }
 
-TEST_CASE("a replica that goes on with names of another ordinal is known by each of its names",
-          "[server][replace]") {
+TEST_CASE("a replica under a new ordinal is found by each of its names", "[server][replace]") {
   job::Job job = mixed_job();
   job.status.replaced = {{Role::kCollector, {4096, 220}}};
   job.status.continued = {{Role::kCollector, {4096, 218}, 61'440, 1}};
@@ -292,7 +292,7 @@ TEST_CASE("a replica whose incarnations are used up goes on under another ordina
   CHECK(job::wanted_replicas(job, Role::kCollector).size() == before);
 }
 
-TEST_CASE("used-up ordinals end even that", "[server][replace]") {
+TEST_CASE("without an ordinal left even that ends", "[server][replace]") {
   job::Job job = mixed_job();
   job.spec.requests.next_collector = job::kFirstContinuedOrdinal;
   job.spec.requests.entries[0].slots[0].incarnation = 217;

@@ -61,7 +61,7 @@ TEST_CASE("what was requested last is removed first, then the base replicas", "[
   CHECK(change.changes == (row.remove > 0));
 }
 
-TEST_CASE("a removal is written where the replica was wanted", "[server][shrink]") {
+TEST_CASE("a removal is written to the entry or base record of the replica", "[server][shrink]") {
   job::Job job = running_job(1, 1);
   job.spec.requests.entries = {an_entry(1, Role::kCollector, 1), an_entry(2, Role::kLearner, 2)};
   job.spec.requests.base = {{1, Role::kCollector, {0, 3}, false}};
@@ -80,8 +80,7 @@ TEST_CASE("a removal is written where the replica was wanted", "[server][shrink]
                 {url(job, Role::kLearner, {4097, 0})}});
 }
 
-TEST_CASE("a replica that has ended is not removed in the place of a living one",
-          "[server][shrink]") {
+TEST_CASE("a removal takes a live replica, not an ended one", "[server][shrink]") {
   struct Row {
     std::string when;
     std::function<void(job::Job&, std::vector<PodPtr>&)> change;
@@ -171,7 +170,7 @@ TEST_CASE("a role without a template has nothing to remove", "[server][shrink]")
   CHECK_FALSE(shrink({job}, less(0, 3)).changes);
 }
 
-TEST_CASE("as many replicas fewer are wanted as the answer to a removal has",
+TEST_CASE("the number of wanted replicas drops by the number in the answer",
           "[server][shrink][property]") {
   const auto seed = GENERATE(take(50, random(0U, 1'000'000U)));
   INFO("seed " << seed);  // everything random below follows from this number

@@ -112,7 +112,7 @@ TEST_CASE("with --auth=token a caller may do what it should and nothing else", "
   CHECK(world.requests_now().is_null() == !grew);
 }
 
-TEST_CASE("without --auth=token everybody may do everything, and nobody is asked",
+TEST_CASE("without --auth=token all callers may do everything, without a review",
           "[server][auth]") {
   Guarded world;
   world.authorizer = allow_all();
@@ -122,7 +122,7 @@ TEST_CASE("without --auth=token everybody may do everything, and nobody is asked
   CHECK(world.reviews + world.access_reviews == 0);
 }
 
-TEST_CASE("a person's right is asked for on the job that the pod belongs to", "[server][auth]") {
+TEST_CASE("a user's right is checked on the job of the named pod", "[server][auth]") {
   Guarded world;
   world.status("POST", "jane", "dqn-coordinator");
   CHECK(world.asked["verb"] == "patch");
@@ -145,14 +145,14 @@ TEST_CASE("a pod that polls its own job costs no call but one review in ten seco
   CHECK(world.reviews == 2);
 }
 
-TEST_CASE("a forged token is not reviewed again and again", "[server][auth]") {
+TEST_CASE("a forged token is reviewed only once", "[server][auth]") {
   Guarded world;
   for (int i = 0; i < 5; ++i)
     CHECK_FALSE(world.authorizer->identify(bearing("forged"), "10.0.0.1"));
   CHECK(world.reviews == 1);
 }
 
-TEST_CASE("what could not be checked may be asked again", "[server][auth]") {
+TEST_CASE("a failed check is a transient error", "[server][auth]") {
   Guarded world;
   const auto code = GENERATE(Code::kTransient, Code::kForbidden, Code::kInternal);
   SECTION("the token") {
@@ -176,7 +176,7 @@ TEST_CASE("a pod that the cache does not know yet is looked up", "[server][auth]
   CHECK(world.status("POST", "pod", "dqn-coordinator") == 200);
 }
 
-TEST_CASE("a caller with as much under way as it may have is told to ask again", "[server][auth]") {
+TEST_CASE("a caller at its limit of concurrent requests is told to retry", "[server][auth]") {
   Guarded world;
   const auto under_way = world.limits.under_way.begin("jane");
   CHECK(world.status("POST", "jane", "dqn-coordinator") == 200);  // success:false
@@ -214,7 +214,7 @@ TEST_CASE("one address cannot have any number of tokens reviewed at once", "[ser
   CHECK(api.most == 8);
 }
 
-TEST_CASE("the name of an owner leads nowhere else in the API", "[server][auth]") {
+TEST_CASE("an owner's name cannot change the API path", "[server][auth]") {
   Guarded world;
   for (const std::string name : {"../..", "..", "a/../b", "%2e%2e", "x?watch=1"}) {
     INFO(name);

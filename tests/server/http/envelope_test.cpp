@@ -23,7 +23,7 @@ TEST_CASE("an answer has its fields in the contract's order", "[server][envelope
         R"({"success":false,"code":1,"message":"no such pod","data":null})");
 }
 
-TEST_CASE("the status tells the client whether to try again", "[server][envelope]") {
+TEST_CASE("the HTTP status says whether to retry", "[server][envelope]") {
   struct Row {
     Code code;
     int status;
@@ -49,7 +49,7 @@ TEST_CASE("a method that is not there answers 501 in the envelope", "[server][en
   CHECK(reply.content_type == "application/json");
 }
 
-TEST_CASE("what the HTTP server refuses is in the envelope, and can be repeated if it passes",
+TEST_CASE("refusals of the HTTP server have the envelope, and transient ones can be retried",
           "[server][envelope]") {
   const HttpReply large = refusal(413, "the body is too large");
   CHECK(large.status == 413);
@@ -63,7 +63,7 @@ TEST_CASE("bytes that are not UTF-8 in a message do no harm", "[server][envelope
   CHECK(failure({Code::kInvalid, "key \xff"}).body.find("\xEF\xBF\xBD") != std::string::npos);
 }
 
-TEST_CASE("a reply shows no request that was made of the API server", "[server][envelope]") {
+TEST_CASE("a reply does not reveal requests to the API server", "[server][envelope]") {
   struct Row {
     std::string message;
     std::string shown;

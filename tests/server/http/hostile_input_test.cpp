@@ -211,32 +211,32 @@ std::size_t resident_bytes() {
 
 }  // namespace
 
-TEST_CASE("a body that says nothing is refused by every endpoint", "[server][hostile]") {
+TEST_CASE("an empty or meaningless body is refused by every endpoint", "[server][hostile]") {
   Serving serving;
   for (const auto& to : {kAdd, kRemove, kReplace}) check_all(serving, to, any_body());
   CHECK(serving.world.requests_now().is_null());
 }
 
-TEST_CASE("counts that are none are refused", "[server][hostile]") {
+TEST_CASE("invalid counts are refused", "[server][hostile]") {
   Serving serving;
   for (const auto& to : {kAdd, kRemove}) check_all(serving, to, counts());
   CHECK(serving.world.requests_now().is_null());
 }
 
-TEST_CASE("amounts that are none are refused", "[server][hostile]") {
+TEST_CASE("invalid amounts are refused", "[server][hostile]") {
   Serving serving;
   serving.world.surround_with(8, 80);
   check_all(serving, kAdd, amounts());
   CHECK(serving.world.requests_now().is_null());
 }
 
-TEST_CASE("lists of names that are none are refused", "[server][hostile]") {
+TEST_CASE("invalid lists of names are refused", "[server][hostile]") {
   Serving serving;
   check_all(serving, kReplace, names());
   CHECK(serving.world.requests_now().is_null());
 }
 
-TEST_CASE("no name of a pod leads anywhere else in the API", "[server][hostile]") {
+TEST_CASE("a pod's name cannot change the API path", "[server][hostile]") {
   Serving serving;
   for (const auto& to : {kAdd, kRemove, kReplace}) {
     if (!is_there(serving, to)) continue;
@@ -251,7 +251,7 @@ TEST_CASE("no name of a pod leads anywhere else in the API", "[server][hostile]"
   }
 }
 
-TEST_CASE("a query that makes no sense is refused", "[server][hostile]") {
+TEST_CASE("an invalid query is refused", "[server][hostile]") {
   struct Query {
     std::string text;
     int status;
@@ -286,7 +286,7 @@ TEST_CASE("a query that makes no sense is refused", "[server][hostile]") {
   CHECK(serving.world.api.requests() == before);
 }
 
-TEST_CASE("odd bodies that Go's decoder takes are taken", "[server][hostile]") {
+TEST_CASE("odd bodies that Go's decoder accepts are accepted", "[server][hostile]") {
   Serving serving;
   for (const auto& [when, body] : std::vector<std::pair<std::string, std::string>>{
            {"unknown keys are many", with(repeated(R"(,"x":[{"y":null}])", 10'000))},

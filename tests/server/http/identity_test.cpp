@@ -15,7 +15,7 @@ Json review_of_a_pod() {  // as kube-apiserver 1.36 answers for a projected toke
              "authentication.kubernetes.io/credential-id":["JTI=1"]}}}})");
 }
 
-TEST_CASE("a bearer token is read from its header, whatever the scheme's case", "[server][auth]") {
+TEST_CASE("a bearer token is read from its header, with the scheme in any case", "[server][auth]") {
   struct Row {
     std::string when;
     RequestHeaders headers;
@@ -52,7 +52,7 @@ TEST_CASE("a projected token tells which pod holds it", "[server][auth]") {
   CHECK(who->pod_uid == "p-1");
 }
 
-TEST_CASE("a person has no pod", "[server][auth]") {
+TEST_CASE("a user's token names no pod", "[server][auth]") {
   const auto who = identity_in(Json::parse(
       R"({"status":{"authenticated":true,"audiences":["nervex-server"],"user":{"username":"jane"}}})"));
   REQUIRE(who);
@@ -61,7 +61,7 @@ TEST_CASE("a person has no pod", "[server][auth]") {
   CHECK(who->pod_ns.empty());
 }
 
-TEST_CASE("a token that proves nothing here is denied", "[server][auth]") {
+TEST_CASE("a token for another audience or without authentication is denied", "[server][auth]") {
   struct Row {
     std::string when;
     Json patch;
@@ -80,7 +80,7 @@ TEST_CASE("a token that proves nothing here is denied", "[server][auth]") {
   CHECK(who.error().code == Code::kUnauthorized);
 }
 
-TEST_CASE("access is asked for with everything that is known of the asker", "[server][auth]") {
+TEST_CASE("an access review contains all attributes of the user", "[server][auth]") {
   const auto who = identity_in(review_of_a_pod());
   REQUIRE(who);
   const Json spec = subject_access_review(*who, {"patch", "rl", "dqn"})["spec"];
@@ -96,7 +96,7 @@ TEST_CASE("access is asked for with everything that is known of the asker", "[se
                                            {"name", "dqn"}});
 }
 
-TEST_CASE("only a clear yes is a yes", "[server][auth]") {
+TEST_CASE("only an explicit \"allowed\" is accepted", "[server][auth]") {
   CHECK(is_allowed(Json::parse(R"({"status":{"allowed":true}})")));
   CHECK_FALSE(is_allowed(Json::parse(R"({"status":{"allowed":true,"denied":true}})")));
   CHECK_FALSE(is_allowed(Json::parse(R"({"status":{"allowed":false}})")));

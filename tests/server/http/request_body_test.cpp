@@ -16,7 +16,7 @@ std::string repeated(std::string_view piece, std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("of a body the members that the API knows are kept", "[server][request_body]") {
+TEST_CASE("only known members of a body are kept", "[server][request_body]") {
   struct Row {
     std::string when;
     std::string body;
@@ -58,14 +58,13 @@ TEST_CASE("of a body the members that the API knows are kept", "[server][request
   CHECK(kube::to_text(*body) == row.want);
 }
 
-TEST_CASE("of a long text so much is kept that it stays too long", "[server][request_body]") {
+TEST_CASE("a long text is cut but stays too long", "[server][request_body]") {
   const auto body = parse_request_body(R"({"namespace":")" + std::string(100'000, 'a') + "\"}", 2);
   REQUIRE(body);
   CHECK((*body)["namespace"].get<std::string>().size() == kMaxBodyText + 1);
 }
 
-TEST_CASE("a body takes a few times its length while it is parsed, whatever it holds",
-          "[server][request_body]") {
+TEST_CASE("a body takes a few times its length while it is parsed", "[server][request_body]") {
   constexpr std::size_t kBytes = 1'000'000;
   const auto [when, body] = GENERATE_COPY(values<std::pair<std::string, std::string>>({
       {"small arrays under an unknown key", R"({"x":[)" + repeated("[],", kBytes) + "1]}"},

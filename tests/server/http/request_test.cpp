@@ -115,7 +115,7 @@ TEST_CASE("a wrong body is refused, naming the field", "[server][request]") {
   CHECK(request.error().message.find(row.names) != std::string::npos);
 }
 
-TEST_CASE("a removal says how many of each", "[server][request]") {
+TEST_CASE("a removal has a count for each role", "[server][request]") {
   struct Row {
     std::string when;
     std::string body;
@@ -175,7 +175,7 @@ TEST_CASE("a replacement names replicas", "[server][request]") {
   if (!row.want) CHECK(request.error().code == Code::kInvalid);
 }
 
-TEST_CASE("as many replicas can be asked for as a flag allows", "[server][request]") {
+TEST_CASE("the number of replicas in a request is limited by a flag", "[server][request]") {
   CHECK(parse_add_request(with(R"(,"collectors":{"replicas":3})"), 3));
   CHECK_FALSE(parse_add_request(with(R"(,"collectors":{"replicas":4})"), 3));
 }

@@ -50,7 +50,8 @@ const char* const kGood = R"({"namespace":"rl","coordinator":"dqn-coordinator",)
 
 }  // namespace
 
-TEST_CASE("a flood of nonsense hides nobody who was turned away", "[server][routes]") {
+TEST_CASE("a flood of invalid requests does not suppress logs of refused callers",
+          "[server][routes]") {
   struct Deny final : Authorizer {
     Result<Identity> identify(const RequestHeaders& headers, const std::string&) override {
       if (find_header(headers, "authorization") != nullptr) return Identity{};
@@ -185,7 +186,7 @@ TEST_CASE("a call is recorded by the SHA-256 of its body", "[server][routes]") {
         "7f7ca1adcd67c30bcbcd1b7498f510912bfae6d141495db7eee8535da4733718");  // sha256sum says so
 }
 
-TEST_CASE("a key makes any number of calls one", "[server][routes]") {
+TEST_CASE("an idempotency key makes any number of calls one", "[server][routes]") {
   ServingRoutes serving;
   const std::map<std::string, std::string> key = {{"Idempotency-Key", "8e03978e"}};
   const std::string first = serving.send("POST", "/v1alpha1/replicas", kGood, key).body;
@@ -198,7 +199,7 @@ TEST_CASE("a key makes any number of calls one", "[server][routes]") {
             .status == 400);
 }
 
-TEST_CASE("limits are the flags', and say which one", "[server][routes]") {
+TEST_CASE("limits come from the flags, and errors name the flag", "[server][routes]") {
   World world;
   Limits limits;
   limits.replicas_per_request = 3;
@@ -220,7 +221,7 @@ TEST_CASE("limits are the flags', and say which one", "[server][routes]") {
   CHECK(refused.body.find("(4)") != std::string::npos);
 }
 
-TEST_CASE("until the caches are synced clients are asked to try again", "[server][routes]") {
+TEST_CASE("until the caches are synced clients are told to retry", "[server][routes]") {
   ServingRoutes serving;
   serving.ready = Error{Code::kTransient, "pods are not listed yet"};
   const HttpResponse response = serving.send("GET", "/v1alpha1/replicas");
@@ -246,7 +247,7 @@ TEST_CASE("requests are counted by verb and code", "[server][routes]") {
   CHECK(text.find("BREW") == std::string::npos);  // callers must not make metrics
 }
 
-TEST_CASE("a method that is not there names those that are", "[server][routes]") {
+TEST_CASE("an unsupported method names the supported ones", "[server][routes]") {
   ServingRoutes serving;
   CHECK(serving.send("PATCH", "/v1alpha1/replicas").headers.at("allow") == "GET, POST, DELETE");
   CHECK(serving.send("GET", "/v1alpha1/replicas/failed").headers.at("allow") == "POST");

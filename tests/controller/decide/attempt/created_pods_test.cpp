@@ -48,7 +48,7 @@ TEST_CASE("pods count as created up to the first placement without one", "[contr
         world.seen.pod_groups[0]->meta.uid);
 }
 
-TEST_CASE("what was created once stays so", "[controller][created]") {
+TEST_CASE("a slot counted as created stays so", "[controller][created]") {
   World world = a_world();
   world.run_all();
   world.settle();  // the counts are written, and this with them
@@ -58,7 +58,7 @@ TEST_CASE("what was created once stays so", "[controller][created]") {
   CHECK(created_gangs(world) == Gangs{{"base", 4}});
   CHECK(make_round(world.seen).vanished == Strings{pod});
 
-  SECTION("also when somebody empties the PodGroup's status, and numbers go on above it") {
+  SECTION("also when the PodGroup's status was emptied, and numbers continue above it") {
     world.change_group([](gang::PodGroup& group) { group.status = {}; });
     CHECK(created_gangs(world) == Gangs{{"base", 4}});
     CHECK(world.settle() >= 0);
@@ -72,11 +72,11 @@ TEST_CASE("what was created once stays so", "[controller][created]") {
     CHECK(created_gangs(world).empty());
     CHECK(make_round(world.seen).vanished.empty());
   }
-  SECTION("but not of a slot that has another place by now") {
+  SECTION("but not of a slot that has another placement now") {
     world.replan("base");
     CHECK(make_round(world.seen).vanished.empty());
   }
-  SECTION("nor of one that is over, or not wanted") {
+  SECTION("nor of a finished or unwanted slot") {
     world.seen.job.status.ended = {{Role::kCollector, {1, 0}, false}};
     CHECK(make_round(world.seen).vanished.empty());
     world.seen.job.status.ended.clear();
@@ -85,7 +85,7 @@ TEST_CASE("what was created once stays so", "[controller][created]") {
   }
 }
 
-TEST_CASE("pods that were created are no reason to write the status", "[controller][created]") {
+TEST_CASE("created pods alone do not cause a status write", "[controller][created]") {
   World world = a_world();
   CHECK(created_gangs(world) == Gangs{{"base", 4}});
   CHECK(world.seen.job.status.created_through.gangs.empty());
@@ -95,7 +95,8 @@ TEST_CASE("pods that were created are no reason to write the status", "[controll
   CHECK(world.seen.job.status.created_through.gangs == Gangs{{"base", 4}});
 }
 
-TEST_CASE("a pod that nobody saw run is created again under its name", "[controller][created]") {
+TEST_CASE("a pod that was never seen running is created again under its name",
+          "[controller][created]") {
   World world = a_world();
   const std::string pod = world.name(Role::kCollector, 2);
   world.created.clear();
@@ -105,7 +106,7 @@ TEST_CASE("a pod that nobody saw run is created again under its name", "[control
   CHECK(world.seen.job.status.replaced.empty());
 }
 
-TEST_CASE("a gang that is taken back is created again under its names", "[controller][created]") {
+TEST_CASE("a requeued gang is created again under the same names", "[controller][created]") {
   World world(a_job(0, 0));
   world.seen.job.spec.requests.entries = {an_entry(1, Role::kCollector, 2)};
   world.make_gang();
@@ -118,7 +119,7 @@ TEST_CASE("a gang that is taken back is created again under its names", "[contro
   CHECK(std::get<UpdateStatus>(actions[0]).status.created_through.gangs == Gangs{{"base", 1}});
 }
 
-TEST_CASE("which changes of it are worth a write", "[controller][created]") {
+TEST_CASE("which changes of it cause a status write", "[controller][created]") {
   using Created = job::Status::CreatedThrough;
   const Created before = {"uid", {{"base", 4}, {"request-1", 6}}};
   CHECK_FALSE(is_worth_writing({}, before));

@@ -32,7 +32,7 @@ TEST_CASE("a failed creation is reported on the job with the API server's messag
   CHECK(world.events.back() == "FailedCreate");
 }
 
-TEST_CASE("a failed creation that is repeated costs no write", "[controller][creation_failures]") {
+TEST_CASE("a repeated failure to create causes no write", "[controller][creation_failures]") {
   const World world = a_refused_world();
   const auto again = [&](const std::string& words) {
     return report_failed_write(world.seen.job, kFailedCreate, words, world.seen.now);
@@ -41,7 +41,7 @@ TEST_CASE("a failed creation that is repeated costs no write", "[controller][cre
   CHECK(again("create pod: something else").size() == 2);
 }
 
-TEST_CASE("a failed creation stays on the job while something is missing, and no longer",
+TEST_CASE("a failed creation stays on the job until nothing is missing",
           "[controller][creation_failures]") {
   World world = a_refused_world();
   const Actions actions = reconcile(world.seen).actions;
@@ -52,7 +52,7 @@ TEST_CASE("a failed creation stays on the job while something is missing, and no
   CHECK(world.seen.job.status.reason == "Starting");
 }
 
-TEST_CASE("an error that may pass by itself is reported when it happens again",
+TEST_CASE("a transient error is reported when it happens again",
           "[controller][creation_failures]") {
   struct Row {
     std::string when;
@@ -73,7 +73,7 @@ TEST_CASE("an error that may pass by itself is reported when it happens again",
   if (row.failures_before > 0) CHECK_FALSE(is_worth_reporting(row.code, row.failures_before - 1));
 }
 
-TEST_CASE("a deletion that keeps failing shows too, and while the job is suspended",
+TEST_CASE("a deletion that keeps failing is reported, also while the job is suspended",
           "[controller][creation_failures]") {
   World world(a_job());
   world.make_gang();
@@ -90,7 +90,7 @@ TEST_CASE("a deletion that keeps failing shows too, and while the job is suspend
   CHECK(world.status_writes == before + 1);
 }
 
-TEST_CASE("a job whose name no pod can have makes nothing and says so",
+TEST_CASE("a job with an invalid name for pods creates nothing and says so",
           "[controller][creation_failures]") {
   job::Job job = a_job(1, 0);
   job.meta.name = GENERATE(std::string("has.a.dot"), std::string("7th"), std::string(52, 'x'));

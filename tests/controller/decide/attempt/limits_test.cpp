@@ -28,7 +28,7 @@ std::string message(const World& world, std::string_view type) {
   return condition == nullptr ? "" : condition->message;
 }
 
-TEST_CASE("what a clock that was wrong has written holds nothing up", "[controller][limits]") {
+TEST_CASE("timestamps in the future block nothing", "[controller][limits]") {
   const SysTime now = *parse_rfc3339("2026-11-21T14:00:00Z");
   job::Status status;
   status.requeued_gangs = {{"request-1", 1, now + 5min}, {"request-2", 1, now + 1h}};
@@ -42,7 +42,7 @@ TEST_CASE("what a clock that was wrong has written holds nothing up", "[controll
   CHECK_FALSE(status.next_attempt_time);
 }
 
-TEST_CASE("a job that is active for too long has failed", "[controller][limits]") {
+TEST_CASE("a job that exceeds its active deadline fails", "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.active_deadline_seconds = 60;
   World world = started(std::move(job));
@@ -80,7 +80,7 @@ TEST_CASE("a deadline counts over all attempts, and not between them", "[control
   CHECK(world.seen.job.status.active_seconds == 15);
 }
 
-TEST_CASE("waiting in the queue uses up no active deadline", "[controller][limits]") {
+TEST_CASE("time in the queue does not count against the active deadline", "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.active_deadline_seconds = 60;
   World world(std::move(job));
@@ -109,7 +109,7 @@ TEST_CASE("waiting in the queue uses up no active deadline", "[controller][limit
   }
 }
 
-TEST_CASE("a deadline that has been used up ends a job that waits, too", "[controller][limits]") {
+TEST_CASE("an exhausted deadline also ends a waiting job", "[controller][limits]") {
   job::Job job = a_job();
   job.spec.active_deadline_seconds = 60;
   job.spec.backoff_limit = 9;
@@ -138,8 +138,7 @@ TEST_CASE("a resumed job has its whole active deadline again", "[controller][lim
   CHECK(reconcile(world.seen).requeue_after == 60s);
 }
 
-TEST_CASE("the time that a job was active while no controller looked counts",
-          "[controller][limits]") {
+TEST_CASE("active time while the controller was down counts", "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.active_deadline_seconds = 60;
   job.spec.backoff_limit = 1;
@@ -165,7 +164,7 @@ TEST_CASE("the time that a job was active while no controller looked counts",
   }
 }
 
-TEST_CASE("a clock that is set back ends no job early, and keeps none alive for long",
+TEST_CASE("a clock that is set back neither ends a job early nor extends it for long",
           "[controller][limits]") {
   job::Job job = a_job();
   job.spec.active_deadline_seconds = 60;
@@ -176,7 +175,7 @@ TEST_CASE("a clock that is set back ends no job early, and keeps none alive for 
   CHECK(reconcile(world.seen).requeue_after == 60s);
 }
 
-TEST_CASE("a gang that has lost its place before it ran is not active while it waits again",
+TEST_CASE("a gang that lost its placements before it ran is not active while it waits",
           "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.active_deadline_seconds = 60;
@@ -247,8 +246,7 @@ TEST_CASE("an attempt whose pods do not all run in time has failed", "[controlle
   if (retries == 1) CHECK(status.next_attempt_time == world.seen.now + 10s);
 }
 
-TEST_CASE("a job that never ran has no start time when its start timed out",
-          "[controller][limits]") {
+TEST_CASE("a job that never ran has no start time after StartTimeout", "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.start_timeout_seconds = 30;
   World world(std::move(job));
@@ -262,7 +260,8 @@ TEST_CASE("a job that never ran has no start time when its start timed out",
   CHECK(world.seen.job.status.coordinator == job::RoleCounts{});
 }
 
-TEST_CASE("a gang that has started is not held to its start again", "[controller][limits]") {
+TEST_CASE("the start timeout does not apply again after the gang has started",
+          "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.start_timeout_seconds = 30;
   World world = half_started(std::move(job));
@@ -287,7 +286,7 @@ TEST_CASE("a gang that has started is not held to its start again", "[controller
 }
 
 // Its status has no gangStartedTime, and the pod that ran first is not there any more.
-TEST_CASE("a job that runs when its controller is upgraded is not held to its start",
+TEST_CASE("the start timeout does not apply to jobs that run when the controller is upgraded",
           "[controller][limits]") {
   World world = started(a_job(1, 0));
   world.seen.now += 24h;
@@ -319,7 +318,7 @@ TEST_CASE("while a gang waits for capacity its start does not time out", "[contr
   CHECK(world.settle() == 0);
 }
 
-TEST_CASE("a job that waits for capacity for too long has failed, and says what it waited for",
+TEST_CASE("a job that exceeds its schedule timeout fails and says what it waited for",
           "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.schedule_timeout_seconds = 30;
@@ -340,7 +339,7 @@ TEST_CASE("a job that waits for capacity for too long has failed, and says what 
   CHECK_FALSE(world.seen.job.status.start_time.has_value());
 }
 
-TEST_CASE("a job whose pods cannot be created has waited for that", "[controller][limits]") {
+TEST_CASE("the schedule timeout message says which creation failed", "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.schedule_timeout_seconds = 30;
   World world(std::move(job));
@@ -356,7 +355,7 @@ TEST_CASE("a job whose pods cannot be created has waited for that", "[controller
         "create pod: 403 no such account");
 }
 
-TEST_CASE("a gang whose pods are all bound does not wait any more", "[controller][limits]") {
+TEST_CASE("a gang whose pods are all bound no longer waits", "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.schedule_timeout_seconds = 30;
   World world(std::move(job));
@@ -371,7 +370,7 @@ TEST_CASE("a gang whose pods are all bound does not wait any more", "[controller
   CHECK(world.seen.job.status.phase == Phase::kCreated);
 }
 
-TEST_CASE("the wait for capacity begins when the back-off is over", "[controller][limits]") {
+TEST_CASE("the schedule timeout starts after the back-off", "[controller][limits]") {
   job::Job job = a_job();
   job.spec.schedule_timeout_seconds = 5;
   job.spec.backoff_limit = 1;
@@ -384,7 +383,7 @@ TEST_CASE("the wait for capacity begins when the back-off is over", "[controller
   CHECK(reconcile(world.seen).requeue_after == 5s);
 }
 
-TEST_CASE("no time runs while a job is suspended", "[controller][limits]") {
+TEST_CASE("no timeout runs while a job is suspended", "[controller][limits]") {
   job::Job job = a_job();
   job.spec.active_deadline_seconds = 5;
   job.spec.schedule_timeout_seconds = 5;
@@ -400,8 +399,7 @@ TEST_CASE("no time runs while a job is suspended", "[controller][limits]") {
   CHECK(reconcile(world.seen).requeue_after == 5s);
 }
 
-TEST_CASE("a finished job is deleted when its time has come, after its objects",
-          "[controller][limits]") {
+TEST_CASE("a finished job is deleted after its TTL, after its objects", "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.ttl_seconds_after_finished = 100;
   World world = started(std::move(job));
@@ -419,7 +417,7 @@ TEST_CASE("a finished job is deleted when its time has come, after its objects",
   CHECK(world.job_is_deleted);
 }
 
-TEST_CASE("a job may be deleted as soon as it is cleaned up", "[controller][limits]") {
+TEST_CASE("a job with a TTL of 0 is deleted as soon as it is cleaned up", "[controller][limits]") {
   job::Job job = a_job(1, 0);
   job.spec.ttl_seconds_after_finished = 0;
   World world = started(std::move(job));
@@ -432,7 +430,7 @@ TEST_CASE("a job may be deleted as soon as it is cleaned up", "[controller][limi
   CHECK(world.seen.pod_groups.empty());
 }
 
-TEST_CASE("the longest times that a field can hold are just long", "[controller][limits]") {
+TEST_CASE("the largest values of time limits do not overflow", "[controller][limits]") {
   job::Job job = a_job();
   job.spec.active_deadline_seconds = std::numeric_limits<std::int64_t>::max();
   job.spec.schedule_timeout_seconds = std::numeric_limits<std::int64_t>::max();
@@ -445,8 +443,7 @@ TEST_CASE("the longest times that a field can hold are just long", "[controller]
 
 using std::chrono::seconds;
 
-TEST_CASE("how many attempts may fail follows from the restart policy, if nobody says",
-          "[controller][backoff]") {
+TEST_CASE("the default backoffLimit follows from the restart policy", "[controller][backoff]") {
   struct Row {
     std::string when;
     std::string policy;
@@ -459,7 +456,7 @@ TEST_CASE("how many attempts may fail follows from the restart policy, if nobody
       {"it is restarted in place", "OnFailure", std::nullopt, std::nullopt},
       {"it always is", "Always", std::nullopt, std::nullopt},
       {"the user says", "Never", 3, 3},
-      {"the user says, whatever the policy", "Always", 0, 0},
+      {"backoffLimit is set", "Always", 0, 0},
   }));
   INFO("when " << row.when);
   job::Spec spec = testing::a_job().spec;
@@ -468,8 +465,7 @@ TEST_CASE("how many attempts may fail follows from the restart policy, if nobody
   CHECK(backoff_limit(spec) == row.want);
 }
 
-TEST_CASE("as many attempts are followed by another as backoffLimit says",
-          "[controller][backoff]") {
+TEST_CASE("failed attempts are retried up to backoffLimit", "[controller][backoff]") {
   job::Spec spec = testing::a_job().spec;
   spec.backoff_limit = 2;
   CHECK(may_retry(spec, 1));

@@ -76,7 +76,7 @@ TEST_CASE("an attempt is not planned while a pod of an earlier one ends slowly",
             " --now");
   CHECK(reconcile(world.seen).requeue_after == 1h - 20s - 60s);
 
-  SECTION("and begins when that is gone, in its place of the queue") {
+  SECTION("and starts when that pod is deleted, with its place in the queue") {
     world.remove_pod(slow);
     world.pass(1s);
     CHECK(world.created == Strings{"podgroup dqn-2"});
@@ -88,18 +88,18 @@ TEST_CASE("an attempt is not planned while a pod of an earlier one ends slowly",
     world.settle();
     CHECK(world.seen.job.status.phase == Phase::kRunning);
   }
-  SECTION("or is about to go") {
+  SECTION("or when that pod is about to end") {
     world.pass(1h - 20s - 60s);
     CHECK(world.created == Strings{"podgroup dqn-2"});
     CHECK(world.reason() == "Queued");
   }
 }
 
-TEST_CASE("a retry does not wait for pods that end soon, nor for those that nobody needs gone",
+TEST_CASE("a retry does not wait for pods that end soon or do not block it",
           "[controller][attempts]") {
   Retry world;
   SECTION("they end soon") { world.fail(world.collector, 45s); }
-  SECTION("their slots are not of the gang that the job starts with") {
+  SECTION("their slots are not in the initial gang") {
     world.seen.job.spec.collector->replicas = 1;
     world.fail(world.collector, 1h);
   }
@@ -108,7 +108,7 @@ TEST_CASE("a retry does not wait for pods that end soon, nor for those that nobo
   CHECK(world.reason() == "Queued");
 }
 
-TEST_CASE("a plan that waits for a pod which does not end in time is given back",
+TEST_CASE("a plan that waits for a pod that does not end in time is released",
           "[controller][attempts]") {
   Retry world;
   world.fail(world.collector, 45s);
@@ -120,7 +120,7 @@ TEST_CASE("a plan that waits for a pod which does not end in time is given back"
   CHECK(time_until_in_the_way(make_round(world.seen)) == 45s + 30s - 21s);
   world.created.clear();
 
-  SECTION("until that is gone") {
+  SECTION("until that pod is deleted") {
     world.pass(45s + 30s - 21s);
     CHECK(std::count(world.deleted.begin(), world.deleted.end(), "podgroup dqn-2") == 1);
     CHECK(world.created.empty());

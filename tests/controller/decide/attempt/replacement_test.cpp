@@ -61,7 +61,7 @@ Happens fails(const char* reason) {
   };
 }
 
-TEST_CASE("who replaces a collector", "[controller][replacement]") {
+TEST_CASE("which events replace a collector", "[controller][replacement]") {
   struct Row {
     std::string when;
     Happens what;
@@ -125,7 +125,7 @@ TEST_CASE("a pod that is deleted before it has finished is replaced", "[controll
   CHECK(world.seen.job.status.collector.failed == 0);
 }
 
-TEST_CASE("the event of a lost pod says what took it", "[controller][replacement]") {
+TEST_CASE("the event of a lost pod names the cause", "[controller][replacement]") {
   struct Row {
     std::string theirs;
     std::string want;
@@ -152,7 +152,8 @@ TEST_CASE("the event of a lost pod says what took it", "[controller][replacement
   CHECK(said == Strings{"pod " + pod + row.want});
 }
 
-TEST_CASE("one that had finished is not, though somebody deletes it", "[controller][replacement]") {
+TEST_CASE("a finished pod is not replaced, also if a user deletes it",
+          "[controller][replacement]") {
   World world = a_world_with_a_multi_gpu_learner();
   const std::string pod = world.name(Role::kCollector, 0);
   world.end(pod, false);
@@ -163,7 +164,7 @@ TEST_CASE("one that had finished is not, though somebody deletes it", "[controll
   CHECK(world.deleted == Strings{"service " + pod});
   CHECK(world.seen.job.status.collector.failed == 1);
 
-  SECTION("but a client may ask for another one") {
+  SECTION("but a client may request a replacement") {
     world.seen.job.spec.requests.base = {{1, Role::kCollector, {0, 1}, false}};
     settle(world);
     CHECK(world.created.front() == "service " + world.name(Role::kCollector, 0, 1));
@@ -199,7 +200,7 @@ TEST_CASE("a pod whose node is lost is replaced, and deleted without waiting for
   CHECK(world.seen.job.status.collector.failed == 0);
 }
 
-TEST_CASE("one that had finished on a lost node stays counted", "[controller][replacement]") {
+TEST_CASE("a pod that finished on a lost node stays counted", "[controller][replacement]") {
   World world = a_world_with_a_multi_gpu_learner();
   const std::string pod = world.name(Role::kCollector, 0);
   world.end(pod, false);
@@ -268,21 +269,21 @@ TEST_CASE("a multi-GPU learner is replaced as a whole", "[controller][replacemen
   CHECK(world.seen.job.status.learner.failed == 0);
 }
 
-TEST_CASE("a multi-GPU learner of which a pod has failed is counted and kept",
+TEST_CASE("a multi-GPU learner with a failed pod is counted and kept",
           "[controller][replacement]") {
   World world = a_world_with_a_multi_gpu_learner();
   world.change_pod(world.name(Role::kDdpLearner, 4097), fails(""));
   settle(world);
   CHECK(world.seen.job.status.learner.failed == 1);
   CHECK(world.seen.job.status.learner.active == 1);
-  SECTION("whatever becomes of its other pods") {
+  SECTION("also if its other pods end") {
     world.remove_pod(world.name(Role::kDdpLearner, 4096));
     settle(world);
     CHECK(world.seen.job.status.replaced.empty());
     CHECK(world.created.empty());
     CHECK(world.seen.job.status.learner.failed == 1);
   }
-  SECTION("until its client asks for another one") {
+  SECTION("until its client requests a replacement") {
     world.seen.job.spec.requests.entries[0].slots[0].incarnation = 1;
     settle(world);
     CHECK(world.pod_names().size() == 7);
@@ -299,7 +300,7 @@ TEST_CASE("a multi-GPU learner of which a pod has failed is counted and kept",
   }
 }
 
-TEST_CASE("base replicas that are lowered and raised goes on with the next incarnation",
+TEST_CASE("base replicas that are lowered and raised continue with the next incarnation",
           "[controller][replacement]") {
   World world = a_world_with_a_multi_gpu_learner();
   world.seen.job.spec.collector->replicas = 1;
@@ -312,14 +313,14 @@ TEST_CASE("base replicas that are lowered and raised goes on with the next incar
   CHECK(world.created == Strings{"service " + next, "pod " + next});
 }
 
-TEST_CASE("what the controller deletes itself was not lost", "[controller][replacement]") {
+TEST_CASE("pods that the controller deletes do not count as lost", "[controller][replacement]") {
   World world = a_world_with_a_multi_gpu_learner();
   world.seen.job.spec.requests.entries[0].slots[0].incarnation = 3;
   settle(world);
   CHECK(world.seen.job.status.replaced.empty());
 }
 
-TEST_CASE("the status that says who is replaced comes before anything is done",
+TEST_CASE("the status with the replaced slots is written before pods are touched",
           "[controller][replacement]") {
   World world = a_world_with_a_multi_gpu_learner();
   world.remove_pod(world.name(Role::kCollector, 0));
@@ -332,7 +333,7 @@ TEST_CASE("the status that says who is replaced comes before anything is done",
   CHECK(writes == 1);
 }
 
-TEST_CASE("a replica whose pods a node keeps rejecting is replaced less and less often",
+TEST_CASE("a replica whose pods keep being rejected is replaced with growing back-off",
           "[controller][replacement]") {
   using namespace std::chrono_literals;
   World world = a_world_with_a_multi_gpu_learner();
@@ -353,7 +354,7 @@ TEST_CASE("a replica whose pods a node keeps rejecting is replaced less and less
   CHECK(world.seen.job.status.collector.failed == 0);
 }
 
-TEST_CASE("a replica whose names are used up goes on with those of a fresh ordinal",
+TEST_CASE("a replica without pod names left continues under a new ordinal",
           "[controller][replacement]") {
   World world(a_job(2, 0));
   world.seen.job.status.attempt = 0;
@@ -389,7 +390,7 @@ TEST_CASE("a replica whose names are used up goes on with those of a fresh ordin
     settle(world);
     check();
   }
-  SECTION("and the next attempt has all of its own again, and no name that was used") {
+  SECTION("and the next attempt has unused names of its own") {
     world.remove_pod(last);
     settle(world);
     world.seen.job.spec.backoff_limit = 1;
@@ -400,8 +401,7 @@ TEST_CASE("a replica whose names are used up goes on with those of a fresh ordin
   }
 }
 
-TEST_CASE("the ordinals of a multi-GPU learner that goes on are in a row",
-          "[controller][replacement]") {
+TEST_CASE("the new ordinals of a multi-GPU learner are consecutive", "[controller][replacement]") {
   World world = a_world_with_a_multi_gpu_learner();
   world.seen.job.status.next_continued_learner = 61'450;
   world.seen.job.status.replaced = {{Role::kLearner, {4096, 218}}};
@@ -416,7 +416,7 @@ TEST_CASE("the ordinals of a multi-GPU learner that goes on are in a row",
   }
 }
 
-TEST_CASE("ordinals that nervex-server has given out before are not given out again",
+TEST_CASE("ordinals that nervex-server assigned are never assigned again",
           "[controller][replacement]") {
   job::Job job = a_job(1, 0);
   job.status.attempt = 1;
@@ -487,7 +487,7 @@ TEST_CASE("a base replica that is lowered before it had a pod keeps its incarnat
   CHECK(world.pod_names() == before);
 }
 
-TEST_CASE("a replica that nervex-server lets go on is not reported any more",
+TEST_CASE("a replica that nervex-server has given new names is no longer reported",
           "[controller][replacement]") {
   const bool is_of_base = GENERATE(true, false);
   INFO("a base replica: " << is_of_base);
@@ -544,7 +544,7 @@ TEST_CASE("a taken name costs an incarnation", "[controller][replacement]") {
   const auto pass_by = [&](const std::string& name) {
     return pass_by_taken_name(world.seen.job, name);
   };
-  SECTION("if it is one of many") {
+  SECTION("if it is one of several") {
     world.apply(pass_by(world.name(Role::kCollector, 1)));
     CHECK(world.seen.job.status.replaced == Replaced{{Role::kCollector, {1, 1}}});
   }

@@ -93,7 +93,7 @@ Json pod_of_first(const GrowingCluster& cluster) {
   return pod;
 }
 
-TEST_CASE("a request of which one pod is refused has no pods at all", "[controller][requeue]") {
+TEST_CASE("a request with a refused pod has no pods at all", "[controller][requeue]") {
   GrowingCluster cluster;
   const int pods_before = GENERATE(0, 1, 2);  // that can be created before the refused one
   cluster.request({testing::an_entry(1, Role::kCollector, 3)});
@@ -113,7 +113,7 @@ TEST_CASE("a request of which one pod is refused has no pods at all", "[controll
   CHECK_FALSE(cluster.condition("RequestsScheduled").status);
   CHECK(cluster.condition("RequestsScheduled").reason == "BackOff");
 
-  SECTION("and all of them when the refusal is over") {
+  SECTION("and has all of them after the refusal ends") {
     cluster.refused.clear();
     cluster.clock.advance(std::chrono::seconds(11));
     cluster.start_planned();
@@ -127,7 +127,7 @@ TEST_CASE("a request of which one pod is refused has no pods at all", "[controll
     CHECK(cluster.condition("PodsCreated").status);
     CHECK(cluster.condition("RequestsScheduled").status);
   }
-  SECTION("and is tried after ten seconds, then twenty, and not in between") {
+  SECTION("and is retried after 10 s, then 20 s") {
     cluster.clock.advance(std::chrono::seconds(9));
     cluster.api.clear_writes();
     cluster.start_planned();
@@ -145,7 +145,7 @@ TEST_CASE("a request of which one pod is refused has no pods at all", "[controll
     REQUIRE(is_final(cluster.job().status.phase));
     CHECK(cluster.job().status.requeued_gangs.empty());
   }
-  SECTION("and is forgotten when it is asked for no more") {
+  SECTION("and is forgotten when it is no longer requested") {
     cluster.request({});
     cluster.start_planned();
     CHECK(cluster.job().status.requeued_gangs.empty());
@@ -153,7 +153,7 @@ TEST_CASE("a request of which one pod is refused has no pods at all", "[controll
   }
 }
 
-TEST_CASE("only the gang that was refused is taken back", "[controller][requeue]") {
+TEST_CASE("only the refused gang is requeued", "[controller][requeue]") {
   GrowingCluster cluster;
   cluster.request({testing::an_entry(1, Role::kCollector, 1),
                    testing::an_entry(2, Role::kCollector, 2, kFirst + 1)});
@@ -163,8 +163,7 @@ TEST_CASE("only the gang that was refused is taken back", "[controller][requeue]
   CHECK(cluster.gangs() == Strings{"base", "request-1"});
 }
 
-TEST_CASE("base replicas that are added later are taken back as one gang",
-          "[controller][requeue]") {
+TEST_CASE("added base replicas are requeued as one gang", "[controller][requeue]") {
   GrowingCluster cluster;
   for (const auto& object : cluster.api.list(kube::kPodGroups)) {
     Json gangs = object["status"]["gangs"];
@@ -184,7 +183,7 @@ TEST_CASE("base replicas that are added later are taken back as one gang",
   CHECK(cluster.job().status.requeued_gangs.empty());
 }
 
-TEST_CASE("a multi-GPU learner is taken back as a whole", "[controller][requeue]") {
+TEST_CASE("a multi-GPU learner is requeued as a whole", "[controller][requeue]") {
   GrowingCluster cluster;
   cluster.add_aggregator_config();
   cluster.request({testing::multi_gpu_entry(1, {kFirst}, {8, 2})});
@@ -227,7 +226,7 @@ struct LearnerCluster : GrowingCluster {
   }
 };
 
-TEST_CASE("a learner whose replacement is refused is taken back alone and as a whole",
+TEST_CASE("a multi-GPU learner whose replacement is refused is requeued alone, as a whole",
           "[controller][requeue]") {
   LearnerCluster cluster;
   const auto pods_of_learner = [&](int ordinal, int incarnation) {
@@ -245,13 +244,13 @@ TEST_CASE("a learner whose replacement is refused is taken back alone and as a w
   CHECK_FALSE(cluster.condition("RequestsScheduled").status);
   CHECK(cluster.condition("RequestsScheduled").message.find("learner 4096 of request-1") == 0);
 
-  SECTION("also when nervex-server merges its entry into another one meanwhile") {
+  SECTION("also if its entry is merged into another one meanwhile") {
     cluster.request({testing::multi_gpu_entry(0, {kFirst, kOther}, {8, 2})});
     cluster.start_planned();
     CHECK(pods_of_learner(kFirst, 1) == 0);
     CHECK(pods_of_learner(kOther, 0) == 3);
   }
-  SECTION("and comes back when the refusal is over") {
+  SECTION("and starts again after the refusal ends") {
     cluster.refused.clear();
     cluster.clock.advance(std::chrono::seconds(11));
     cluster.start_planned();
@@ -261,8 +260,7 @@ TEST_CASE("a learner whose replacement is refused is taken back alone and as a w
   }
 }
 
-TEST_CASE("a learner that is refused again and again waits longer each time",
-          "[controller][requeue]") {
+TEST_CASE("a learner that is refused repeatedly waits longer each time", "[controller][requeue]") {
   LearnerCluster cluster;
   const bool are_both = GENERATE(false, true);  // then its gang is in the PodGroup no more
   for (int incarnation = 1; incarnation < 6; ++incarnation) {
@@ -285,7 +283,7 @@ TEST_CASE("a learner that is refused again and again waits longer each time",
   }
 }
 
-TEST_CASE("a learner that came back stays when another one of its gang is refused again",
+TEST_CASE("a restarted learner stays when another one of its gang is refused again",
           "[controller][requeue]") {
   LearnerCluster cluster;
   for (int incarnation = 1; incarnation < 6; ++incarnation) {
@@ -308,8 +306,7 @@ TEST_CASE("a learner that came back stays when another one of its gang is refuse
   }
 }
 
-TEST_CASE("a replica that goes on under a fresh ordinal takes nothing else back when it is refused",
-          "[controller][requeue]") {
+TEST_CASE("a refused replica under a new ordinal requeues nothing else", "[controller][requeue]") {
   GrowingCluster cluster;
   cluster.request({testing::an_entry(1, Role::kCollector, 2)});
   cluster.start_planned();
@@ -331,7 +328,7 @@ TEST_CASE("a replica that goes on under a fresh ordinal takes nothing else back 
   CHECK_FALSE(cluster.condition("PodsCreated").status);
 }
 
-TEST_CASE("a gang that was whole goes on when the pod that replaces one of its is refused",
+TEST_CASE("a complete gang keeps running when a replacement pod is refused",
           "[controller][requeue]") {
   GrowingCluster cluster;
   cluster.request({testing::an_entry(1, Role::kCollector, 2)});
@@ -346,7 +343,7 @@ TEST_CASE("a gang that was whole goes on when the pod that replaces one of its i
   CHECK_FALSE(cluster.condition("PodsCreated").status);
 }
 
-TEST_CASE("a pod that was bound when its gang was taken back goes, and its slot goes on",
+TEST_CASE("a bound pod of a requeued gang is deleted, and its slot continues",
           "[controller][requeue]") {
   GrowingCluster cluster;
   cluster.request({testing::an_entry(1, Role::kCollector, 2)});
@@ -386,7 +383,7 @@ void give_up(GrowingCluster& cluster, const std::string& gang, const std::string
                      {{"status", gang::encode_status(status)}});
 }
 
-TEST_CASE("a request that could not be made whole again is taken back as a whole, and comes back",
+TEST_CASE("a request that could not be healed is requeued as a whole, and starts again",
           "[controller][requeue]") {
   GrowingCluster cluster;
   cluster.request({testing::an_entry(1, Role::kCollector, 3)});
@@ -419,7 +416,7 @@ TEST_CASE("a request that could not be made whole again is taken back as a whole
   CHECK(cluster.job().status.requeued_gangs.empty());
 }
 
-TEST_CASE("a pod that has finished gets no place when its gang is taken back and comes back",
+TEST_CASE("a finished pod gets no placement when its gang is requeued and starts again",
           "[controller][requeue]") {
   GrowingCluster cluster;
   cluster.request({testing::an_entry(1, Role::kCollector, 3)});
@@ -448,7 +445,7 @@ TEST_CASE("a pod that has finished gets no place when its gang is taken back and
   CHECK(cluster.condition("RequestsScheduled").status);
 }
 
-TEST_CASE("a multi-GPU learner that could not be made whole again is taken back alone",
+TEST_CASE("a multi-GPU learner that could not be healed is requeued alone",
           "[controller][requeue]") {
   LearnerCluster cluster;
   give_up(cluster, "request-1", cluster.name(Role::kDdpLearner, kFirst + 1));
@@ -464,7 +461,7 @@ TEST_CASE("a multi-GPU learner that could not be made whole again is taken back 
   CHECK(cluster.pods_of_learner(kOther, 0) == 3);
 }
 
-TEST_CASE("a Service that is refused takes no gang back", "[controller][requeue]") {
+TEST_CASE("a refused Service requeues no gang", "[controller][requeue]") {
   GrowingCluster cluster;
   cluster.add_aggregator_config();
   const bool is_learner = GENERATE(false, true);
@@ -497,7 +494,7 @@ TEST_CASE("a start whose creation fails does not report a missing aggregator",
   CHECK(status.reason == "FailedCreate");
 }
 
-TEST_CASE("an error that may pass by itself takes nothing back", "[controller][requeue]") {
+TEST_CASE("a transient error requeues nothing", "[controller][requeue]") {
   GrowingCluster cluster;
   const auto code = GENERATE(Code::kUnauthorized, Code::kTransient);
   cluster.request({testing::an_entry(1, Role::kCollector, 2)});

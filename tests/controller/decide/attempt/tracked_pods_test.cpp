@@ -47,7 +47,7 @@ TEST_CASE("a worker that ended and was deleted unseen is counted, not replaced",
   CHECK(world.pod_names().size() == 2);  // it was removed and not replaced
 }
 
-TEST_CASE("a coordinator that ran and ended unseen is not made again in its attempt",
+TEST_CASE("a coordinator that ran and ended unseen is not created again in its attempt",
           "[controller][tracking]") {
   World world(a_job(1, 0));
   world.make_gang();
@@ -76,7 +76,8 @@ TEST_CASE("a coordinator that ran and ended unseen is not made again in its atte
   CHECK(world.created == of_first);
 }
 
-TEST_CASE("a coordinator that was deleted before it ran is made again", "[controller][tracking]") {
+TEST_CASE("a coordinator that was deleted before it ran is created again",
+          "[controller][tracking]") {
   World world(a_job(1, 0));
   world.make_gang();
   world.created.clear();
@@ -87,7 +88,7 @@ TEST_CASE("a coordinator that was deleted before it ran is made again", "[contro
   CHECK(world.created == Strings{"pod dqn-coordinator"});
 }
 
-TEST_CASE("a pod is released only behind the status that records its end",
+TEST_CASE("a pod's finalizer is removed only after the status records its end",
           "[controller][tracking]") {
   World world(a_job(2, 0));
   world.start();
@@ -111,7 +112,8 @@ TEST_CASE("pods that an ended job keeps can be deleted without the controller",
   for (const auto& pod : world.seen.pods) CHECK_FALSE(pod->has_finalizer);
 }
 
-TEST_CASE("pods of a deleted job go, also if the controller was away", "[controller][tracking]") {
+TEST_CASE("pods of a deleted job are deleted, also if the controller was down",
+          "[controller][tracking]") {
   RunningCluster cluster;
   const bool was_away = GENERATE(false, true);
   cluster.api.remove(kube::kNervexJobs, kNamespace, "dqn");
@@ -122,7 +124,7 @@ TEST_CASE("pods of a deleted job go, also if the controller was away", "[control
   CHECK(cluster.names(kube::kPods).empty());
 }
 
-TEST_CASE("pods of the deleted job of the same name go too", "[controller][tracking]") {
+TEST_CASE("pods of a deleted job with the same name are deleted, too", "[controller][tracking]") {
   RunningCluster cluster;
   cluster.api.remove(kube::kNervexJobs, kNamespace, "dqn");
   cluster.api.collect_garbage();
@@ -147,7 +149,7 @@ TEST_CASE("orphaned pods lose their finalizer and stay", "[controller][tracking]
   }
 }
 
-TEST_CASE("an orphaned PodGroup is deleted, and with it what its gang holds",
+TEST_CASE("an orphaned PodGroup is deleted, and its capacity is released",
           "[controller][tracking]") {
   RunningCluster cluster;
   REQUIRE(cluster.names(kube::kPodGroups).size() == 1);
@@ -160,7 +162,7 @@ TEST_CASE("an orphaned PodGroup is deleted, and with it what its gang holds",
     cluster.controller->worker.process(orphans_key(kNamespace));
     CHECK(cluster.names(kube::kPodGroups).empty());
   }
-  SECTION("it has an owner by now, which the cache does not know") {
+  SECTION("it has a new owner, which the cache does not know") {
     cluster.sync();
     cluster.api.change(kube::kPodGroups, kNamespace, name,
                        {{"metadata", {{"annotations", {{"touched", "now"}}}}}});
@@ -188,7 +190,7 @@ TEST_CASE("releasing a pod that was deleted, or whose name another one has by no
   CHECK(kube::array_at(pod, {"metadata", "finalizers"}).size() == 1);
 }
 
-TEST_CASE("a release that meets another writer is tried again", "[controller][tracking]") {
+TEST_CASE("a release that meets a conflict is retried", "[controller][tracking]") {
   RunningCluster cluster;
   cluster.api.fail_next("PATCH", "/pods/", {Code::kConflict, "409 try again"});
   const std::string uid = kube::string_at(

@@ -65,7 +65,7 @@ void exit_with(World& world, int code, const std::string& words) {
 
 // -- retries
 
-TEST_CASE("a failed attempt is over in one write, before anything is deleted",
+TEST_CASE("a failed attempt ends in one write, before anything is deleted",
           "[controller][attempts]") {
   World world = running(a_job_with_retries(1));
   const SysTime started = *world.seen.job.status.start_time;
@@ -134,7 +134,7 @@ TEST_CASE("a retried job keeps its place in the queue", "[controller][attempts]"
   CHECK(world.seen.pod_groups.front()->spec.queued_since == queued);
 }
 
-TEST_CASE("a requeued job keeps its place in the queue, and begins to wait anew",
+TEST_CASE("a requeued job keeps its place in the queue, and its waiting time starts again",
           "[controller][attempts]") {
   World world = running(a_job_with_retries(0));
   const SysTime queued = world.seen.pod_groups.front()->spec.queued_since;
@@ -235,7 +235,7 @@ TEST_CASE("the coordinator's last output is cut to the size of a termination mes
   CHECK(kept.starts_with("\u00fc"));
 }
 
-TEST_CASE("what belongs to one attempt does not come into the next", "[controller][attempts]") {
+TEST_CASE("state of one attempt does not carry over to the next", "[controller][attempts]") {
   World world = running(a_job_with_retries(1));
   world.seen.job.spec.requests.entries = {an_entry(1, Role::kCollector, 1)};
   world.make_gang();
@@ -258,10 +258,10 @@ TEST_CASE("what belongs to one attempt does not come into the next", "[controlle
 
 // -- free new attempts
 
-TEST_CASE("what the cluster does to the coordinator costs no retry", "[controller][attempts]") {
+TEST_CASE("a disrupted coordinator costs no retry", "[controller][attempts]") {
   World world = running(a_job_with_retries(0));
   std::string want;
-  SECTION("it is evicted and still takes its leave") {
+  SECTION("it is evicted and still terminating") {
     world.change_pod(kCoordinator, [](kube::Pod& pod) {
       pod.disruption_target = true;
       pod.disruption_reason = "EvictionByEvictionAPI";
@@ -269,7 +269,7 @@ TEST_CASE("what the cluster does to the coordinator costs no retry", "[controlle
     });
     want = "Evicted";
   }
-  SECTION("it is evicted and gone") {
+  SECTION("it is evicted and deleted") {
     world.change_pod(kCoordinator, [](kube::Pod& pod) {
       pod.disruption_target = true;
       pod.disruption_reason = "EvictionByEvictionAPI";
@@ -285,7 +285,7 @@ TEST_CASE("what the cluster does to the coordinator costs no retry", "[controlle
     });
     want = "Preempted";
   }
-  SECTION("its node is lost, and the planner has another place for it") {
+  SECTION("its node is lost, and the planner has placed it elsewhere") {
     world.replan("base");
     want = "NodeLost";
   }
@@ -301,7 +301,7 @@ TEST_CASE("what the cluster does to the coordinator costs no retry", "[controlle
   CHECK(world.events.front() == "Requeued");
 }
 
-TEST_CASE("a coordinator that went with its node costs no retry", "[controller][attempts]") {
+TEST_CASE("a coordinator that was deleted with its node costs no retry", "[controller][attempts]") {
   World world = running(a_job_with_retries(0));
   world.remove_pod(kCoordinator);
   world.look();
@@ -310,9 +310,8 @@ TEST_CASE("a coordinator that went with its node costs no retry", "[controller][
   CHECK(condition(world, kRequeued).reason == "NodeLost");
 }
 
-TEST_CASE(
-    "a coordinator on a lost node costs no retry, and its pod does not keep the next one away",
-    "[controller][attempts]") {
+TEST_CASE("a coordinator on a lost node costs no retry, and its pod does not block the next one",
+          "[controller][attempts]") {
   const bool is_leaving = GENERATE(false, true);
   World world = running(a_job_with_retries(0));
   world.change_pod(kCoordinator, [&](kube::Pod& pod) {
@@ -354,8 +353,7 @@ TEST_CASE("a coordinator that was never bound has not run, though it is marked F
   CHECK(std::count(names.begin(), names.end(), std::string(kCoordinator)) == 1);
 }
 
-TEST_CASE("a base gang that could not be made whole again is queued again",
-          "[controller][attempts]") {
+TEST_CASE("a base gang that could not be healed is requeued", "[controller][attempts]") {
   World world = running(a_job_with_retries(0));
   const auto give_up = [&](std::int64_t generation) {
     world.change_group([&](gang::PodGroup& group) {
@@ -365,7 +363,7 @@ TEST_CASE("a base gang that could not be made whole again is queued again",
       group.status.gangs.front().message = "collector/0 lost its node n1 (deleted)";
     });
   };
-  SECTION("if that is said of what it wants now") {
+  SECTION("if the status is about the current spec") {
     give_up(world.seen.pod_groups.front()->meta.generation);
     CHECK(live_checks(make_round(world.seen)).given_up);
     world.apply(reconcile(world.seen).actions);
@@ -379,7 +377,7 @@ TEST_CASE("a base gang that could not be made whole again is queued again",
     CHECK(world.settle() >= 0);
     CHECK(world.pod_names().empty());
   }
-  SECTION("not if it wants something else by now") {
+  SECTION("not if the spec has changed") {
     give_up(world.seen.pod_groups.front()->meta.generation - 1);
     CHECK_FALSE(live_checks(make_round(world.seen)).given_up);
     world.settle();
@@ -434,7 +432,7 @@ TEST_CASE("templates that change before the coordinator runs start the attempt a
   CHECK(status.phase == Phase::kRunning);
 }
 
-TEST_CASE("templates that are changed all the time make pods now and then",
+TEST_CASE("templates that change all the time create pods at a limited rate",
           "[controller][attempts]") {
   World world(a_job(1, 0));
   world.seen.retry_delay = 10s;
@@ -450,7 +448,7 @@ TEST_CASE("templates that are changed all the time make pods now and then",
         std::chrono::ceil<std::chrono::seconds>(made + 10s));
 }
 
-TEST_CASE("a role that comes takes back no gang that is committed", "[controller][attempts]") {
+TEST_CASE("an added role requeues no committed gang", "[controller][attempts]") {
   job::Job job = a_job(1, 0);
   job.spec.learner.reset();
   World world(std::move(job));
@@ -462,8 +460,7 @@ TEST_CASE("a role that comes takes back no gang that is committed", "[controller
   CHECK(world.seen.job.status.attempt == (committed ? 1 : 2));
 }
 
-TEST_CASE("what admission takes for the same template has the same hash",
-          "[controller][attempts]") {
+TEST_CASE("templates that admission treats as equal have the same hash", "[controller][attempts]") {
   const auto hash = [](const char* pod_template) {
     job::Spec spec;
     spec.coordinator_template = Json::parse(pod_template);
@@ -535,7 +532,7 @@ TEST_CASE("a job that waits follows its aggregator", "[controller][attempts]") {
   CHECK((gang::find_set(spec, "aggregator") != nullptr) == row.want_aggregator);
 }
 
-TEST_CASE("a changed AggregatorConfig reaches a job that waits, and none that starts or runs",
+TEST_CASE("a changed AggregatorConfig affects waiting jobs, not starting or running ones",
           "[controller][attempts]") {
   World world(a_job(1, 0));
   world.add_aggregator_config();
@@ -561,8 +558,7 @@ TEST_CASE("a changed AggregatorConfig reaches a job that waits, and none that st
              .find(R"("nvidia.com/gpu":"2")") != std::string::npos) == is_planned_again);
 }
 
-TEST_CASE("an AggregatorConfig that cannot be read is not taken for a deleted one",
-          "[controller][attempts]") {
+TEST_CASE("an unreadable AggregatorConfig does not count as deleted", "[controller][attempts]") {
   World world(a_job(1, 0));
   world.add_aggregator_config();
   world.settle();
@@ -572,7 +568,7 @@ TEST_CASE("an AggregatorConfig that cannot be read is not taken for a deleted on
   CHECK(world.seen.job.status.attempt == 1);
 }
 
-TEST_CASE("templates that change later start nothing again", "[controller][attempts]") {
+TEST_CASE("templates that change later restart nothing", "[controller][attempts]") {
   World world = running(a_job(1, 0));
   const auto change = [&world] {
     world.seen.job.spec.collector->pod_template = testing::with_gpus(testing::a_template(), "4");
@@ -604,7 +600,7 @@ TEST_CASE("a DisruptionTarget condition on a pod that still runs ends nothing ye
   CHECK(world.settle() == 0);
 }
 
-TEST_CASE("a requeued job is requeued no more when it runs", "[controller][attempts]") {
+TEST_CASE("condition Requeued ends when the job runs", "[controller][attempts]") {
   World world = running(a_job_with_retries(0));
   exit_with(world, 1, "");
   world.change_pod(kCoordinator, [](kube::Pod& pod) { pod.reason = "OutOfcpu"; });
@@ -619,8 +615,7 @@ TEST_CASE("a requeued job is requeued no more when it runs", "[controller][attem
   CHECK(world.seen.job.status.phase == Phase::kRunning);
 }
 
-TEST_CASE("free attempts follow one another no faster than every ten seconds",
-          "[controller][attempts]") {
+TEST_CASE("requeues happen at most every ten seconds", "[controller][attempts]") {
   World world(a_job());
   world.make_gang();
   world.end(kCoordinator, false);
@@ -637,7 +632,7 @@ TEST_CASE("free attempts follow one another no faster than every ten seconds",
 
 // -- suspending
 
-TEST_CASE("a suspended job has nothing and says so", "[controller][attempts]") {
+TEST_CASE("a suspended job has no objects and says so", "[controller][attempts]") {
   World world = running(a_job_with_retries(0));
   world.seen.job.spec.suspend = true;
   world.look();
@@ -681,7 +676,7 @@ TEST_CASE("a resumed job begins again, with a new place in the queue", "[control
         std::chrono::floor<std::chrono::seconds>(world.seen.now));
 }
 
-TEST_CASE("a job created suspended makes nothing until it is resumed", "[controller][attempts]") {
+TEST_CASE("a job created suspended creates nothing until it is resumed", "[controller][attempts]") {
   job::Job job = a_job(1, 1);
   job.spec.suspend = true;
   World world(std::move(job));

@@ -50,7 +50,7 @@ TEST_CASE("an ended job keeps the pods that its policy says", "[controller][clea
   CHECK(world.deleted.front() == "podgroup dqn-1");
 }
 
-TEST_CASE("clean-up does not repeat what is under way", "[controller][cleanup]") {
+TEST_CASE("clean-up does not repeat deletions in progress", "[controller][cleanup]") {
   World world(a_job(1, 0));
   world.make_gang();
   world.run_all();
@@ -76,7 +76,7 @@ Actions find_stale_objects(const World& world) {
   return delete_stale_objects(make_round(world.seen));
 }
 
-TEST_CASE("what belongs to the attempt is not stale", "[controller][stale_objects]") {
+TEST_CASE("objects of the current attempt are not stale", "[controller][stale_objects]") {
   CHECK(find_stale_objects(a_running_world_of_one()).empty());
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("an attempt without a PodGroup keeps nothing; the old PodGroup goes la
   CHECK(std::get<DeletePodGroups>(steps[2]).targets.size() == 1);
 }
 
-TEST_CASE("what is being deleted is not deleted again", "[controller][stale_objects]") {
+TEST_CASE("objects that are being deleted are not deleted again", "[controller][stale_objects]") {
   World world = a_running_world_of_one();
   world.seen.job.status.attempt = 2;
   world.seen.services.clear();

@@ -59,7 +59,7 @@ bool asks_for_it(const World& world) { return world.seen.pod_groups.at(0)->spec.
 
 // ---- does the planner know all of a template?
 
-TEST_CASE("which templates a planner knows all of", "[controller][direct]") {
+TEST_CASE("which templates the planner knows completely", "[controller][direct]") {
   struct Row {
     std::string when;
     Json fields;
@@ -102,7 +102,7 @@ TEST_CASE("which templates a planner knows all of", "[controller][direct]") {
   CHECK(is_known_to_planner(spec) == row.want);
 }
 
-TEST_CASE("which volumes any node has", "[controller][direct]") {
+TEST_CASE("which volumes are available on any node", "[controller][direct]") {
   CHECK(are_known_volumes(Json::array()));
   CHECK(are_known_volumes(Json::parse(
       R"([{"name": "a", "emptyDir": {}}, {"name": "b", "configMap": {}}, {"name": "c", "nfs": {}}])")));
@@ -239,7 +239,7 @@ TEST_CASE("no pod is created with its node before the commit was seen", "[contro
   }
 }
 
-TEST_CASE("what follows after a crash is created as it was", "[controller][direct]") {
+TEST_CASE("pods created after a crash are created the same way", "[controller][direct]") {
   World world = a_direct_world();
   world.settle();
   world.plan_directly();
@@ -293,13 +293,13 @@ TEST_CASE("successors, moved slots and replicas that come later go through kube-
   }
 }
 
-TEST_CASE("what was given to a PodGroup may be taken from it, and never comes back",
+TEST_CASE("direct placement of a PodGroup can be withdrawn and never returns",
           "[controller][direct]") {
   World world = a_direct_world();
   world.settle();
   CHECK(asks_for_it(world));
 
-  SECTION("the flag is gone") {
+  SECTION("the flag was removed") {
     world.seen.direct_placement = false;
     world.settle();
     CHECK_FALSE(asks_for_it(world));
@@ -330,7 +330,7 @@ TEST_CASE("what was given to a PodGroup may be taken from it, and never comes ba
     CHECK(world.seen.job.status.attempt == 1);
     CHECK(world.settle() == 0);
   }
-  SECTION("it was made without") {
+  SECTION("it was created without") {
     World before = a_direct_world();
     before.seen.direct_placement = false;
     before.settle();
@@ -388,7 +388,7 @@ TEST_CASE("a job whose pods must not name a node goes through kube-scheduler",
   CHECK(cluster.settle() == 0);
 }
 
-TEST_CASE("pods that exist stay when the rest is refused", "[controller][direct]") {
+TEST_CASE("existing pods stay when the rest is refused", "[controller][direct]") {
   DirectCluster cluster;
   cluster.refuse_nodes(2, testing::refuse(403, "Forbidden", "pods \"x\" is forbidden: no more"));
   cluster.settle();
@@ -402,7 +402,7 @@ TEST_CASE("pods that exist stay when the rest is refused", "[controller][direct]
   CHECK(cluster.job().status.phase == job::Phase::kRunning);
 }
 
-TEST_CASE("workers that were created on their nodes are held to the start timeout, too",
+TEST_CASE("the start timeout also applies to workers created on their nodes",
           "[controller][direct]") {
   using namespace std::chrono_literals;
   World world = a_direct_world(1, 0);

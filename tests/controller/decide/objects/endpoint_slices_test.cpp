@@ -58,8 +58,7 @@ Strings hostnames(const Json& slice) {
   return names;
 }
 
-TEST_CASE("pods that have an address are named by one slice of their job",
-          "[controller][endpoint_slices]") {
+TEST_CASE("pods with addresses are in one slice of their job", "[controller][endpoint_slices]") {
   NamedWorld job;
   CHECK(job.writes().empty());  // no pod has an address yet
   job.address("dqn-coordinator", "10.0.0.7");
@@ -78,7 +77,7 @@ TEST_CASE("pods that have an address are named by one slice of their job",
   CHECK(endpoint["targetRef"]["name"] == "dqn-coordinator");
   CHECK(job.writes(stored(writes.create)).empty());
 
-  SECTION("to which those that get theirs later are added") {
+  SECTION("pods that get addresses later are added to it") {
     job.address_all();
     const EndpointSliceWrites more = job.writes(stored(writes.create));
     CHECK(more.create.empty());
@@ -88,7 +87,7 @@ TEST_CASE("pods that have an address are named by one slice of their job",
   }
 }
 
-TEST_CASE("which pods have a name", "[controller][endpoint_slices]") {
+TEST_CASE("which pods are in a slice", "[controller][endpoint_slices]") {
   struct Row {
     const char* when;
     std::function<void(kube::Pod&)> change;
@@ -130,7 +129,7 @@ TEST_CASE("a pod's endpoint is another one when its address, node or uid is",
   CHECK(job.writes(before).update.size() == 1);
 }
 
-TEST_CASE("changes that no name depends on", "[controller][endpoint_slices]") {
+TEST_CASE("changes that do not affect slices", "[controller][endpoint_slices]") {
   NamedWorld job;
   const kube::Pod pod = *job.seen.pods[0];
   CHECK_FALSE(changes_endpoint(nullptr, &pod));  // it has no address yet
@@ -145,8 +144,7 @@ TEST_CASE("changes that no name depends on", "[controller][endpoint_slices]") {
   CHECK(changes_endpoint(&running, nullptr));
 }
 
-TEST_CASE("a replica that goes changes the slice of its slot alone",
-          "[controller][endpoint_slices]") {
+TEST_CASE("a removed replica changes only the slice of its slot", "[controller][endpoint_slices]") {
   NamedWorld job(kSlotsPerSlice + 10, 2);
   job.address_all();
   const EndpointSliceWrites first = job.writes();
@@ -160,7 +158,7 @@ TEST_CASE("a replica that goes changes the slice of its slot alone",
   CHECK(writes.update[0]["metadata"]["name"] == first.create[1]["metadata"]["name"]);
   CHECK((writes.create.empty() && writes.remove.empty()));
 
-  SECTION("which goes with its last one") {
+  SECTION("which is deleted with its last replica") {
     for (int i = kSlotsPerSlice; i < kSlotsPerSlice + 10; ++i) {
       job.change_pod(job.name(Role::kCollector, i), [](kube::Pod& pod) { pod.ip = ""; });
     }
@@ -180,7 +178,7 @@ TEST_CASE("addresses of both families have slices of their own", "[controller][e
   CHECK(hostnames(writes.create[1]) == Strings{job.name(Role::kCollector)});
 }
 
-TEST_CASE("slices go when nothing is to be named by them", "[controller][endpoint_slices]") {
+TEST_CASE("empty slices are deleted", "[controller][endpoint_slices]") {
   NamedWorld job;
   job.address_all();
   const Ptrs<EndpointSlice> slices = stored(job.writes().create);
@@ -205,7 +203,7 @@ TEST_CASE("slices go when nothing is to be named by them", "[controller][endpoin
   }
 }
 
-TEST_CASE("a slice that somebody edited is written again", "[controller][endpoint_slices]") {
+TEST_CASE("an edited slice is written again", "[controller][endpoint_slices]") {
   NamedWorld job;
   job.address_all();
   Json slice = job.writes().create.at(0);
@@ -223,7 +221,7 @@ TEST_CASE("a slice that somebody edited is written again", "[controller][endpoin
   CHECK(job.writes({stored(slice)}).update.size() == 1);
 }
 
-TEST_CASE("whose a slice is", "[controller][endpoint_slices]") {
+TEST_CASE("which job owns a slice", "[controller][endpoint_slices]") {
   NamedWorld job;
   job.address_all();
   Json slice = job.writes().create.at(0);

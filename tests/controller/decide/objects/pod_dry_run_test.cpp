@@ -44,7 +44,7 @@ void let_pass(World& world, std::chrono::seconds time) {
 
 }  // namespace
 
-TEST_CASE("a gang that waits has its pods tried in a dry run, once", "[controller][dry-run]") {
+TEST_CASE("pods of a waiting gang are tried in a dry run, once", "[controller][dry-run]") {
   World world = a_waiting_world();
   CHECK(world.dry_runs == 1);
   let_pass(world, std::chrono::hours(1));  // no answer yet: nothing waits for it
@@ -56,7 +56,7 @@ TEST_CASE("a gang that waits has its pods tried in a dry run, once", "[controlle
   CHECK(world.seen.job.status.reason == gang::kReasonUnschedulable);
 }
 
-TEST_CASE("only a gang that the planner could not place is asked about", "[controller][dry-run]") {
+TEST_CASE("only gangs that the planner could not place get a dry run", "[controller][dry-run]") {
   World world(a_job(1, 1));
   const std::string when = GENERATE("not planned yet", "planned", "suspended");
   INFO("when it is " << when);
@@ -90,7 +90,7 @@ TEST_CASE("one pod of each role with base replicas is tried, without a node",
   CHECK(roles == std::vector<Role>{Role::kCoordinator, Role::kAggregator, Role::kCollector});
 }
 
-TEST_CASE("a changed spec or AggregatorConfig, and a new attempt, are asked about again",
+TEST_CASE("a changed spec or AggregatorConfig, and a new attempt, cause a new dry run",
           "[controller][dry-run]") {
   World world = a_waiting_world();
   world.answer_dry_run({});
@@ -115,8 +115,7 @@ TEST_CASE("a changed spec or AggregatorConfig, and a new attempt, are asked abou
   CHECK(world.dry_runs == 2);
 }
 
-TEST_CASE("what would be refused stands on the job, and goes when it is put right",
-          "[controller][dry-run]") {
+TEST_CASE("a refused dry run shows on the job until it is fixed", "[controller][dry-run]") {
   World world = a_waiting_world();
   world.answer_dry_run({{Role::kLearner, std::string(kNoAccount)}});
   REQUIRE(world.settle() >= 0);
@@ -152,7 +151,7 @@ TEST_CASE("what would be refused stands on the job, and goes when it is put righ
 
 // The refusal of an earlier attempt is not why this one waits. It stays in the status: the back-off
 // and the deadlines depend on it.
-TEST_CASE("a job that waits for capacity says so, whatever it was refused before",
+TEST_CASE("a job that waits for capacity says so, also after earlier refusals",
           "[controller][dry-run]") {
   World world = a_waiting_world();
   world.change_group([&](gang::PodGroup& group) { group.meta.created = world.seen.now; });
@@ -169,7 +168,7 @@ TEST_CASE("a job that waits for capacity says so, whatever it was refused before
   CHECK(refuse(std::chrono::seconds(5)) == kFailedCreate);  // of this attempt: its PodGroup, say
 }
 
-TEST_CASE("a question that is due is asked in time", "[controller][dry-run]") {
+TEST_CASE("a due dry run is requested in time", "[controller][dry-run]") {
   World world = a_waiting_world();
   world.answer_dry_run({{Role::kLearner, "no"}});
   REQUIRE(world.settle() >= 0);
@@ -177,7 +176,7 @@ TEST_CASE("a question that is due is asked in time", "[controller][dry-run]") {
   CHECK(reconcile(world.seen).requeue_after == std::chrono::seconds(60));
 }
 
-TEST_CASE("when the gang has its placements its pods tell the rest", "[controller][dry-run]") {
+TEST_CASE("a placed gang needs no dry run", "[controller][dry-run]") {
   World world = a_waiting_world();
   world.answer_dry_run({{Role::kLearner, std::string(kNoAccount)}});
   REQUIRE(world.settle() >= 0);
@@ -202,7 +201,7 @@ TEST_CASE("roles that are refused in the same words are named together", "[contr
 }
 
 // As kube-apiserver v1.36.3 words them.
-TEST_CASE("what an answer to a dry run says about the pod", "[controller][dry-run]") {
+TEST_CASE("the answer to a dry run as a finding about the pod", "[controller][dry-run]") {
   enum class Says { kNothing, kUnknown, kRefused };
   struct Row {
     std::string when;
@@ -263,7 +262,7 @@ TEST_CASE("what an answer to a dry run says about the pod", "[controller][dry-ru
   CHECK(report.refusals[0].words == row.words);
 }
 
-TEST_CASE("a pod that would be created is nothing to report", "[controller][dry-run]") {
+TEST_CASE("an accepted dry run reports nothing", "[controller][dry-run]") {
   DryRunReport report;
   add_dry_run_answer(Role::kLearner, nullptr, report);
   CHECK(report == DryRunReport{});
@@ -318,7 +317,7 @@ TEST_CASE("the back-off after a refusal ends when a dry run shows that the pods 
 }
 
 // It says nothing of what the webhook does: the job would be made and refused each minute.
-TEST_CASE("a webhook that knows no dry run does not end the back-off after a refusal",
+TEST_CASE("a webhook without dry-run support does not end the back-off after a refusal",
           "[controller][dry-run]") {
   using namespace std::chrono_literals;
   World world = a_world_that_backs_off();
@@ -337,8 +336,7 @@ TEST_CASE("a webhook that knows no dry run does not end the back-off after a ref
   CHECK(world.seen.pod_groups.size() == 1);
 }
 
-TEST_CASE("a job that backs off after a failed attempt is not asked about",
-          "[controller][dry-run]") {
+TEST_CASE("a job in back-off gets no dry run", "[controller][dry-run]") {
   using namespace std::chrono_literals;
   job::Job job = a_job(1, 0);
   job.spec.backoff_limit = 9;
@@ -382,12 +380,12 @@ gang::AdmittedPod admitted(const World& world) {
 
 }  // namespace
 
-TEST_CASE("the size that a dry run shows reaches the planner, and its end, too",
+TEST_CASE("the pod size of a dry run reaches the planner, also when it changes back",
           "[controller][dry-run]") {
   World world = a_waiting_world();
   const kube::Resources large{{"cpu", 64'000}, {"pods", 1}};
   const kube::Resources small{{"pods", 1}};
-  SECTION("the template's own size is no news") {
+  SECTION("the template's own size is not reported") {
     answer_size(world, small);
     CHECK(admitted(world) == gang::AdmittedPod{});
     let_pass(world, std::chrono::hours(1));

@@ -113,7 +113,7 @@ TEST_CASE("a job's base gang is its coordinator, aggregator and base replicas",
   CHECK(followed.group.spec.gangs[0].kind == gang::GangKind::kBase);
 }
 
-TEST_CASE("a PodGroup has all that the extender needs to plan it",
+TEST_CASE("a PodGroup contains everything the extender needs to plan it",
           "[controller][desired_pod_group]") {
   job::Job job = a_job(2, 1);
   job.status.attempt = 3;
@@ -135,8 +135,7 @@ TEST_CASE("a PodGroup has all that the extender needs to plan it",
   }
 }
 
-TEST_CASE("what a pod asks for all its containers together is planned",
-          "[controller][desired_pod_group]") {
+TEST_CASE("pod-level resources are planned", "[controller][desired_pod_group]") {
   job::Job job = a_job(0, 1);
   Json& spec = job.spec.learner->pod_template["spec"];
   spec["containers"][0].erase("resources");
@@ -163,7 +162,7 @@ TEST_CASE("a set's host ports are those that its pods will take",
   CHECK(ports(2) == Json{"TCP/9000"});
 }
 
-TEST_CASE("a set keeps apart where its pods will", "[controller][desired_pod_group]") {
+TEST_CASE("a set has the anti-affinity of its pods", "[controller][desired_pod_group]") {
   job::Job job = a_job(2, 1);
   const auto apart_from = [](const Json& labels) -> Json {
     return {{"podAntiAffinity",
@@ -209,12 +208,12 @@ TEST_CASE("each request of the attempt is a gang of its own", "[controller][desi
     CHECK(followed.set("request-3-learner").shape.requests.get("nvidia.com/gpu") == 4);
     CHECK_FALSE(followed.follow());
   }
-  SECTION("those of another attempt count as absent") {
+  SECTION("requests of another attempt count as absent") {
     entries[0].attempt = 2;
     followed.follow();
     CHECK(followed.sets() == Names{"coordinator", "request-12-collector"});
   }
-  SECTION("those without a template cannot be made") {
+  SECTION("requests without a template are ignored") {
     followed.job.spec.learner.reset();
     followed.follow();
     CHECK(followed.sets() == Names{"coordinator", "request-12-collector"});
@@ -245,7 +244,7 @@ TEST_CASE("a multi-GPU learner is an aggregator and a set per item of its split,
     CHECK(followed.gang(set).name == "request-5");
   }
   CHECK(followed.set("request-5-ddp-learner-1").part == 1);
-  SECTION("it is replaced as a whole") {
+  SECTION("a multi-GPU learner is replaced as a whole") {
     followed.job.status.replaced = {{Role::kLearner, {4098, 1}}};
     CHECK(followed.follow());
     CHECK(followed.set("request-5-aggregator").slots == Slots{{4096, 0}, {4098, 1}});
@@ -301,7 +300,7 @@ TEST_CASE("the sets follow what is wanted", "[controller][desired_pod_group]") {
     CHECK(followed.follow());
     CHECK(followed.set("aggregator").slots == Slots{{0, 1}});
   }
-  SECTION("entries that are merged leave every slot in the gang that it has its place in") {
+  SECTION("merged entries leave every slot in the gang of its placement") {
     requests.entries.push_back(an_entry(4, Role::kCollector, 1, 4098));
     followed.follow();
     requests.entries.pop_back();
@@ -309,7 +308,7 @@ TEST_CASE("the sets follow what is wanted", "[controller][desired_pod_group]") {
     CHECK_FALSE(followed.follow());
     CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}});
   }
-  SECTION("requests and constraints of a set are never rendered again") {
+  SECTION("requests and constraints of an existing set never change") {
     followed.job.spec.collector->pod_template["spec"]["nodeSelector"]["zone"] = "b";
     requests.entries[0].cpus = "7";
     CHECK_FALSE(followed.follow());
@@ -417,7 +416,7 @@ TEST_CASE("gangs whose requests were merged become one when they are placed",
     CHECK(followed.sets() == Names{"coordinator", "request-3-collector", "request-4-collector"});
     CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}, {4099, 0}});
   }
-  SECTION("those of equal shape: the template has changed since the oldest") {
+  SECTION("those of equal shape: the template has changed since the oldest one") {
     for (auto& gang : followed.group.spec.gangs) {
       if (gang.name == "request-3") gang.members[0].shape.requests = {{"cpu", 7}};
     }
@@ -479,7 +478,7 @@ TEST_CASE("base replicas that are raised", "[controller][desired_pod_group]") {
       CHECK(followed.set("base-collector-2").slots.size() == 2);
       CHECK(followed.set("base-collector-4").slots == Slots{{4, 0}});
     }
-    SECTION("and gone when it is lowered again") {
+    SECTION("and is removed when it is lowered again") {
       replicas = 2;
       followed.job.spec.learner->replicas = 1;
       CHECK(followed.follow());
@@ -558,13 +557,13 @@ TEST_CASE("a worker that has ended releases its capacity when its pod is deleted
       CHECK(followed.set("base-collector-1").slots == Slots{{1, 1}});
     }
   }
-  SECTION("nobody has ended") {
+  SECTION("no pod has ended") {
     followed.job.status.ended.clear();
     CHECK_FALSE(followed.follow());
   }
 }
 
-TEST_CASE("a multi-GPU learner is over as a whole when one of its pods has ended",
+TEST_CASE("a multi-GPU learner is finished as a whole when one of its pods has ended",
           "[controller][desired_pod_group]") {
   Followed followed(a_job(0, 0), a_context(true));
   followed.job.spec.requests.entries = {a_multi_gpu_entry(5, 1)};
@@ -577,7 +576,7 @@ TEST_CASE("a multi-GPU learner is over as a whole when one of its pods has ended
         Names{"coordinator", "aggregator", "request-5-aggregator", "request-5-ddp-learner-1"});
 }
 
-TEST_CASE("a pod that is evicted from a multi-GPU learner which is over has no slot any more",
+TEST_CASE("an evicted pod of a finished multi-GPU learner has no slot",
           "[controller][desired_pod_group]") {
   Followed followed(a_job(0, 0), a_context(true));
   followed.job.spec.requests.entries = {a_multi_gpu_entry(5, 1)};
@@ -594,8 +593,7 @@ TEST_CASE("a pod that is evicted from a multi-GPU learner which is over has no s
         Names{"coordinator", "aggregator", "request-5-aggregator", "request-5-ddp-learner-1"});
 }
 
-TEST_CASE("while what was requested is lost nothing is taken out",
-          "[controller][desired_pod_group]") {
+TEST_CASE("while requests are lost nothing is removed", "[controller][desired_pod_group]") {
   Followed followed(a_job(1, 0));
   followed.job.spec.requests.entries = {an_entry(3, Role::kCollector, 2)};
   followed.job.spec.requests.next_collector = 4098;

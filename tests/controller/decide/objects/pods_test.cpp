@@ -27,7 +27,7 @@ World a_started_world() {
   return world;
 }
 
-TEST_CASE("a pod is pinned to its place and knows its slot", "[controller][pods]") {
+TEST_CASE("a pod is pinned to its node and annotated with its slot", "[controller][pods]") {
   World world(a_job(1, 0));
   world.settle();
   world.plan("n7");
@@ -66,10 +66,10 @@ TEST_CASE("a pod carries for how long its template tolerates an outage of its no
   if (tolerates) CHECK(annotations[kKey] == "3600");
 }
 
-TEST_CASE("pods and services that are missing come back", "[controller][pods]") {
+TEST_CASE("missing pods and services are created again", "[controller][pods]") {
   World world = a_started_world();
   const std::string collector = world.name(Role::kCollector);
-  SECTION("a worker that nobody knows to have been there, under its own name") {
+  SECTION("a worker that was never known to exist, under its own name") {
     world.remove_pod(collector);
     std::erase_if(world.seen.services, [&](const auto& s) { return s->meta.name == collector; });
     world.settle();
@@ -87,7 +87,7 @@ TEST_CASE("pods and services that are missing come back", "[controller][pods]") 
   }
 }
 
-TEST_CASE("nothing is made while the plan is older than the spec", "[controller][pods]") {
+TEST_CASE("nothing is created while the plan is older than the spec", "[controller][pods]") {
   World world = a_started_world();
   world.seen.pods.clear();
   world.change_group([](gang::PodGroup& group) { ++group.meta.generation; });
@@ -96,7 +96,7 @@ TEST_CASE("nothing is made while the plan is older than the spec", "[controller]
   }
 }
 
-TEST_CASE("a finished worker is neither made again nor replaced", "[controller][pods]") {
+TEST_CASE("a finished worker is neither created again nor replaced", "[controller][pods]") {
   World world = a_started_world();
   const std::string collector = world.name(Role::kCollector);
   world.end(collector, GENERATE(true, false));
@@ -108,7 +108,7 @@ TEST_CASE("a finished worker is neither made again nor replaced", "[controller][
   CHECK(world.created.empty());
 }
 
-TEST_CASE("a pod that waits for a superseded place gives way", "[controller][pods]") {
+TEST_CASE("a pod with a superseded placement is deleted", "[controller][pods]") {
   World world = a_started_world();
   const std::string collector = world.name(Role::kCollector);
   world.change_pod("dqn-coordinator", [](kube::Pod& pod) { pod.node = "n2"; });  // where it stays
@@ -129,7 +129,7 @@ TEST_CASE("a pod that waits for a superseded place gives way", "[controller][pod
   }
 }
 
-TEST_CASE("who deletes pods says why", "[controller][pods]") {
+TEST_CASE("events of deleted pods name the reason", "[controller][pods]") {
   World world = a_started_world();
   const std::string collector = world.name(Role::kCollector);
   std::string want;
@@ -158,7 +158,7 @@ TEST_CASE("who deletes pods says why", "[controller][pods]") {
   CHECK(std::get<RecordEvent>(*event).event.message == want);
 }
 
-TEST_CASE("an unbound pod goes when its gang has lost its places", "[controller][pods]") {
+TEST_CASE("an unbound pod is deleted when its gang has lost its placements", "[controller][pods]") {
   World world = a_started_world();
   world.change_group([](gang::PodGroup& group) {
     group.status.gangs[0].planned = false;
@@ -231,8 +231,7 @@ World a_world_with_requests() {
   return world;
 }
 
-TEST_CASE("pods of slots that are not wanted any more go, with their services",
-          "[controller][pods]") {
+TEST_CASE("pods of unwanted slots are deleted, with their services", "[controller][pods]") {
   World world = a_world_with_requests();
   Strings gone;
   SECTION("base replicas that are lowered") {
@@ -313,7 +312,7 @@ TEST_CASE("while requests are lost their pods stay", "[controller][pods]") {
   CHECK(world.created.empty());
 }
 
-TEST_CASE("a pod that a client gives up is replaced though requests were lost",
+TEST_CASE("a pod that a client reports as failed is replaced while requests are lost",
           "[controller][pods]") {
   World world = a_world_with_requests();
   world.seen.job.status.next_collector = 4098;
@@ -327,7 +326,7 @@ TEST_CASE("a pod that a client gives up is replaced though requests were lost",
   CHECK(world.created == Strings{"service " + next, "pod " + next});
 }
 
-TEST_CASE("a service whose spec was edited is made again", "[controller][pods]") {
+TEST_CASE("a service with an edited spec is created again", "[controller][pods]") {
   World world = a_world_with_requests();
   for (auto& service : world.seen.services) {
     if (service->meta.name != "dqn-coordinator") continue;

@@ -69,7 +69,7 @@ void ask(World& world, job::RequestEntry entry) {
   world.settle();
 }
 
-TEST_CASE("the PodGroup reserves capacity for reservedReplicas that are no base replicas",
+TEST_CASE("the PodGroup reserves capacity for reservedReplicas beyond the base replicas",
           "[controller][reserved_capacity]") {
   struct Row {
     std::string when;
@@ -239,7 +239,7 @@ TEST_CASE("once the gang is committed the reservation only shrinks",
     world.settle();
     CHECK(describe_group_sets(world) == Lines{"learner: 0 slots, 1 reserved"});
   }
-  SECTION("what a request took over does not come back with its end") {
+  SECTION("capacity that a request took over is not reserved again when it ends") {
     ask(world, an_entry(1, Role::kLearner, 2));
     world.seen.job.spec.requests.entries.clear();
     world.settle();
@@ -247,7 +247,7 @@ TEST_CASE("once the gang is committed the reservation only shrinks",
   }
 }
 
-TEST_CASE("reservationSeconds after the coordinator began to run the rest is given back",
+TEST_CASE("unused reserved capacity is released reservationSeconds after the coordinator starts",
           "[controller][reserved_capacity]") {
   job::Job job = reserving(3);
   job.spec.reservation_seconds = 60;
@@ -280,7 +280,7 @@ TEST_CASE("capacity stays reserved while the job waits or starts",
   CHECK(describe_group_sets(world) == Lines{"learner: 0 slots, 3 reserved"});
 }
 
-TEST_CASE("each attempt reserves capacity anew", "[controller][reserved_capacity]") {
+TEST_CASE("each attempt reserves capacity again", "[controller][reserved_capacity]") {
   job::Job job = reserving(3);
   job.spec.reservation_seconds = 60;
   job.spec.backoff_limit = 3;
@@ -299,7 +299,7 @@ TEST_CASE("each attempt reserves capacity anew", "[controller][reserved_capacity
 }
 
 // For any requests in any order, no place is taken over twice, and a repetition changes nothing.
-TEST_CASE("never is more taken over than was reserved",
+TEST_CASE("requests never take over more than was reserved",
           "[controller][reserved_capacity][property]") {
   for (unsigned round = 0; round < 200; ++round) {
     const auto seed = Catch::getSeed() + round;
@@ -345,7 +345,7 @@ TEST_CASE("never is more taken over than was reserved",
   }
 }
 
-TEST_CASE("no job keeps capacity for longer than the administrator allows",
+TEST_CASE("no job reserves capacity for longer than the administrator allows",
           "[controller][reserved]") {
   using namespace std::chrono_literals;
   job::Job job = testing::a_job(0, 0);

@@ -44,7 +44,7 @@ const auto kOwned = [](Json& service) {
       {{{"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"name", "x"}, {"uid", "u"}}});
 };
 
-TEST_CASE("a namespace's Service is ours by its labels and for want of an owner",
+TEST_CASE("a namespace's Service is ours if it has our labels and no owner",
           "[controller][services]") {
   CHECK(is_shared_service(*a_shared_service()));
   CHECK_FALSE(is_shared_service(*a_shared_service(kOtherLabel)));
@@ -93,7 +93,7 @@ World a_shared_world(int collectors = 1) {
   return world;
 }
 
-TEST_CASE("a job makes the namespace's Service before its first pods", "[controller][services]") {
+TEST_CASE("a job creates the namespace's Service before its first pods", "[controller][services]") {
   World world = a_shared_world();
   world.settle();
   CHECK(world.seen.job.status.services == ServiceMode::kShared);
@@ -107,7 +107,7 @@ TEST_CASE("a job makes the namespace's Service before its first pods", "[control
   for (const auto& pod : world.seen.pods) CHECK(pod->is_named_by_namespace);
   CHECK(world.settle() == 0);
 
-  SECTION("which stays when it ends") {
+  SECTION("and keeps it when it ends") {
     world.run_all();
     world.settle();
     world.end("dqn-coordinator", true);
@@ -115,13 +115,13 @@ TEST_CASE("a job makes the namespace's Service before its first pods", "[control
     CHECK(world.seen.job.status.phase == job::Phase::kSucceeded);
     CHECK(world.seen.shared_service != nullptr);
   }
-  SECTION("which is made again when somebody deletes it") {
+  SECTION("and creates it again when it was deleted") {
     world.seen.shared_service = nullptr;
     world.created.clear();
     CHECK(world.settle() == 1);
     CHECK(world.created == Strings{"service rl"});
   }
-  SECTION("and when somebody edits it") {
+  SECTION("and restores it when it was edited") {
     world.seen.shared_service = a_shared_service([](Json& service) {
       service["spec"]["selector"] = {{"app", "another"}};
     });
@@ -131,7 +131,7 @@ TEST_CASE("a job makes the namespace's Service before its first pods", "[control
     world.apply(actions);
     CHECK(world.settle() == 0);
   }
-  SECTION("and when somebody replaces it by one that is not headless") {
+  SECTION("and when it was replaced by one that is not headless") {
     world.seen.shared_service =
         a_shared_service([](Json& service) { service["spec"]["clusterIP"] = "10.0.0.7"; });
     const Actions actions = reconcile(world.seen).actions;
@@ -142,7 +142,7 @@ TEST_CASE("a job makes the namespace's Service before its first pods", "[control
   }
 }
 
-TEST_CASE("a job that finds the namespace's Service makes none", "[controller][services]") {
+TEST_CASE("a job that finds the namespace's Service creates none", "[controller][services]") {
   World world = a_shared_world();
   world.seen.shared_service = a_shared_service();
   world.make_gang();
@@ -150,7 +150,8 @@ TEST_CASE("a job that finds the namespace's Service makes none", "[controller][s
   CHECK(std::count(world.created.begin(), world.created.end(), "service rl") == 0);
 }
 
-TEST_CASE("pods go on with the Services that their attempt began with", "[controller][services]") {
+TEST_CASE("pods keep the kind of Services that their attempt started with",
+          "[controller][services]") {
   const bool was_shared = GENERATE(true, false);
   World world(a_job(1, 0));
   world.seen.shared_services = was_shared;
@@ -177,7 +178,7 @@ TEST_CASE("pods go on with the Services that their attempt began with", "[contro
   CHECK(world.service_names() == (was_shared ? world.pod_names() : Strings{}));
 }
 
-TEST_CASE("pods of a version that knew no modes keep their Services", "[controller][services]") {
+TEST_CASE("pods of a version without --services keep their Services", "[controller][services]") {
   World world(a_job(1, 0));
   world.start();
   world.seen.job.status.services = ServiceMode::kNone;
@@ -191,7 +192,7 @@ TEST_CASE("pods of a version that knew no modes keep their Services", "[controll
   CHECK(world.deleted.empty());
 }
 
-TEST_CASE("a pod whose template names it otherwise has a Service of its own",
+TEST_CASE("a pod with its own hostname or subdomain has a Service of its own",
           "[controller][services]") {
   const auto& [field, value] = GENERATE(values<std::pair<std::string, Json>>({
       {"hostname", "worker"},
@@ -215,7 +216,7 @@ TEST_CASE("a pod whose template names it otherwise has a Service of its own",
 
 // ---- a name that belongs to another owner
 
-TEST_CASE("a Service of somebody else is left alone, and pods have their own",
+TEST_CASE("a Service of another owner is not touched, and pods have their own",
           "[controller][services]") {
   const bool is_later = GENERATE(true, false);
   INFO("while the job runs: " << is_later);
@@ -278,7 +279,7 @@ struct SharedCluster : testing::ControllerCluster {
   Strings services() const { return names(kube::kServices); }
 };
 
-TEST_CASE("two jobs of one namespace make one Service", "[controller][services]") {
+TEST_CASE("two jobs of one namespace create one Service", "[controller][services]") {
   SharedCluster cluster;
   cluster.api.add(kube::kNervexJobs, "rl",
                   {{"metadata", {{"name", "two"}}},
@@ -301,7 +302,7 @@ TEST_CASE("two jobs of one namespace make one Service", "[controller][services]"
   CHECK(cluster.job().status.services == ServiceMode::kShared);
 }
 
-TEST_CASE("a Service without our labels is met when ours is created", "[controller][services]") {
+TEST_CASE("a Service without our labels causes a conflict at creation", "[controller][services]") {
   SharedCluster cluster;
   const Json theirs = cluster.api.add(kube::kServices, "rl", {{"metadata", {{"name", "rl"}}}});
   cluster.plan_and_run();
@@ -331,7 +332,7 @@ TEST_CASE("a namespace whose name no Service can have", "[controller][services]"
   CHECK(cluster.services() == cluster.names(kube::kPods));
 }
 
-TEST_CASE("a Service that a quota refuses is reported, and is no reason for more of them",
+TEST_CASE("a Service that a quota refuses is reported, and does not switch to one per pod",
           "[controller][services]") {
   SharedCluster cluster;
   cluster.api.fail_next("POST", "/services", {Code::kForbidden, "exceeded quota"}, Applied::kNo,
@@ -343,7 +344,7 @@ TEST_CASE("a Service that a quota refuses is reported, and is no reason for more
   CHECK(find_condition(cluster.job().status, kPerPodServices) == nullptr);
 }
 
-TEST_CASE("a controller that dies around the namespace's Service goes on",
+TEST_CASE("a controller that crashes around the write of the namespace's Service continues",
           "[controller][services]") {
   const Applied applied = GENERATE(Applied::kYes, Applied::kNo);
   SharedCluster cluster;
@@ -401,7 +402,8 @@ TEST_CASE("the last job takes the namespace's Service with it", "[controller][se
   }
 }
 
-TEST_CASE("a Service that goes while its next job comes is made again", "[controller][services]") {
+TEST_CASE("a Service that is deleted while a new job arrives is created again",
+          "[controller][services]") {
   SharedCluster cluster;
   cluster.plan_and_run();
   // The worker of a deleted job has found no other job.

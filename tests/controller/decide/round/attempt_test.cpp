@@ -25,7 +25,7 @@ void set_lost(job::Job& job, bool is_lost) {
   job::set_condition(job.status, {std::string(kRequestsLost), is_lost, "Any", "", {}, 1});
 }
 
-TEST_CASE("requests that nobody made or that are there are not lost", "[controller][requests]") {
+TEST_CASE("requests that were never made, or that exist, are not lost", "[controller][requests]") {
   CHECK_FALSE(requests_lost(a_job()));
   job::Job job = a_job_with_requests();
   CHECK_FALSE(requests_lost(job));
@@ -45,7 +45,7 @@ TEST_CASE("a loss is not undone by the next request", "[controller][requests]") 
   CHECK(requests_lost(job));
 }
 
-TEST_CASE("a loss in an earlier attempt is none of this one", "[controller][requests]") {
+TEST_CASE("a loss in an earlier attempt does not count in this one", "[controller][requests]") {
   job::Job job = a_job_with_requests();
   job.spec.requests = {};
   set_lost(job, false);
@@ -63,7 +63,7 @@ kube::Meta created_at(SysTime created, std::string uid) {
   return meta;
 }
 
-TEST_CASE("a job queues by its creation, whenever the controller sees it", "[controller][queue]") {
+TEST_CASE("a job is queued by its creation time", "[controller][queue]") {
   const SysTime second = *parse_rfc3339("2026-11-21T14:00:00Z");
   const auto place = [&](milliseconds seen, std::string uid) {
     return first_place_in_queue(created_at(second, std::move(uid)), second + seen) - second;
@@ -80,7 +80,7 @@ TEST_CASE("a job queues by its creation, whenever the controller sees it", "[con
   }
 }
 
-TEST_CASE("among jobs that were seen late no name comes first", "[controller][queue]") {
+TEST_CASE("jobs that were seen late are not ordered by name", "[controller][queue]") {
   const SysTime second = *parse_rfc3339("2026-11-21T14:00:00Z");
   std::set<SysTime> places;
   for (int i = 0; i < 100; ++i) {

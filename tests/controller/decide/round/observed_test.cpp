@@ -12,7 +12,7 @@ namespace {
 
 using testing::ControllerCluster;
 
-TEST_CASE("what of a service's spec matters", "[controller][observed]") {
+TEST_CASE("which fields of a service's spec are compared", "[controller][observed]") {
   const Json ours =
       job::service_manifest(testing::a_job(1, 0), job::Role::kCollector, {}, nullptr, {});
   Json theirs = ours;  // as the API server has it
@@ -89,7 +89,7 @@ TEST_CASE("a job's priority is what the API server would give its coordinator",
   CHECK(got == Priority{row.value, row.missing, row.named_by});
 }
 
-TEST_CASE("the AggregatorConfig's template counts like the others", "[controller][priority]") {
+TEST_CASE("the AggregatorConfig's template is used like the others", "[controller][priority]") {
   job::Spec spec;
   CHECK(resolve_priority(spec, a_template_with_priority("gone"), {}).missing == "gone");
   spec.priority_class_name = "high";  // which every pod gets
@@ -154,7 +154,7 @@ TEST_CASE("a PodGroup keeps its priority without its PriorityClass, and follows 
   CHECK(cluster.priority() == 5);
 }
 
-TEST_CASE("a running job goes on when its PriorityClass is deleted", "[controller][priority]") {
+TEST_CASE("a running job continues when its PriorityClass is deleted", "[controller][priority]") {
   PriorityCluster cluster;
   cluster.add_class("urgent", 1000);
   cluster.create_job_with_priority("urgent");

@@ -46,8 +46,7 @@ TEST_CASE("counts follow the pods, and stay when finished pods are deleted",
   CHECK(world.status_writes == 1);
 }
 
-TEST_CASE("a status that only tells of progress may wait, and nothing else may",
-          "[controller][status]") {
+TEST_CASE("only status writes that report progress may be delayed", "[controller][status]") {
   using Change = void (*)(job::Status&);
   struct Row {
     std::string what;
@@ -103,7 +102,7 @@ TEST_CASE("a status that only tells of progress may wait, and nothing else may",
   CHECK(only_informs(before, after) == row.only_informs);
 }
 
-TEST_CASE("Ready says which pod cannot be started, in words that stay while it is tried again",
+TEST_CASE("Ready says which pod cannot start, with a stable message over retries",
           "[controller][status]") {
   struct Row {
     std::string reason;  // of the waiting container
@@ -150,8 +149,7 @@ TEST_CASE("Ready says which pod cannot be started, in words that stay while it i
   }
 }
 
-TEST_CASE("between two crashes a container is still named as one that crashes",
-          "[controller][status]") {
+TEST_CASE("a container is reported as crashing also between two crashes", "[controller][status]") {
   World world = a_running_world();
   const std::string pod = world.name(Role::kCollector);
   const auto change = [&](std::string reason) {
@@ -249,7 +247,7 @@ TEST_CASE("a job reports that its ordinals are nearly exhausted", "[controller][
   CHECK(condition->message.find(" 57344 " + row.want + "s ") != std::string::npos);
 }
 
-TEST_CASE("a job says what of its placement is left to kube-scheduler", "[controller][status]") {
+TEST_CASE("a job reports which constraints are left to kube-scheduler", "[controller][status]") {
   const auto told = [](const char* when_unsatisfiable) {
     World world = a_running_world();
     Json pods = world.seen.job.spec.collector->pod_template.get();
@@ -278,8 +276,7 @@ TEST_CASE("when a job succeeds, what was active has succeeded", "[controller][st
   CHECK(world.status_writes == 1);
 }
 
-TEST_CASE("when a job fails, nothing is counted as active that is cleaned up",
-          "[controller][status]") {
+TEST_CASE("when a job fails, deleted pods do not count as active", "[controller][status]") {
   using job::CleanPodPolicy;
   const auto policy =
       GENERATE(CleanPodPolicy::kRunning, CleanPodPolicy::kAll, CleanPodPolicy::kNone);
@@ -339,11 +336,11 @@ TEST_CASE("a coordinator that was deleted before its end was seen has failed",
           "[controller][status]") {
   World world = a_running_world();
   world.remove_pod("dqn-coordinator");
-  SECTION("a cache alone is not believed") {
+  SECTION("a cached state alone is not enough") {
     world.apply(reconcile(world.seen).actions);
     CHECK(world.seen.job.status.phase == Phase::kRunning);
   }
-  SECTION("a live read is") {
+  SECTION("a live read is enough") {
     world.settle();
     CHECK(world.seen.job.status.phase == Phase::kFailed);
     CHECK(world.seen.job.status.reason == "CoordinatorLost");
@@ -379,7 +376,7 @@ TEST_CASE("a coordinator that ends before it was seen running has a start time",
   CHECK(world.seen.job.status.start_time == world.seen.job.status.completion_time);
 }
 
-TEST_CASE("a job without an AggregatorConfig goes on and says so", "[controller][status]") {
+TEST_CASE("a job without an AggregatorConfig continues and says so", "[controller][status]") {
   const World world = a_running_world();
   const auto* missing = find_condition(world.seen.job.status, "AggregatorMissing");
   REQUIRE(missing != nullptr);
