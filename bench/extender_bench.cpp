@@ -273,20 +273,21 @@ Figures run_load(Extender& extender, Feeder& feeder, const Options& options, dou
   return out;
 }
 
-void print(const std::string& name, const Figures& of) {
+void print(const std::string& name, const Figures& figures) {
   fmt::print(
       "{:8} {:6.2f} % of a core, {:6.1f} cycles/s, filter p50 {:6.1f} us p99 {:7.1f} us, {} "
       "status writes\n",
-      name, of.core_percent, of.cycles_a_second, of.filter_p50_us, of.filter_p99_us, of.writes);
+      name, figures.core_percent, figures.cycles_a_second, figures.filter_p50_us,
+      figures.filter_p99_us, figures.writes);
   std::fflush(stdout);
 }
 
-Json encode_figures(const Figures& of) {
-  return {{"core_percent", of.core_percent},
-          {"cycles_a_second", of.cycles_a_second},
-          {"filter_p50_us", of.filter_p50_us},
-          {"filter_p99_us", of.filter_p99_us},
-          {"status_writes", of.writes}};
+Json encode_figures(const Figures& figures) {
+  return {{"core_percent", figures.core_percent},
+          {"cycles_a_second", figures.cycles_a_second},
+          {"filter_p50_us", figures.filter_p50_us},
+          {"filter_p99_us", figures.filter_p99_us},
+          {"status_writes", figures.writes}};
 }
 
 void wait_for_writes(Extender& extender, int writes) {

@@ -67,7 +67,7 @@ def compare_hold(options):
                 os.environ["NERVEX_EXTENDER_ARGS"] = f"{before} {flags}"
                 cluster.restart("extender")
                 wait_for_lease(cluster, options)
-                with peaks[way].of(cluster.programs["extender"]["pid"]):
+                with peaks[way].measure(cluster.programs["extender"]["pid"]):
                     seen = one_round(options, number)
                 if number > 0:  # the first warms up
                     rates[way].append(seen["pods"] / seen["all_bound"])
@@ -94,7 +94,7 @@ class Peaks:
         self.threads, self.files, self.mib = 0, 0, 0.0
 
     @contextlib.contextmanager
-    def of(self, pid):
+    def measure(self, pid):
         ended = threading.Event()
         looker = threading.Thread(target=self._look, args=(pid, ended))
         looker.start()

@@ -33,8 +33,8 @@ void WantedSlots::add_replicas(const Job& job, Role role) {
 
 void WantedSlots::mark_over(const std::vector<Status::Ended>& ended) {
   std::set<std::pair<Role, Slot>> replicas;
-  for (const auto& of : ended) {
-    const auto* slot = find(of.role, of.slot);
+  for (const auto& finished : ended) {
+    const auto* slot = find(finished.role, finished.slot);
     if (slot != nullptr) replicas.emplace(slot->replica.role, slot->replica.slot);
   }
   for (auto& slot : slots_) {

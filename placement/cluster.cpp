@@ -157,12 +157,13 @@ void Cluster::take(std::size_t node, const kube::Resources& amount, std::int64_t
   std::int64_t* row = free_.data() + node * width();
   each_amount(
       amount, nodes_->columns,
-      [&](const auto& of, std::size_t column) {
-        row[column] = subtract(row[column], of.amount, times);
+      [&](const auto& entry, std::size_t column) {
+        row[column] = subtract(row[column], entry.amount, times);
       },
-      [&](const auto& of) {
-        if (!kube::is_implicit(of.name)) return;
-        implicit_[node].set(of.name, subtract(implicit_[node].get(of.name), of.amount, times));
+      [&](const auto& entry) {
+        if (!kube::is_implicit(entry.name)) return;
+        implicit_[node].set(entry.name,
+                            subtract(implicit_[node].get(entry.name), entry.amount, times));
       });
 }
 

@@ -75,7 +75,7 @@ class Search {
     std::vector<std::size_t> used(classes_.size(), 0);
     for (const Choice& choice : chosen_) {
       for (std::int64_t i = 0; i < choice.nodes; ++i) {
-        const std::size_t node = classes_[choice.of].nodes[used[choice.of]++];
+        const std::size_t node = classes_[choice.class_index].nodes[used[choice.class_index]++];
         for (std::size_t s = 0; s < sets_.size(); ++s) {
           if (choice.pods[s] > 0) out.push_back({sets_[s], node, choice.pods[s]});
         }
@@ -87,7 +87,7 @@ class Search {
  private:
   // `nodes` nodes of a class get these pods each.
   struct Choice {
-    std::size_t of = 0;
+    std::size_t class_index = 0;
     std::int64_t nodes = 0;
     std::vector<std::int64_t> pods;  // by set of the search
   };
@@ -105,23 +105,24 @@ class Search {
   void find_classes() {
     std::vector<NodeClass> nodes;
     for (std::size_t i = 0; i < capacity_.nodes(); ++i) {
-      NodeClass of{{}, std::vector<std::int64_t>(resources(), 0), {}, {i}};
+      NodeClass node_class{{}, std::vector<std::int64_t>(resources(), 0), {}, {i}};
       for (std::size_t s = 0; s < sets_.size(); ++s) {
-        of.limit.push_back(capacity_.times_on(need(s), i));
+        node_class.limit.push_back(capacity_.times_on(need(s), i));
       }
-      if (of.usable_by() == 0) continue;
+      if (node_class.usable_by() == 0) continue;
       for (std::size_t r = 0; r < resources(); ++r) {
         std::int64_t usable = 0;
         for (std::size_t s = 0; s < sets_.size(); ++s) {
-          usable = add(usable, multiply(of.limit[s], std::max<std::int64_t>(0, need(s).each[r])));
+          usable = add(usable,
+                       multiply(node_class.limit[s], std::max<std::int64_t>(0, need(s).each[r])));
         }
-        of.free[r] = std::clamp<std::int64_t>(capacity_.free.row(i)[r], 0, usable);
+        node_class.free[r] = std::clamp<std::int64_t>(capacity_.free.row(i)[r], 0, usable);
       }
       for (const Domains& shared : capacity_.domains) {
-        const bool is_used = of.free[shared.resource] > 0;
-        of.domain.push_back(is_used ? static_cast<std::ptrdiff_t>(shared.domain[i]) : -1);
+        const bool is_used = node_class.free[shared.resource] > 0;
+        node_class.domain.push_back(is_used ? static_cast<std::ptrdiff_t>(shared.domain[i]) : -1);
       }
-      nodes.push_back(std::move(of));
+      nodes.push_back(std::move(node_class));
     }
     std::stable_sort(nodes.begin(), nodes.end(), [](const NodeClass& a, const NodeClass& b) {
       const auto by = std::pair(a.usable_by(), b.usable_by());

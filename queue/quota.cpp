@@ -50,8 +50,8 @@ std::optional<gang::OverQuota> QuotaLedger::find_exceeded(std::string_view ns,
 void QuotaLedger::plan(std::string_view ns, const Pods& pods) {
   const auto limits = limits_.find(ns);
   if (limits == limits_.end()) return;
-  for (Limit& of : limits->second) {
-    of.planned += Wide{pods.count} * count_use(*pods.requests, *of.quota, *of.limit);
+  for (Limit& limit : limits->second) {
+    limit.planned += Wide{pods.count} * count_use(*pods.requests, *limit.quota, *limit.limit);
   }
 }
 

@@ -98,6 +98,6 @@ def figure_of(rounds, side, budget):
     if budget.peer:
         seen = results.ratios(rounds, budget.scenario, side, budget.peer, budget.value)
         return seen and {"figure": seen["ratio"], "least": seen["least"], "most": seen["most"]}
-    measured = results.of(rounds, budget.scenario, side)
+    measured = results.select(rounds, budget.scenario, side)
     seen = spread([budget.value(one) for one in measured])
     return seen and {"figure": seen["median"], "least": seen["least"], "most": seen["most"]}

@@ -3,7 +3,7 @@
 import json
 
 from gang import budgets, results
-from gang.results import of
+from gang.results import select
 from tables import spread, table
 
 BLANK = "–"
@@ -47,7 +47,7 @@ def rows(rounds, scenario, sides):
     shown = columns(scenario)
     found = [["side", *(heading for heading, _, _ in shown)]]
     for side in sides:
-        measured = of(rounds, scenario.name, side.name)
+        measured = select(rounds, scenario.name, side.name)
         if measured:
             found.append([title_of(side, measured, scenario),
                           *(cell([value(one, side.deciding) for one in measured], digits)
@@ -81,7 +81,7 @@ def json_line(about, rounds, scenarios, sides):
     measured = {}
     for scenario in scenarios:
         for side in sides:
-            of_side = of(rounds, scenario.name, side.name)
+            of_side = select(rounds, scenario.name, side.name)
             if of_side:
                 measured.setdefault(scenario.name, {})[side.name] = {
                     heading: spread([value(one, side.deciding) for one in of_side])

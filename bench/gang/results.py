@@ -47,7 +47,7 @@ def machine():
             "kernel": platform.release()}
 
 
-def of(rounds, scenario, side):
+def select(rounds, scenario, side):
     return [one for one in rounds if (one["scenario"], one["side"]) == (scenario, side)]
 
 
@@ -68,9 +68,9 @@ def scheduler_mib(one, deciding):
 
 def ratios(rounds, scenario, side, peer, value):
     """The ratio of medians, and the range of the ratios of rounds of one number."""
-    ours, theirs = ({one["round"]: value(one) for one in of(rounds, scenario, name)} for name in (side, peer))
+    ours, theirs = ({one["round"]: value(one) for one in select(rounds, scenario, name)} for name in (side, peer))
     pairs = [ours[number] / theirs[number] for number in ours if ours[number] and theirs.get(number)]
     if not pairs:
         return None
-    medians = [statistics.median(value(one) for one in of(rounds, scenario, name)) for name in (side, peer)]
+    medians = [statistics.median(value(one) for one in select(rounds, scenario, name)) for name in (side, peer)]
     return {"ratio": medians[0] / medians[1], "least": min(pairs), "most": max(pairs)}

@@ -7,7 +7,7 @@ import urllib.error
 
 from gang import report
 from gang.audit import gang_of
-from gang.results import of, scheduler_cpu
+from gang.results import scheduler_cpu, select
 from tables import markdown, spread, write_chapter
 
 MARKS = "<!-- stages: written by scripts/bench --gang --sweep -->", "<!-- end of stages -->"
@@ -109,7 +109,7 @@ Medians of the rounds; CPU time until the API server was idle again, maximum res
 
 
 def tables(rounds, scenarios, side):
-    measured = [one for one in scenarios if of(rounds, one.name, side.name)]
+    measured = [one for one in scenarios if select(rounds, one.name, side.name)]
     return "\n\n".join([REACHED.format(table=markdown(stage_rows(rounds, measured, side))),
                         COST.format(table=markdown(cost_rows(rounds, measured, side)))])
 
@@ -117,7 +117,7 @@ def tables(rounds, scenarios, side):
 def stage_rows(rounds, measured, side):
     found = [["stage", *(one.title for one in measured)]]
     for stage in STAGES:
-        found.append([stage, *(moment_cell(of(rounds, one.name, side.name), stage) for one in measured)])
+        found.append([stage, *(moment_cell(select(rounds, one.name, side.name), stage) for one in measured)])
     return found
 
 
@@ -135,7 +135,7 @@ def cost_rows(rounds, measured, side):
               *(f"{name}, MiB" for name in programs)]]
     ours = ("scheduler", "extender", "controller", "webhook", "server")
     for scenario in measured:
-        seen = of(rounds, scenario.name, side.name)
+        seen = select(rounds, scenario.name, side.name)
         found.append([scenario.title, report.cell([one["rate"] for one in seen], 0),
                       *(a_pod(seen, (name,)) for name in programs), a_pod(seen, ours),
                       *(report.cell([one["peak_mib"][name] for one in seen], 0) for name in programs)])

@@ -40,8 +40,8 @@ std::set<EndedSlot> ended_slots(const JobView& view) {
 
 std::vector<job::Replica> replicas_that_have(bool ended, const JobView& view, Role role) {
   const std::set<EndedSlot> slots = ended_slots(view);
-  const auto is_ended = [&slots](Role of, job::Slot slot) {
-    return slots.count({to_string(of), slot.ordinal, slot.incarnation}) > 0;
+  const auto is_ended = [&slots](Role replica_role, job::Slot slot) {
+    return slots.count({to_string(replica_role), slot.ordinal, slot.incarnation}) > 0;
   };
   std::vector<job::Replica> replicas = job::wanted_replicas(view.job, role);
   std::erase_if(replicas, [&](const job::Replica& replica) {

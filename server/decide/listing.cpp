@@ -100,7 +100,7 @@ Listing list_aggregator(const job::Job& job, const kube::Pod& aggregator,
     const auto place = find_ddp_place(job, *pod);
     if (place && place->learner == learner) by_rank[place->start_rank] = {pod.get(), *place};
   }
-  for (const auto& [rank, of] : by_rank) add_gpus(listing, job, *of.first, of.second);
+  for (const auto& [rank, member] : by_rank) add_gpus(listing, job, *member.first, member.second);
   return listing;
 }
 

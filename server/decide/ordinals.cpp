@@ -23,10 +23,10 @@ class Counters {
   explicit Counters(job::Requests& requests) : requests_(requests) {}
 
   void see(std::optional<Role> role, int ordinal, int ordinals = 1) {
-    const auto of = counted_as(role);
+    const auto counter_role = counted_as(role);
     // Base replicas, and slot 0 of the job's own aggregator, use other ordinals.
-    if (!of || ordinal < job::kFirstRequestedOrdinal) return;
-    int& next = next_ordinal(requests_, *of);
+    if (!counter_role || ordinal < job::kFirstRequestedOrdinal) return;
+    int& next = next_ordinal(requests_, *counter_role);
     next = std::max(next, ordinal + ordinals);
   }
 

@@ -18,7 +18,7 @@ class Rendered:
     def __init__(self, variant):
         self.objects = manifests.variant(variant)
 
-    def of(self, *kinds):
+    def select(self, *kinds):
         return [one for one in self.objects if one["kind"] in kinds]
 
     def workloads(self):
@@ -30,7 +30,7 @@ class Rendered:
                 for one, template in self.workloads() for container in template["spec"]["containers"]]
 
     def rules(self):
-        return [(variants.title(one), rule) for one in self.of("Role", "ClusterRole") for rule in one["rules"]]
+        return [(variants.title(one), rule) for one in self.select("Role", "ClusterRole") for rule in one["rules"]]
 
 
 def selects(selector, labels):
@@ -56,16 +56,16 @@ def security(test):
 
 
 def without_budget(all_):
-    budgets = all_.of("PodDisruptionBudget")
+    budgets = all_.select("PodDisruptionBudget")
     assert all({"minAvailable", "maxUnavailable"} & set(one["spec"]) for one in budgets)
-    return [variants.title(one) for one in all_.of("Deployment") if not any(
+    return [variants.title(one) for one in all_.select("Deployment") if not any(
         selects(budget["spec"]["selector"], one["spec"]["template"]["metadata"]["labels"]) for budget in budgets)]
 
 
 def without_policies(all_):
     missing = []
     for one, template in all_.workloads():
-        types = {kind for policy in all_.of("NetworkPolicy")
+        types = {kind for policy in all_.select("NetworkPolicy")
                  if policy["metadata"]["namespace"] == one["metadata"]["namespace"]
                  and selects(policy["spec"]["podSelector"], template["metadata"]["labels"])
                  for kind in policy["spec"]["policyTypes"]}
@@ -75,14 +75,14 @@ def without_policies(all_):
 
 def without_pods(all_):
     labels = [template["metadata"]["labels"] for _, template in all_.workloads()]
-    selectors = [(one, one["spec"]["podSelector"]) for one in all_.of("NetworkPolicy")]
-    selectors += [(one, {"matchLabels": one["spec"]["selector"]}) for one in all_.of("Service")]
+    selectors = [(one, one["spec"]["podSelector"]) for one in all_.select("NetworkPolicy")]
+    selectors += [(one, {"matchLabels": one["spec"]["selector"]}) for one in all_.select("Service")]
     return [variants.title(one) for one, selector in selectors if not any(selects(selector, each) for each in labels)]
 
 
 def without_spread(all_):
     wrong = []
-    for one in all_.of("Deployment"):
+    for one in all_.select("Deployment"):
         name = one["metadata"]["name"]
         want = "DoNotSchedule" if name == "nervex-webhook" else "ScheduleAnyway"
         found = one["spec"]["template"]["spec"].get("topologySpreadConstraints", [])
@@ -108,7 +108,7 @@ def with_claims(all_):
 
 
 def with_secrets(all_):
-    wrong = [variants.title(one) for one in all_.of("Secret")]
+    wrong = [variants.title(one) for one in all_.select("Secret")]
     return wrong + [title for title, _, one in all_.containers()
                     if one.get("envFrom") or any("valueFrom" in env for env in one.get("env", []))]
 
@@ -119,7 +119,7 @@ def repeats_variables(all_):
 
 
 def with_token(all_):
-    for one in all_.of("ServiceAccount"):
+    for one in all_.select("ServiceAccount"):
         assert one["automountServiceAccountToken"] is False
     return [variants.title(one) for one, template in all_.workloads()
             if template["spec"]["automountServiceAccountToken"] is not False]
@@ -145,19 +145,19 @@ def without_labels(all_):
 
 
 def mismatched_selectors(all_):
-    return [variants.title(one) for one in all_.of("Deployment")
+    return [variants.title(one) for one in all_.select("Deployment")
             if "app.kubernetes.io/version" in one["spec"]["selector"]["matchLabels"]
             or not selects(one["spec"]["selector"], one["spec"]["template"]["metadata"]["labels"])]
 
 
 def hasty_cron_jobs(all_):
-    return [variants.title(one) for one in all_.of("CronJob") if "startingDeadlineSeconds" not in one["spec"]
+    return [variants.title(one) for one in all_.select("CronJob") if "startingDeadlineSeconds" not in one["spec"]
             or variants.template_of(one)["spec"]["restartPolicy"] not in ("OnFailure", "Never")]
 
 
 def wildcards(all_):
     wrong = [title for title, rule in all_.rules() if "*" in sum(map(list, rule.values()), [])]
-    return wrong + [variants.title(one) for one in all_.of("RoleBinding", "ClusterRoleBinding")
+    return wrong + [variants.title(one) for one in all_.select("RoleBinding", "ClusterRoleBinding")
                     if one["roleRef"]["name"] in ("cluster-admin", "admin", "edit")]
 
 
@@ -190,18 +190,18 @@ CHECKS = {
     "images of a registry that is allowed, signed": images(lambda image: "@sha256:" in image),
     "no deprecated registry": images(lambda image: not image.startswith("k8s.gcr.io/")),
     "probes of readiness and liveness, which differ": identical_probes,
-    "two replicas or more": lambda all_: [variants.title(one) for one in all_.of("Deployment") if one["spec"]["replicas"] < 2],
+    "two replicas or more": lambda all_: [variants.title(one) for one in all_.select("Deployment") if one["spec"]["replicas"] < 2],
     "rolling updates": lambda all_: [
-        variants.title(one) for one in all_.of("Deployment") if one["spec"]["strategy"]["type"] != "RollingUpdate"],
+        variants.title(one) for one in all_.select("Deployment") if one["spec"]["strategy"]["type"] != "RollingUpdate"],
     "a disruption budget": without_budget,
     "topology spread": without_spread,
     "host anti-affinity": lambda all_: [
-        variants.title(one) for one in all_.of("Deployment")
+        variants.title(one) for one in all_.select("Deployment")
         if "podAntiAffinity" not in one["spec"]["template"]["spec"].get("affinity", {})],
     "a Pod is selected by network policies for both directions": without_policies,
     "each network policy and each Service selects pods": without_pods,
     "Services inside the cluster": lambda all_: [
-        variants.title(one) for one in all_.of("Service") if one["spec"].get("type", "ClusterIP") != "ClusterIP"],
+        variants.title(one) for one in all_.select("Service") if one["spec"].get("type", "ClusterIP") != "ClusterIP"],
     "not root, user and group above 10,000": security(
         lambda context: context["runAsNonRoot"] and context["runAsUser"] > 10000 and context["runAsGroup"] > 10000),
     "not privileged, no escalation": security(
@@ -224,7 +224,7 @@ CHECKS = {
     "Secrets cannot be listed": grants(["list", "watch", "*"], ["secrets", "*"]),
     "no right to create pods": grants(["create"], ["pods"]),
     "no right to delete": grants(["delete", "deletecollection"], ["pods", "services", "nervexjobs", "podgroups"]),
-    "few admission webhooks": lambda all_: [variants.title(one) for one in all_.of(*manifests.WEBHOOK_KINDS)],
+    "few admission webhooks": lambda all_: [variants.title(one) for one in all_.select(*manifests.WEBHOOK_KINDS)],
 }
 
 

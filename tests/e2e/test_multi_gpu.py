@@ -135,9 +135,9 @@ def test_s13_each_pod_has_its_share_its_ranks_and_its_ports(jobs, services_mode,
     ranks = ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "START_RANK", "MASTER_ADDR", "MASTER_PORT")
     assert environment(node_agent, first, ranks) == ["10", "8", "0", "localhost", "10314"]
     assert environment(node_agent, second, ranks) == ["10", "2", "8", master, "10314"]
-    for name, of in ((first, range(1, 8)), (second, range(8, 10))):
+    for name, gpu_ranks in ((first, range(1, 8)), (second, range(8, 10))):
         assert environment(node_agent, name, ["KUBERNETES_AGGREGATOR_URL", "LEARNER_PORT"]) == [url, str(PORT)]
-        wanted = {"nervex-port": PORT, "master-port": 10314, **{f"gpu-port-{rank}": PORT + rank for rank in of}}
+        wanted = {"nervex-port": PORT, "master-port": 10314, **{f"gpu-port-{rank}": PORT + rank for rank in gpu_ranks}}
         (pod,) = [one for one in pods if one.metadata.name == name]
         assert {port.name: port.container_port for port in pod.spec.containers[0].ports} == wanted
         for service in [one for one in jobs.services(NAME) if one.metadata.name == name]:

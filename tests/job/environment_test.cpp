@@ -79,23 +79,24 @@ TEST_CASE("the pods of a multi-GPU learner get the environment to find each othe
   RequestEntry entry = testing::an_entry(1, Role::kLearner, 1, 4100);
   entry.gpu_split = {8, 2};
   const bool has_aggregator = GENERATE(false, true);
-  const auto of = [&](Slot slot) {
+  const auto environment = [&](Slot slot) {
     auto all = decode_environment(job, Role::kDdpLearner, slot, &entry, a_context(has_aggregator));
     return Environment(all.begin() + 6, all.end());
   };
   const std::string aggregator = pod_name(job, Role::kAggregator, {4100, 3}) + ".rl:22272";
-  CHECK(of({4100, 3}) == Environment{{"KUBERNETES_AGGREGATOR_URL", aggregator},
-                                     {"WORLD_SIZE", "10"},
-                                     {"LOCAL_WORLD_SIZE", "8"},
-                                     {"START_RANK", "0"},
-                                     {"MASTER_ADDR", "localhost"},
-                                     {"MASTER_PORT", "10314"}});
-  CHECK(of({4101, 3}) == Environment{{"KUBERNETES_AGGREGATOR_URL", aggregator},
-                                     {"WORLD_SIZE", "10"},
-                                     {"LOCAL_WORLD_SIZE", "2"},
-                                     {"START_RANK", "8"},
-                                     {"MASTER_ADDR", pod_name(job, Role::kDdpLearner, {4100, 3})},
-                                     {"MASTER_PORT", "10314"}});
+  CHECK(environment({4100, 3}) == Environment{{"KUBERNETES_AGGREGATOR_URL", aggregator},
+                                              {"WORLD_SIZE", "10"},
+                                              {"LOCAL_WORLD_SIZE", "8"},
+                                              {"START_RANK", "0"},
+                                              {"MASTER_ADDR", "localhost"},
+                                              {"MASTER_PORT", "10314"}});
+  CHECK(environment({4101, 3}) ==
+        Environment{{"KUBERNETES_AGGREGATOR_URL", aggregator},
+                    {"WORLD_SIZE", "10"},
+                    {"LOCAL_WORLD_SIZE", "2"},
+                    {"START_RANK", "8"},
+                    {"MASTER_ADDR", pod_name(job, Role::kDdpLearner, {4100, 3})},
+                    {"MASTER_PORT", "10314"}});
 }
 
 TEST_CASE("where the namespace's service names pods, the master's address is its whole name",

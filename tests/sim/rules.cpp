@@ -105,8 +105,8 @@ job::WantedSlots Rules::wanted(const job::Job& job, const gang::PodGroup& group)
 }
 
 void Rules::lowered_base(Role role, int replicas) {
-  const auto is_taken_away = [&](Role of, int ordinal) {
-    return of == role && ordinal >= replicas && ordinal < job::kFirstRequestedOrdinal;
+  const auto is_taken_away = [&](Role lowered_role, int ordinal) {
+    return lowered_role == role && ordinal >= replicas && ordinal < job::kFirstRequestedOrdinal;
   };
   std::erase_if(ended_, [&](const auto& entry) {
     return is_taken_away(std::get<1>(entry.first), std::get<2>(entry.first));
@@ -424,38 +424,38 @@ void Rules::look() {
     begun_.emplace(at->slot.pod_group_uid, at->slot.role, at->slot.slot);
   }
   for (const LivePod* at : live_pods()) {
-    const LivePod& of = *at;
-    const SlotKey key{of.slot.pod_group_uid, of.role, of.slot.slot.ordinal};
-    const bool is_live = is_unfinished(of.pod) && !of.pod.node.empty();
+    const LivePod& live = *at;
+    const SlotKey key{live.slot.pod_group_uid, live.role, live.slot.slot.ordinal};
+    const bool is_live = is_unfinished(live.pod) && !live.pod.node.empty();
     if (is_live) {
       const auto [other, is_first] =
-          bound.try_emplace({of.role, of.slot.slot.ordinal}, of.pod.meta.name);
+          bound.try_emplace({live.role, live.slot.slot.ordinal}, live.pod.meta.name);
       if (!is_first) {
         breach(fmt::format("pods {} and {} of one slot are both bound and live", other->second,
-                           of.pod.meta.name));
+                           live.pod.meta.name));
       }
-      const auto group = groups.find(of.slot.pod_group_uid);
-      if (group != groups.end() && of.role == Role::kCoordinator &&
-          fenced_.insert(of.pod.meta.uid).second) {
-        check_fence(of, group->second);
+      const auto group = groups.find(live.slot.pod_group_uid);
+      if (group != groups.end() && live.role == Role::kCoordinator &&
+          fenced_.insert(live.pod.meta.uid).second) {
+        check_fence(live, group->second);
       }
       if (group != groups.end()) {
         const auto* gang =
-            gang::find_gang_with_slot(group->second.status, of.slot.role, of.slot.slot);
+            gang::find_gang_with_slot(group->second.status, live.slot.role, live.slot.slot);
         if (gang != nullptr && !gang->committed) {
-          breach(fmt::format("pod {} is bound and its gang is not committed", of.pod.meta.name));
+          breach(fmt::format("pod {} is bound and its gang is not committed", live.pod.meta.name));
         }
       }
     }
-    const bool has_ended = of.pod.is_finished() && !of.pod.meta.deleting;
-    const bool has_run = of.pod.phase == kube::PodPhase::kRunning || has_ended;
-    if (of.role == Role::kCoordinator && has_run && !kube::was_taken_away(of.pod)) {
-      coordinator_ran_.insert(of.slot.pod_group_uid);
+    const bool has_ended = live.pod.is_finished() && !live.pod.meta.deleting;
+    const bool has_run = live.pod.phase == kube::PodPhase::kRunning || has_ended;
+    if (live.role == Role::kCoordinator && has_run && !kube::was_taken_away(live.pod)) {
+      coordinator_ran_.insert(live.slot.pod_group_uid);
     }
-    const bool ended_itself = has_ended && !kube::was_taken_away(of.pod);
-    const bool was_lowered = lowered_.count(of.pod.meta.uid) != 0;
-    if (ended_itself && is_plain_worker(of.role) && !was_lowered && is_wanted_by_spec(of)) {
-      ended_[key] = of.slot.slot.incarnation;
+    const bool ended_itself = has_ended && !kube::was_taken_away(live.pod);
+    const bool was_lowered = lowered_.count(live.pod.meta.uid) != 0;
+    if (ended_itself && is_plain_worker(live.role) && !was_lowered && is_wanted_by_spec(live)) {
+      ended_[key] = live.slot.slot.incarnation;
     }
   }
 }
@@ -480,10 +480,10 @@ void Rules::check_fence(const LivePod& coordinator, const gang::PodGroup& group)
 }
 
 // A pod removed by lowered base replicas can only come back as another pod.
-bool Rules::is_wanted_by_spec(const LivePod& of) const {
+bool Rules::is_wanted_by_spec(const LivePod& live) const {
   const auto job = live_job();
   if (!job) return false;
-  return job::WantedSlots(*job, false).find(of.role, of.slot.slot.ordinal) != nullptr;
+  return job::WantedSlots(*job, false).find(live.role, live.slot.slot.ordinal) != nullptr;
 }
 
 void Rules::at_rest() {
@@ -614,9 +614,10 @@ void Rules::check_ends_are_counted(const job::Job& job, const gang::PodGroup& gr
     const auto& [uid, role, ordinal] = key;
     const job::Slot slot{ordinal, incarnation};
     if (uid != group.meta.uid || slots.find(role, slot) == nullptr) continue;
-    const bool is_counted =
-        std::any_of(job.status.ended.begin(), job.status.ended.end(),
-                    [&, r = role](const auto& of) { return of.role == r && of.slot == slot; });
+    const bool is_counted = std::any_of(job.status.ended.begin(), job.status.ended.end(),
+                                        [&, r = role](const auto& finished) {
+                                          return finished.role == r && finished.slot == slot;
+                                        });
     if (is_counted) continue;
     breach(fmt::format("the end of {}/{} is not counted", to_string(role), ordinal));
   }

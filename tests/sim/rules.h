@@ -66,7 +66,7 @@ class Rules {
   std::vector<const LivePod*> live_pods() const;
   const std::map<std::string, gang::PodGroup>& live_groups() const;
   bool has_config() const;
-  bool is_wanted_by_spec(const LivePod& of) const;
+  bool is_wanted_by_spec(const LivePod& live) const;
   job::WantedSlots wanted(const job::Job& job, const gang::PodGroup& group) const;
 
   void check_deletion(const kube::ApiRequest& request, const FakePath& path);

@@ -274,9 +274,9 @@ WantedNames wanted_names(const job::Job& job, bool has_aggregator) {
     for (const auto& replica : job::wanted_replicas(job, role)) {
       const auto pods = job::replica_pods(replica);
       const bool is_over =
-          std::any_of(job.status.ended.begin(), job.status.ended.end(), [&](const auto& of) {
+          std::any_of(job.status.ended.begin(), job.status.ended.end(), [&](const auto& finished) {
             return std::any_of(pods.begin(), pods.end(), [&](const auto& pod) {
-              return pod.role == of.role && pod.slot == of.slot;
+              return pod.role == finished.role && pod.slot == finished.slot;
             });
           });
       for (const auto& pod : pods) {
@@ -385,7 +385,7 @@ TEST_CASE("a job lives through refusals of its pods", "[sim][schedules]") {
              "a pod with a node name is refused", "coordinator bound after a direct pod"},
             [](Suite& suite) {
               std::vector<Event> events = ordinary_and({3, refuse_pods});
-              events.push_back({2, [](Suite& of) { seldom(of, refuse_node_names); }});
+              events.push_back({2, [](Suite& target) { seldom(target, refuse_node_names); }});
               live(suite, events, 80);
               check_end(suite);
             });
@@ -421,16 +421,17 @@ TEST_CASE(
       "extender killed at a write", "kube-scheduler killed", "node flaps",   "gang in part",
       "controller restarted",       "extender restarted",    "gang given up"};
   for_seeds(40, events, [](Suite& suite) {
-    const std::vector<Event> happens = {{4, schedule},
-                                        {4, change_a_node},
-                                        {2, [](Suite& of) { of.add_thief(of.a_node()); }},
-                                        {1, lose_a_worker},
-                                        {1, [](Suite& of) { of.end_terminations(false); }},
-                                        {2, call_the_server},
-                                        {1, [](Suite& of) { seldom(of, restart); }},
-                                        {1, [](Suite& of) { seldom(of, restart_the_extender); }},
-                                        {1, [](Suite& of) { seldom(of, kill_the_extender); }},
-                                        {1, [](Suite& of) { seldom(of, kill_the_scheduler); }}};
+    const std::vector<Event> happens = {
+        {4, schedule},
+        {4, change_a_node},
+        {2, [](Suite& target) { target.add_thief(target.a_node()); }},
+        {1, lose_a_worker},
+        {1, [](Suite& target) { target.end_terminations(false); }},
+        {2, call_the_server},
+        {1, [](Suite& target) { seldom(target, restart); }},
+        {1, [](Suite& target) { seldom(target, restart_the_extender); }},
+        {1, [](Suite& target) { seldom(target, kill_the_extender); }},
+        {1, [](Suite& target) { seldom(target, kill_the_scheduler); }}};
     suite.rules.limit_parts(extender::HealingOptions{}.deadline + 4 * (Suite::kLatest + kSecond));
     suite.add_config();
     live_in_turns(suite, happens, 150);

@@ -38,15 +38,15 @@ def images(releases, folder, httplib):
     one suite.Release for each architecture. Returns lines for the user."""
     lines = []
     for name in suite.NAMES:
-        of = [release for release in releases if name in suite.names_for(release.architecture)]
-        made = [suite.image(release, name) for release in of]
-        path = os.path.join(folder, f"{name}-{of[0].version}.tar")
+        matching = [release for release in releases if name in suite.names_for(release.architecture)]
+        made = [suite.image(release, name) for release in matching]
+        path = os.path.join(folder, f"{name}-{matching[0].version}.tar")
         digest = oci.write_all(made, path)
-        for release, image in zip(of, made):
-            own = digest if len(of) == 1 else oci.blobs(image)[1]["digest"]
+        for release, image in zip(matching, made):
+            own = digest if len(matching) == 1 else oci.blobs(image)[1]["digest"]
             listed = sbom.document(image, own, release, name, httplib.get(release.architecture.name) if name in suite.PROGRAMS else None)
             write(os.path.join(folder, f"{name}-{release.version}-{release.architecture.name}.spdx.json"), sbom.text(listed).encode())
-        where = ", ".join(release.architecture.name for release in of)
+        where = ", ".join(release.architecture.name for release in matching)
         lines.append(f"{made[0].reference:<40} {where:<13} {os.path.getsize(path) / 2**20:5.1f} MiB  {digest}")
     return lines
 

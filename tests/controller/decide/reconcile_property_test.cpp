@@ -334,14 +334,15 @@ void check_names_at_rest(const Observed& seen) {
   const Attempt attempt = current_attempt(seen);
   const bool is_shared = seen.shared_service != nullptr && is_shared_service(*seen.shared_service);
   const Round round = make_round(seen);
-  for (const auto& of : attempt.pods) {
-    if (of.pod->meta.deleting || round.slots.find(of.role, of.slot) == nullptr) continue;
-    const bool has_own =
-        std::any_of(seen.services.begin(), seen.services.end(),
-                    [&](const auto& service) { return service->meta.name == of.pod->meta.name; });
+  for (const auto& member : attempt.pods) {
+    if (member.pod->meta.deleting || round.slots.find(member.role, member.slot) == nullptr)
+      continue;
+    const bool has_own = std::any_of(
+        seen.services.begin(), seen.services.end(),
+        [&](const auto& service) { return service->meta.name == member.pod->meta.name; });
     const bool lacks_template =
-        of.role == job::Role::kAggregator && seen.aggregator_config == nullptr;
-    CHECK((has_own || lacks_template || (of.pod->is_named_by_namespace && is_shared)));
+        member.role == job::Role::kAggregator && seen.aggregator_config == nullptr;
+    CHECK((has_own || lacks_template || (member.pod->is_named_by_namespace && is_shared)));
   }
 }
 

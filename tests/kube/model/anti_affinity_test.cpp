@@ -11,7 +11,7 @@ namespace {
 
 const Labels kLabels{{"app", "rl"}, {"role", "learner"}};
 
-std::vector<std::string> of(const std::string& term, std::string_view ns = "team-a") {
+std::vector<std::string> resources_for(const std::string& term, std::string_view ns = "team-a") {
   return self_anti_affinity(Json::array({*parse_json(term)}), ns, kLabels);
 }
 
@@ -55,20 +55,24 @@ TEST_CASE("a pod keeps apart from its kind where a required term selects the pod
        R"({"labelSelector":{},"matchLabelKeys":["hash"],"topologyKey":"z"})", false},
   }));
   INFO("when " << row.when);
-  const auto resources = of(row.term);
+  const auto resources = resources_for(row.term);
   CHECK(resources.size() == (row.counts ? 1 : 0));
   for (const auto& resource : resources) CHECK(parse_topology_key(resource) == "z");
 }
 
 TEST_CASE("equal terms give one resource, however they are written", "[kube][anti_affinity]") {
-  const auto one = of(R"({"labelSelector":{"matchLabels":{"app":"rl"}},"topologyKey":"z"})");
-  CHECK(of(R"({"topologyKey":"z","namespaces":[],
+  const auto one =
+      resources_for(R"({"labelSelector":{"matchLabels":{"app":"rl"}},"topologyKey":"z"})");
+  CHECK(resources_for(R"({"topologyKey":"z","namespaces":[],
                "labelSelector":{"matchExpressions":[],"matchLabels":{"app":"rl"}}})") == one);
-  CHECK(of(R"({"labelSelector":{"matchExpressions":[
+  CHECK(resources_for(R"({"labelSelector":{"matchExpressions":[
                {"key":"app","operator":"In","values":["rl"]}]},"topologyKey":"z"})") == one);
-  CHECK(of(R"({"labelSelector":{"matchLabels":{"role":"learner"}},"topologyKey":"z"})") != one);
-  CHECK(of(R"({"labelSelector":{"matchLabels":{"app":"rl"}},"topologyKey":"y"})") != one);
-  CHECK(of(R"({"labelSelector":{"matchLabels":{"app":"rl"}},"topologyKey":"z"})", "team-b") != one);
+  CHECK(resources_for(
+            R"({"labelSelector":{"matchLabels":{"role":"learner"}},"topologyKey":"z"})") != one);
+  CHECK(resources_for(R"({"labelSelector":{"matchLabels":{"app":"rl"}},"topologyKey":"y"})") !=
+        one);
+  CHECK(resources_for(R"({"labelSelector":{"matchLabels":{"app":"rl"}},"topologyKey":"z"})",
+                      "team-b") != one);
 }
 
 TEST_CASE("a pod as the API server sends it has the resource that its template had",
@@ -82,7 +86,9 @@ TEST_CASE("a pod as the API server sends it has the resource that its template h
   const auto decoded = decode_pod(pod, {});
   REQUIRE(decoded);
   Resources want{{"pods", 1}};
-  want.set(of(R"({"labelSelector":{"matchLabels":{"app":"rl"}},"topologyKey":"z"})").at(0), 1);
+  want.set(
+      resources_for(R"({"labelSelector":{"matchLabels":{"app":"rl"}},"topologyKey":"z"})").at(0),
+      1);
   CHECK(decoded->requests == want);
   CHECK(decoded->meta.labels.empty());  // none is kept for it
 }

@@ -115,40 +115,41 @@ struct TwoLearners {
 }  // namespace
 
 TEST_CASE("a multi-GPU learner is listed as its aggregator", "[server][listing][gpus]") {
-  const TwoLearners of;
-  const Listing listing = list_replicas(of.job, "dqn-coordinator", kGroupUid, of.pods, 80);
+  const TwoLearners learners;
+  const Listing listing =
+      list_replicas(learners.job, "dqn-coordinator", kGroupUid, learners.pods, 80);
   CHECK(listing == Listing{"rl",
                            "dqn-coordinator",
                            {},
-                           {address(of.pod(Role::kAggregator, {4096, 0}), 80),
-                            address(of.pod(Role::kAggregator, {4098, 1}), 80)}});
-  for (const auto& replica : wanted_replicas(of.job, Role::kLearner)) {
+                           {address(learners.pod(Role::kAggregator, {4096, 0}), 80),
+                            address(learners.pod(Role::kAggregator, {4098, 1}), 80)}});
+  for (const auto& replica : wanted_replicas(learners.job, Role::kLearner)) {
     const job::ReplicaPod face = addressed_pod(replica);
-    const std::string name = job::pod_name(of.job, face.role, face.slot);
-    const std::string url = replica_address(of.job, face.role, name, 80);
+    const std::string name = job::pod_name(learners.job, face.role, face.slot);
+    const std::string url = replica_address(learners.job, face.role, name, 80);
     CHECK(std::count(listing.learners.begin(), listing.learners.end(), url) == 1);
   }
 }
 
 TEST_CASE("a multi-GPU learner is shown as long as its aggregator is", "[server][listing][gpus]") {
-  TwoLearners of;
-  kube::Pod gone = of.pod(Role::kAggregator, {4096, 0});
+  TwoLearners learners;
+  kube::Pod gone = learners.pod(Role::kAggregator, {4096, 0});
   gone.meta.deleting = true;
-  of.replace(gone);
-  kube::Pod failed = of.pod(Role::kDdpLearner, {4098, 1});
+  learners.replace(gone);
+  kube::Pod failed = learners.pod(Role::kDdpLearner, {4098, 1});
   failed.phase = kube::PodPhase::kFailed;
-  of.replace(failed);
-  CHECK(list_replicas(of.job, "c", kGroupUid, of.pods, 80).learners ==
-        std::vector<std::string>{address(of.pod(Role::kAggregator, {4098, 1}), 80)});
+  learners.replace(failed);
+  CHECK(list_replicas(learners.job, "c", kGroupUid, learners.pods, 80).learners ==
+        std::vector<std::string>{address(learners.pod(Role::kAggregator, {4098, 1}), 80)});
 }
 
 TEST_CASE("the listing of an aggregator has its own GPUs, by global rank",
           "[server][listing][gpus]") {
-  const TwoLearners of;
-  auto want = of.gpus(of.pod(Role::kDdpLearner, {4098, 1}), 100, 8);
-  const auto second = of.gpus(of.pod(Role::kDdpLearner, {4099, 1}), 108, 2);
+  const TwoLearners learners;
+  auto want = learners.gpus(learners.pod(Role::kDdpLearner, {4098, 1}), 100, 8);
+  const auto second = learners.gpus(learners.pod(Role::kDdpLearner, {4099, 1}), 108, 2);
   want.insert(want.end(), second.begin(), second.end());
-  CHECK(list_aggregator(of.job, of.pod(Role::kAggregator, {4098, 1}), of.pods) ==
+  CHECK(list_aggregator(learners.job, learners.pod(Role::kAggregator, {4098, 1}), learners.pods) ==
         Listing{"rl", "dqn-coordinator", {}, want});
 }
 
@@ -161,49 +162,49 @@ TEST_CASE("the listing of an aggregator has what it can reach", "[server][listin
   const auto row = GENERATE(values<Row>({
       {"all is well", [](TwoLearners&) {}, 10},
       {"its second pod has failed",
-       [](TwoLearners& of) {
-         kube::Pod pod = of.pod(Role::kDdpLearner, {4097, 0});
+       [](TwoLearners& learners) {
+         kube::Pod pod = learners.pod(Role::kDdpLearner, {4097, 0});
          pod.phase = kube::PodPhase::kFailed;
-         of.replace(pod);
+         learners.replace(pod);
        },
        8},
       {"its first pod is of an older attempt",
-       [](TwoLearners& of) {
-         of.replace(running_pod(of.job, Role::kDdpLearner, {4096, 0}, "uid-dqn-0"));
+       [](TwoLearners& learners) {
+         learners.replace(running_pod(learners.job, Role::kDdpLearner, {4096, 0}, "uid-dqn-0"));
        },
        2},
       {"pods of the learner that came in its place are there too",
-       [](TwoLearners& of) {
-         of.pods.push_back(share(of.pod(Role::kDdpLearner, {4096, 1})));
+       [](TwoLearners& learners) {
+         learners.pods.push_back(share(learners.pod(Role::kDdpLearner, {4096, 1})));
        },
        10},
       {"the learner is no longer asked for",
-       [](TwoLearners& of) {
-         of.job.spec.requests.entries[0].slots = {{4098, 1}};
+       [](TwoLearners& learners) {
+         learners.job.spec.requests.entries[0].slots = {{4098, 1}};
        },
        0},
   }));
   INFO("when " << row.when);
-  TwoLearners of;
-  row.change(of);
-  const auto aggregator = of.pod(Role::kAggregator, {4096, 0});
-  CHECK(list_aggregator(of.job, aggregator, of.pods).learners.size() == row.want);
+  TwoLearners learners;
+  row.change(learners);
+  const auto aggregator = learners.pod(Role::kAggregator, {4096, 0});
+  CHECK(list_aggregator(learners.job, aggregator, learners.pods).learners.size() == row.want);
 }
 
 TEST_CASE("the job's own aggregator has no learners and is none", "[server][listing][gpus]") {
-  const TwoLearners of;
-  const kube::Pod aggregator = of.pod(Role::kAggregator, {});
-  CHECK(list_aggregator(of.job, aggregator, of.pods).learners.empty());
-  CHECK_FALSE(list_one(of.job, aggregator, 80));
+  const TwoLearners learners;
+  const kube::Pod aggregator = learners.pod(Role::kAggregator, {});
+  CHECK(list_aggregator(learners.job, aggregator, learners.pods).learners.empty());
+  CHECK_FALSE(list_one(learners.job, aggregator, 80));
 }
 
 TEST_CASE("each pod of a multi-GPU learner is found by its name", "[server][listing][gpus]") {
-  const TwoLearners of;
-  const kube::Pod aggregator = of.pod(Role::kAggregator, {4096, 0});
-  const kube::Pod second = of.pod(Role::kDdpLearner, {4097, 0});
-  CHECK(list_one(of.job, aggregator, 80)->learners ==
+  const TwoLearners learners;
+  const kube::Pod aggregator = learners.pod(Role::kAggregator, {4096, 0});
+  const kube::Pod second = learners.pod(Role::kDdpLearner, {4097, 0});
+  CHECK(list_one(learners.job, aggregator, 80)->learners ==
         std::vector<std::string>{address(aggregator, 80)});
-  CHECK(list_one(of.job, second, 80)->learners == of.gpus(second, 108, 2));
+  CHECK(list_one(learners.job, second, 80)->learners == learners.gpus(second, 108, 2));
 }
 
 TEST_CASE("a pod is released when the job has let its slot go", "[server][released]") {

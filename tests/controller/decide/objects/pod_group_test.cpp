@@ -28,8 +28,8 @@ using Slots = std::vector<gang::SlotId>;
 
 // A job and its PodGroup, which follows.
 struct Followed {
-  explicit Followed(job::Job of, job::PodContext with = a_context())
-      : job(std::move(of)), context(std::move(with)) {
+  explicit Followed(job::Job followed_job, job::PodContext with = a_context())
+      : job(std::move(followed_job)), context(std::move(with)) {
     if (job.status.attempt == 0) job.status.attempt = 1;
     Attempt none;
     none.has_aggregator = context.has_aggregator;
@@ -73,16 +73,16 @@ struct Followed {
     return names;
   }
   const gang::MemberSet& set(std::string_view name) const {
-    for (const auto& of : gang::all_sets(group.spec.gangs)) {
-      if (of.name == name) return of;
+    for (const auto& set : gang::all_sets(group.spec.gangs)) {
+      if (set.name == name) return set;
     }
     throw std::logic_error("no set " + std::string(name));
   }
   // The gang of that set.
   const gang::Gang& gang(std::string_view name) const {
     for (const auto& gang : group.spec.gangs) {
-      for (const auto& of : gang.members) {
-        if (of.name == name) return gang;
+      for (const auto& set : gang.members) {
+        if (set.name == name) return gang;
       }
     }
     throw std::logic_error("no set " + std::string(name));
@@ -389,7 +389,7 @@ TEST_CASE("gangs whose requests were merged become one when they are placed",
     CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}});
   }
   SECTION("but for one with a pod that was not created yet") {
-    std::erase_if(followed.pods, [](const auto& of) { return of.slot.ordinal == 4098; });
+    std::erase_if(followed.pods, [](const auto& pod) { return pod.slot.ordinal == 4098; });
     merge_entries(requests);
     followed.follow();
     CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}});
