@@ -66,7 +66,7 @@ Result<milliseconds> parse_duration(std::string_view text) {
     const auto part = take_part(rest);
     if (!part || (sum += *part) > kLongest) {
       return Error{Code::kInvalid,
-                   fmt::format("\"{}\" is no duration such as 15s, 1.5s or 500ms", text)};
+                   fmt::format("\"{}\" is not a duration such as 15s, 1.5s or 500ms", text)};
     }
   } while (!rest.empty());
   return sum;
@@ -87,8 +87,9 @@ Result<std::chrono::seconds> parse_period(std::string_view text) {
                               : unit == "s" ? 1
                                             : 0;
   if (error != std::errc() || length == 0 || count < 1 || count > kMaxPeriodSeconds / length) {
-    return Error{Code::kInvalid,
-                 fmt::format("{} is no period: a number with d, h, m or s, as in 30d", text)};
+    return Error{
+        Code::kInvalid,
+        fmt::format("\"{}\" is not a period: write a number and d, h, m or s, as in 30d", text)};
   }
   return std::chrono::seconds(count * length);
 }

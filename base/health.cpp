@@ -25,7 +25,7 @@ void Health::add_ready(std::string name, Check check) {
 Result<Nothing> Health::check_live() const { return fails_if_any(collect_failures(live_)); }
 
 Result<Nothing> Health::check_ready() const {
-  const std::string stopping = stopping_ ? "stopping: the program was told to end\n" : "";
+  const std::string stopping = stopping_ ? "shutting down\n" : "";
   return fails_if_any(stopping + collect_failures(ready_));
 }
 

@@ -86,8 +86,7 @@ void add_process_metrics(Metrics& metrics, const std::string& version) {
       most_descriptors);
   add("process_start_time_seconds", "Start time of the process since unix epoch in seconds.",
       MetricType::kGauge, start_time_seconds);
-  metrics
-      .gauge("nervex_build_info", "Always 1; the label tells the version.", {{"version", version}})
+  metrics.gauge("nervex_build_info", "Always 1, labeled with the version.", {{"version", version}})
       .set(1);
 }
 

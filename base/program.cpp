@@ -78,15 +78,16 @@ void add_common_flags(CLI::App& app, CommonFlags& flags, const std::string& list
       ->type_name("HOST:PORT")
       ->capture_default_str();
   add_duration(app, "--shutdown-delay", flags.shutdown_delay,
-               "how long to accept callers after SIGTERM, when /readyz already fails; 3s at most")
+               "how long to accept requests after SIGTERM, while /readyz already fails; at most 3s")
       ->check(CLI::Validator(
           [](const std::string& text) {
             const auto delay = parse_duration(text);
-            return delay && *delay > kLongestShutdownDelay ? "at most 3s: all must end within 5s"
-                                                           : std::string();
+            return delay && *delay > kLongestShutdownDelay
+                       ? "must be at most 3s, because the program must exit within 5s"
+                       : std::string();
           },
           ""));
-  add_choice(app, "--log-level", flags.log_level, kLogLevels, "lowest level that is logged");
+  add_choice(app, "--log-level", flags.log_level, kLogLevels, "lowest level to log");
   add_choice(app, "--log-format", flags.log_format, kLogFormats, "format of log lines");
 }
 
@@ -119,13 +120,16 @@ CLI::Option* add_object_name(CLI::App& app, const std::string& flag, std::string
 
 void add_help_footer(CLI::App& app, const std::string& example) {
   app.footer(fmt::format(
-      "Every flag can also be set by the environment variable named after it; the command line\n"
-      "wins. A DURATION is written as 15s, 1.5s or 500ms.\n\n"
+      "Each flag can also be set by the environment variable shown; the command line wins.\n"
+      "A DURATION is written as 15s, 1.5s or 500ms.\n"
+      "\n"
       "Exit codes\n"
-      "  {}  ended as it was told to by SIGTERM or SIGINT\n"
-      "  {}  could not start, lost its leadership, or did not end in time; see the log\n"
-      "  {}  a flag, an environment variable or an argument is wrong\n\n"
-      "Example\n  {}",
+      "  {}  stopped by SIGTERM or SIGINT\n"
+      "  {}  could not start, lost its leadership, or did not stop in time; see the log\n"
+      "  {}  a flag, an environment variable or an argument is wrong\n"
+      "\n"
+      "Example\n"
+      "  {}",
       kExitOk, kExitFailure, kExitUsage, example));
 }
 

@@ -31,9 +31,11 @@ void end_at_once(std::string_view why) {
   _exit(kExitFailure);
 }
 
-void on_second_signal(int /*signal*/) { end_at_once("ended at once: a second signal came\n"); }
+void on_second_signal(int /*signal*/) {
+  end_at_once("exiting at once: received a second signal\n");
+}
 
-void on_limit(int /*signal*/) { end_at_once("ended: stopping took too long\n"); }
+void on_limit(int /*signal*/) { end_at_once("exiting: shutdown took too long\n"); }
 
 // A handler, because the default action does not apply to process 1 of a container.
 void handle(int signal, void (*handler)(int)) {

@@ -168,7 +168,7 @@ std::string ends(const KeyPair& pair) {
 std::string sentence(const std::string& what, const std::string& why, const std::string& kept,
                      const KeyPair& now, bool dry_run) {
   if (why.empty()) return fmt::format("{}: {}, {}", what, kept, ends(now));
-  return fmt::format("{}: {} because {}, {}", what, dry_run ? "would be made" : "made", why,
+  return fmt::format("{}: {} because {}, {}", what, dry_run ? "would be issued" : "issued", why,
                      ends(now));
 }
 
@@ -202,8 +202,8 @@ class Round {
         return done;
     }
     said_.push_back(sentence("secret " + places_.authority_secret, verdict.new_authority,
-                             same ? "unchanged" : "trusted authorities brought up to date",
-                             *wanted.authority, dry_run_));
+                             same ? "unchanged" : "trusted authorities updated", *wanted.authority,
+                             dry_run_));
     return ok();
   }
 
@@ -250,7 +250,7 @@ Result<std::vector<std::string>> install(kube::Api& api, const Places& places, c
     auto said = Round(api, places, dry_run).run(terms, clock.now());
     if (said || said.error().code != Code::kConflict) return said;
     if (round == kMaxRounds) {
-      return with_context(fmt::format("others wrote meanwhile, {} times", round), said.error());
+      return with_context(fmt::format("{} conflicts with other writers", round), said.error());
     }
   }
 }

@@ -85,7 +85,7 @@ Result<Nothing> write_folder(const std::string& folder, const StoredCerts& certs
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    return Error{Code::kInvalid, fmt::format("make {}: {}", folder, error.message())};
+    return Error{Code::kInvalid, fmt::format("create folder {}: {}", folder, error.message())};
   }
   // Keys first: a reader that checks the pair waits for the certificate.
   const std::pair<const char*, const std::string&> files[] = {{"ca.key", certs.authority->key},

@@ -21,21 +21,21 @@ bool is_yet_to_begin(const Validity& validity, SysTime now) {
 // Why a certificate with this validity cannot serve or sign; empty if it can.
 std::string fault_of_time(const Validity& validity, seconds renew_before, SysTime now) {
   if (is_yet_to_begin(validity, now)) {
-    return fmt::format("it begins on {} only", to_rfc3339(validity.from));
+    return fmt::format("it is not valid before {}", to_rfc3339(validity.from));
   }
   if (validity.until < now + renew_before) {
-    return fmt::format("it ends on {}", to_rfc3339(validity.until));
+    return fmt::format("it expires on {}", to_rfc3339(validity.until));
   }
   return "";
 }
 
 // Why this authority cannot continue to sign; empty if it can.
 std::string fault_of_authority(const StoredCerts& stored, const Terms& terms, SysTime now) {
-  if (!stored.authority) return "there is none";
+  if (!stored.authority) return "it does not exist";
   const auto facts = read_certificate(stored.authority->cert);
   if (!facts) return facts.error().message;
-  if (!facts->is_authority) return "it is no authority's certificate";
-  if (!key_fits(*stored.authority)) return "its key is missing, unreadable or another one's";
+  if (!facts->is_authority) return "it is not a CA certificate";
+  if (!key_fits(*stored.authority)) return "its key is missing, unreadable or does not match";
   return fault_of_time(facts->validity, terms.authority_renew_before, now);
 }
 
@@ -47,18 +47,19 @@ bool is_signed_by_any(const std::string& cert, const std::vector<std::string>& a
 // Why the serving certificate cannot stay; empty if it can. `trusted`: by the callers.
 std::string fault_of_serving(const StoredCerts& stored, const std::vector<std::string>& trusted,
                              const Terms& terms, SysTime now) {
-  if (!stored.serving) return "there is none";
-  if (terms.renew_now) return "it was asked for";
+  if (!stored.serving) return "it does not exist";
+  if (terms.renew_now) return "--renew-now was given";
   const auto facts = read_certificate(stored.serving->cert);
   if (!facts) return facts.error().message;
-  if (!key_fits(*stored.serving)) return "its key is missing, unreadable or another one's";
+  if (!key_fits(*stored.serving)) return "its key is missing, unreadable or does not match";
   for (const std::string& name : terms.names) {
     const std::string written = name_as_read(name);
     if (std::find(facts->names.begin(), facts->names.end(), written) == facts->names.end()) {
-      return fmt::format("it lacks {}", name);
+      return fmt::format("it does not contain the name {}", name);
     }
   }
-  if (!is_signed_by_any(stored.serving->cert, trusted)) return "no trusted authority signed it";
+  if (!is_signed_by_any(stored.serving->cert, trusted))
+    return "it is not signed by a trusted authority";
   return fault_of_time(facts->validity, terms.renew_before, now);
 }
 

@@ -188,7 +188,7 @@ Result<KeyPair> issue_serving(const KeyPair& authority, const std::vector<std::s
   const Certificate made = new_certificate(common_name, key.get(), validity);
   X509* leaf = made.get();
   if (!add_extension(leaf, issuer.get(), NID_subject_alt_name, *joined)) {
-    return Error{Code::kInvalid, fmt::format("not names for a certificate: {}", *joined)};
+    return Error{Code::kInvalid, fmt::format("not valid names for a certificate: {}", *joined)};
   }
   const bool added =
       add_extension(leaf, issuer.get(), NID_basic_constraints, "critical,CA:FALSE") &&
@@ -204,7 +204,7 @@ Result<KeyPair> issue_serving(const KeyPair& authority, const std::vector<std::s
 
 Result<CertificateFacts> read_certificate(const std::string& pem) {
   const Certificate read = parse_certificate(pem);
-  if (!read) return Error{Code::kInvalid, "no readable PEM certificate"};
+  if (!read) return Error{Code::kInvalid, "not a readable PEM certificate"};
   return CertificateFacts{{parse_asn1_time(X509_get0_notBefore(read.get())).value_or(SysTime{}),
                            parse_asn1_time(X509_get0_notAfter(read.get())).value_or(SysTime{})},
                           X509_check_ca(read.get()) == 1,

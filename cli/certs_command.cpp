@@ -28,35 +28,39 @@ void add_period(CLI::App* command, const std::string& name, std::chrono::seconds
 }
 
 void add_where(CLI::App* command, CertsFlags& flags) {
-  auto* install = command->add_flag("--install", flags.install,
-                                    "store them in the cluster, and fill caBundle of both webhook "
-                                    "configurations");
+  auto* install = command->add_flag(
+      "--install", flags.install,
+      "store the certificates in Secrets, and write caBundle of both webhook configurations");
   command
-      ->add_option("--out", flags.out, "keep them in this folder: ca.crt, ca.key, tls.crt, tls.key")
+      ->add_option("--out", flags.out,
+                   "store the certificates in this folder: ca.crt, ca.key, tls.crt, tls.key")
       ->type_name("FOLDER")
       ->excludes(install);
   auto* kubeconfig = command->add_option("--kubeconfig", flags.kubeconfig,
                                          "kubeconfig file (default: $KUBECONFIG, else "
                                          "~/.kube/config)");
-  command->add_flag("--in-cluster", flags.in_cluster, "reach the API server as a pod does")
+  command
+      ->add_flag("--in-cluster", flags.in_cluster,
+                 "connect to the API server with the pod's service account")
       ->excludes(kubeconfig);
-  command->add_option("-n,--namespace", flags.places.ns, "where the webhook runs")
+  command->add_option("-n,--namespace", flags.places.ns, "namespace of the webhook")
       ->capture_default_str();
 }
 
 void add_what(CLI::App* command, CertsFlags& flags) {
-  command->add_option("--service", flags.service, "the webhook's Service")->capture_default_str();
+  command->add_option("--service", flags.service, "name of the webhook's Service")
+      ->capture_default_str();
   command
       ->add_option("--san", flags.more_names,
-                   "a further name of the serving certificate; repeatable")
+                   "additional name of the serving certificate; can be repeated")
       ->type_name("DNS:NAME|IP:ADDRESS")
       ->allow_extra_args(false);
   add_period(command, "--valid-for", flags.terms.serving_validity, "90d",
-             "of a new serving certificate");
+             "validity of a new serving certificate");
   add_period(command, "--renew-before", flags.terms.renew_before, "30d",
-             "a certificate that is valid for longer than this is kept");
+             "renew a certificate that expires within this time");
   command->add_flag("--renew-now", flags.terms.renew_now,
-                    "a new serving certificate, whatever the age of the old one");
+                    "issue a new serving certificate regardless of the old one's age");
   command->add_flag("--dry-run", flags.dry_run, "only print what would be done");
 }
 
@@ -80,11 +84,11 @@ int keep_in_folder(const CertsFlags& flags) {
   if (!stored) return fail("read the folder", stored.error());
   const certs::RenewalPlan plan = certs::judge(*stored, flags.terms, now);
   const auto wanted = certs::renew(*stored, plan, flags.terms, now);
-  if (!wanted) return fail("make certificates", wanted.error());
+  if (!wanted) return fail("issue certificates", wanted.error());
   const bool same = *wanted == *stored;
   if (!same && !flags.dry_run) {
     if (auto written = certs::write_folder(flags.out, *wanted); !written) {
-      return fail("keep certificates", written.error());
+      return fail("store certificates", written.error());
     }
   }
   const char* did = same ? "unchanged" : flags.dry_run ? "would be written" : "written";
@@ -96,7 +100,7 @@ int keep_in_folder(const CertsFlags& flags) {
 int print(const CertsFlags& flags) {
   const SysTime now = SystemClock().now();
   const auto made = certs::renew({}, certs::judge({}, flags.terms, now), flags.terms, now);
-  if (!made) return fail("make certificates", made.error());
+  if (!made) return fail("issue certificates", made.error());
   const Json list = {{"apiVersion", "v1"},
                      {"kind", "List"},
                      {"items", Json::array({certs::authority_secret(flags.places, *made),
@@ -108,13 +112,15 @@ int print(const CertsFlags& flags) {
 }  // namespace
 
 CLI::App* add_certs_command(CLI::App& app, CertsFlags& flags) {
-  CLI::App* command = app.add_subcommand(
-      "certs",
-      "Makes the webhook's certificates, for clusters without cert-manager: an authority for ten\n"
-      "years and a serving certificate. A certificate that is still fresh is kept, so that it can "
-      "run daily.\n"
-      "Without --install and --out both Secrets are printed, keys included.\n"
-      "Exit status: 0 all is well, 1 not done, 2 wrong usage.");
+  CLI::App* command =
+      app.add_subcommand("certs",
+                         "Issues the webhook's certificates in clusters without cert-manager: a "
+                         "certificate authority for\n"
+                         "ten years, and a serving certificate. A certificate that does not expire "
+                         "soon is kept, so the\n"
+                         "command can run daily.\n"
+                         "Without --install and --out it prints both Secrets, keys included.\n"
+                         "Exit status: 0 success, 1 failure, 2 wrong usage.");
   add_where(command, flags);
   add_what(command, flags);
   return command;

@@ -15,7 +15,7 @@ using view::Wait;
 
 // "Created (Unschedulable) since 2026-11-21T14:03:12Z, 2m5s ago"
 std::string phase_line(const JobView& job) {
-  if (job.phase == job::Phase::kNone) return "none yet; created " + moment(job.created, job.now);
+  if (job.phase == job::Phase::kNone) return "none yet, created " + moment(job.created, job.now);
   std::string line(to_string(job.phase));
   if (!job.reason.empty()) line += fmt::format(" ({})", printable(job.reason));
   if (job.since) line += " since " + moment(*job.since, job.now);
@@ -69,7 +69,7 @@ std::string until_line(const JobView& job) {
                      to_rfc3339(*job.fails_at), duration_since(job.now, *job.fails_at));
 }
 
-// "node gpu-0 for learner until 2026-11-21T14:13:12Z, in 8m, and 2 more before"
+// "node gpu-0 for learner until 2026-11-21T14:13:12Z, in 8m, and 2 more before then"
 std::string avoided_line(const JobView& job) {
   const auto last =
       std::max_element(job.avoided.begin(), job.avoided.end(),
@@ -79,7 +79,7 @@ std::string avoided_line(const JobView& job) {
   return fmt::format("node {} for {} until {}, in {}{}", printable(last->node),
                      printable(last->set), to_rfc3339(last->until),
                      duration_since(job.now, last->until),
-                     count == 1 ? "" : fmt::format(", and {} more before", count - 1));
+                     count == 1 ? "" : fmt::format(", and {} more before then", count - 1));
 }
 
 // "capacity for 4 learners, until 2026-11-21T14:13:12Z, in 8m"
@@ -88,7 +88,7 @@ std::string reserved_line(const JobView& job) {
   const view::Reservation& reservation = *job.reservation;
   const std::string pods = sum_text(reservation.pods);
   if (!reservation.until) {
-    return fmt::format("capacity for {}, until {} s after the coordinator begins to run", pods,
+    return fmt::format("capacity for {}, until {} s after the coordinator starts", pods,
                        reservation.seconds_after_start);
   }
   return fmt::format("capacity for {}, until {}, in {}", pods, to_rfc3339(*reservation.until),
@@ -108,7 +108,7 @@ Rows summary(const JobView& job) {
     if (!text.empty()) rows.push_back({title, text});
   }
   for (const auto& note : job.notes) {
-    const std::string_view before = note.code == "Requeued" ? "queued again: " : "";
+    const std::string_view before = note.code == "Requeued" ? "requeued: " : "";
     rows.push_back({"Note", fmt::format("{}{}", before, printable(note.message))});
   }
   return rows;

@@ -94,7 +94,7 @@ void take(Result<T> result, std::string_view what, T& into, std::vector<std::str
   if (result) {
     into = *std::move(result);
   } else {
-    left_out.push_back(fmt::format("left out: {}: {}", what, result.error().message));
+    left_out.push_back(fmt::format("cannot show {}: {}", what, result.error().message));
   }
 }
 

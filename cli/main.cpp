@@ -43,22 +43,21 @@ int run_explain(const Flags& flags) {
 
 int main(int argc, char** argv) {
   CLI::App app{
-      "Looks at NerveXJobs, checks them, changes their replicas, and makes the webhook's "
-      "certificates. As "
-      "kubectl-nervex on the PATH it is also `kubectl nervex`.",
+      "Explains and validates NerveXJobs, changes their replicas, and issues the webhook's "
+      "certificates. Installed as kubectl-nervex on the PATH it is the plugin `kubectl nervex`.",
       "nervexctl"};
   app.set_version_flag("--version", "nervexctl " NERVEX_VERSION);
   app.require_subcommand(1);
   Flags flags;
   CLI::App* explain = app.add_subcommand(
       "explain",
-      "Shows how a job is, why it waits, where its pods go, and what can be done.\n"
-      "Exit status: 0 found, 1 not found or not readable, 2 wrong usage.");
+      "Shows the state of a job, why it waits, where its pods are placed, and what to do.\nExit "
+      "status: 0 success, 1 the job was not found or could not be read, 2 wrong usage.");
   explain->add_option("job", flags.job, "name of the NerveXJob")->required();
   explain->add_option("-n,--namespace", flags.ns,
-                      "its namespace (default: that of the kubeconfig)");
+                      "namespace of the job (default: that of the kubeconfig)");
   std::string format = "text";
-  explain->add_option("-o,--output", format, "text (default), or json for programs")
+  explain->add_option("-o,--output", format, "output format (default: text)")
       ->check(CLI::IsMember({"text", "json"}));
   explain->add_option("--kubeconfig", flags.kubeconfig,
                       "kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)");

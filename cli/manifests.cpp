@@ -91,7 +91,7 @@ Json scalar(const YAML::Node& node) {
 
 // JSON keys are texts: kubectl makes "true" of y, and "8080" of 0x1f90.
 std::string member_key(const YAML::Node& node) {
-  if (!node.IsScalar()) throw YAML::Exception(node.Mark(), "a key must be a text");
+  if (!node.IsScalar()) throw YAML::Exception(node.Mark(), "a key must be a string");
   const Json key = scalar(node);
   return key.is_boolean() || key.is_number() ? kube::to_text(key) : node.Scalar();
 }
@@ -125,7 +125,7 @@ Json map_to_json(const YAML::Node& node, int depth, std::size_t& left) {
     if (is_merge_key(member.first)) continue;
     const std::string key = member_key(member.first);
     if (object.contains(key)) {  // kubectl would use the last one
-      throw YAML::Exception(member.first.Mark(), fmt::format("the key {} is there twice", key));
+      throw YAML::Exception(member.first.Mark(), fmt::format("duplicate key {}", key));
     }
     object[key] = to_json(member.second, depth + 1, left);
   }
@@ -204,7 +204,7 @@ std::string_view hint_for(std::string_view text) {
     return ": if this is a template, check what it renders: "
            "`helm template CHART | nervexctl validate -f -`";
   }
-  if (is_indented_by_tab(text)) return ": YAML is indented by spaces, not by tabs";
+  if (is_indented_by_tab(text)) return ": indent YAML with spaces, not with tabs";
   return "";
 }
 
@@ -221,14 +221,16 @@ Result<std::vector<Manifest>> parse_manifests(std::string_view text, int* error_
         std::max(e.mark.line, 0) + 1,
         fmt::format("column {}: {}{}", std::max(e.mark.column, 0) + 1, e.msg, hint_for(text)));
   };
-  const Error too_large{Code::kInvalid, fmt::format("more than {} values, or deeper than {} levels",
-                                                    kMaxValues, kMaxDepth)};
+  const Error too_large{
+      Code::kInvalid,
+      fmt::format("more than {} values, or more than {} levels deep", kMaxValues, kMaxDepth)};
   if (const auto at = find_foreign_byte(text); at != text.npos) {
     const auto lines =
         std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-    return broken_at(static_cast<int>(lines) + 1,
-                     fmt::format("byte 0x{:02X} is not UTF-8: is this a text, and saved as UTF-8?",
-                                 static_cast<unsigned char>(text[at])));
+    return broken_at(
+        static_cast<int>(lines) + 1,
+        fmt::format("byte 0x{:02X} is not valid UTF-8: is this a text file, saved as UTF-8?",
+                    static_cast<unsigned char>(text[at])));
   }
   std::vector<YAML::Node> documents;
   try {

@@ -32,7 +32,7 @@ Result<ReplicasCall> get_call(const ReplicasAsk& ask, const std::string& coordin
     return wrong("only one of job, --coordinator, --aggregator and --name may be given");
   }
   if ((!coordinator.empty() || !ask.aggregator.empty()) && ask.ns.empty()) {
-    return wrong("--namespace must be given with a job, --coordinator or --aggregator");
+    return wrong("a job, --coordinator or --aggregator needs --namespace");
   }
   ReplicasCall call{"GET", kPath, ""};
   char separator = '?';
@@ -94,15 +94,15 @@ Result<ReplicasCall> call_for(const ReplicasAsk& ask) {
   if (!coordinator) return coordinator.error();
   if (ask.verb == ReplicasVerb::kGet) return get_call(ask, *coordinator);
 
-  if (coordinator->empty()) return wrong("the job, or --coordinator, must be given");
-  if (ask.ns.empty()) return wrong("--namespace must be given");
+  if (coordinator->empty()) return wrong("name the job, or give --coordinator");
+  if (ask.ns.empty()) return wrong("give --namespace");
   const bool by_name = ask.verb == ReplicasVerb::kReplace;
   Json body = by_name ? names_body(ask) : counts_body(ask);
   if (by_name && ask.pods.empty()) return wrong("name at least one replica");
   if (ask.collectors < 0 || ask.learners < 0) {
     return wrong("--collectors and --learners must not be negative");
   }
-  if (body.empty()) return wrong("--collectors or --learners must be given, above zero");
+  if (body.empty()) return wrong("give --collectors or --learners, above zero");
   body["namespace"] = ask.ns;
   body["coordinator"] = *coordinator;
   return ReplicasCall{ask.verb == ReplicasVerb::kRemove ? "DELETE" : "POST",
@@ -112,10 +112,11 @@ Result<ReplicasCall> call_for(const ReplicasAsk& ask) {
 Result<Json> parse_reply_data(int status, std::string_view body) {
   const auto json = kube::parse_json(body);
   if (!json || !json->is_object() || !json->contains("success")) {
-    return Error{Code::kInvalid,
-                 fmt::format("{} and an answer that is not nervex-server's: is it another program "
-                             "that listens there?",
-                             status)};
+    return Error{
+        Code::kInvalid,
+        fmt::format(
+            "{} from a server that is not nervex-server: does another program listen there?",
+            status)};
   }
   if (status == 200 && kube::bool_at(*json, {"success"})) return json->value("data", Json());
   const std::string message = kube::string_at(*json, {"message"}, "no reason was given");

@@ -14,10 +14,10 @@ namespace nervex::cli {
 namespace {
 
 constexpr const char* kHelp =
-    "Adds, removes, replaces and lists collectors and learners of running jobs, over the same "
-    "HTTP\n"
-    "API that their coordinators use.\n"
-    "Exit status: 0 done, 1 rejected or not reached, 2 wrong usage.";
+    "Adds, removes, replaces and lists collectors and learners of running jobs, through the HTTP "
+    "API\n"
+    "that their coordinators use.\n"
+    "Exit status: 0 success, 1 the request failed, 2 wrong usage.";
 
 constexpr const char* kFooter =
     "The server is inside the cluster. From outside:\n"
@@ -28,11 +28,12 @@ constexpr const char* kFooter =
     "  nervexctl replicas add dqn -n rl --learners 1 --gpus 10\n"
     "  nervexctl replicas remove dqn -n rl --collectors 1\n"
     "  nervexctl replicas replace dqn -n rl dqn-collector-x2b7k\n"
-    "A server with --auth=token wants to know who asks. A token of an account that may patch the\n"
-    "job (for get: get it; without a job: list nervexjobs, in the namespace or in all of them):\n"
+    "A server with --auth=token requires a token. The service account must have the right to "
+    "patch\n"
+    "the job (for get: to get it; without a job: to list nervexjobs, in one namespace or in all):\n"
     "  kubectl -n rl create token ACCOUNT --audience nervex-server >token\n"
     "  nervexctl replicas get dqn -n rl --token-file token\n"
-    "A server with a certificate, through the port-forward:\n"
+    "A server that serves TLS, through the port-forward:\n"
     "  nervexctl replicas get --server https://localhost:8080 --ca-file ca.crt \\\n"
     "    --tls-server-name nervex-server.nervex-system.svc";
 
@@ -46,18 +47,18 @@ void add_reach(CLI::App* command, ReplicasFlags& flags) {
                    "file with a bearer token, for a server with --auth=token")
       ->type_name("FILE");
   command
-      ->add_option(
-          "--ca-file", flags.ca_file,
-          "PEM file with the authority of the server's certificate (default: the system's)")
+      ->add_option("--ca-file", flags.ca_file,
+                   "PEM file with the authority that issued the server's certificate (default: "
+                   "those of the system)")
       ->type_name("FILE");
   command
       ->add_option("--tls-server-name", flags.tls_server_name,
-                   "name that the certificate must have (default: the URL's host)")
+                   "name that the server's certificate must contain (default: the host of the URL)")
       ->type_name("NAME");
   command
       ->add_option_function<std::string>(
           "-o,--output", [&flags](const std::string& form) { flags.as_json = form == "json"; },
-          "how the answer is printed; json: its data as it came")
+          "output format; json: the data of the reply, unchanged")
       ->check(CLI::IsMember({"table", "json"}))
       ->type_name("")
       ->default_str("table");
@@ -66,12 +67,13 @@ void add_reach(CLI::App* command, ReplicasFlags& flags) {
 void add_job(CLI::App* command, ReplicasFlags& flags) {
   command->add_option("job", flags.ask.job, "name of the NerveXJob")->type_name("JOB");
   command
-      ->add_option("-n,--namespace", flags.ask.ns,
-                   "its namespace (default: that of the kubeconfig, if a job or its pod is named)")
+      ->add_option(
+          "-n,--namespace", flags.ask.ns,
+          "namespace of the job (default, if a job or pod is named: that of the kubeconfig)")
       ->type_name("NAMESPACE");
   command
       ->add_option("--coordinator", flags.ask.coordinator,
-                   "any pod of the job, instead of its name")
+                   "any pod of the job, in place of the job's name")
       ->type_name("POD");
 }
 
@@ -86,7 +88,7 @@ CLI::App* add_verb(CLI::App* replicas, ReplicasFlags& flags, ReplicasVerb verb, 
 void add_counts(CLI::App* command, ReplicasFlags& flags) {
   for (const auto& [name, count] :
        {std::pair{"collectors", &flags.ask.collectors}, {"learners", &flags.ask.learners}}) {
-    command->add_option(fmt::format("--{}", name), *count, fmt::format("how many {}", name))
+    command->add_option(fmt::format("--{}", name), *count, fmt::format("number of {}", name))
         ->type_name("N");
   }
 }
@@ -95,7 +97,7 @@ void add_counts(CLI::App* command, ReplicasFlags& flags) {
 void add_key(CLI::App* command, ReplicasFlags& flags) {
   command
       ->add_option("--idempotency-key", flags.idempotency_key,
-                   "a call with the same key is made once, however often it is repeated")
+                   "repeats of a call with this key change nothing")
       ->type_name("KEY");
 }
 
@@ -142,30 +144,32 @@ CLI::App* add_replicas_command(CLI::App& app, ReplicasFlags& flags) {
   add_reach(replicas, flags);
 
   CLI::App* get = add_verb(replicas, flags, ReplicasVerb::kGet, "get",
-                           "Lists the replicas of a job; without one those of all jobs.");
+                           "Lists the replicas of a job, or of all jobs.");
   get->add_option("--aggregator", flags.ask.aggregator,
-                  "the GPUs of one multi-GPU learner, by its aggregator")
+                  "list the GPUs of one multi-GPU learner, by its aggregator")
       ->type_name("POD");
   get->add_option("--name", flags.ask.name,
-                  "this replica alone; in any namespace, if none is named")
+                  "list this replica only; without -n it is searched for in all namespaces")
       ->type_name("POD");
 
   CLI::App* add = add_verb(replicas, flags, ReplicasVerb::kAdd, "add", "Adds replicas to a job.");
   add_counts(add, flags);
-  const char* of_each = "of each of them (default: as the template has it)";
+  const char* of_each = "of each replica (default: that of the template)";
   add->add_option("--cpus", flags.ask.cpus, of_each)->type_name("QUANTITY");
   add->add_option("--gpus", flags.ask.gpus,
-                  std::string(of_each) + "; a learner with more than one is spread over pods")
+                  std::string(of_each) + "; a learner with more than one may have several pods")
       ->type_name("N");
   add->add_option("--memory", flags.ask.memory, of_each)->type_name("QUANTITY");
 
   CLI::App* remove = add_verb(replicas, flags, ReplicasVerb::kRemove, "remove",
                               "Removes replicas of a job, the newest first.");
   add_counts(remove, flags);
-  CLI::App* replace = add_verb(replicas, flags, ReplicasVerb::kReplace, "replace",
-                               "Replaces replicas by new ones, as a coordinator does that lost "
-                               "them.");
-  replace->add_option("pods", flags.ask.pods, "names, or the addresses that get prints")
+  CLI::App* replace =
+      add_verb(replicas, flags, ReplicasVerb::kReplace, "replace",
+               "Replaces replicas with new ones, as a coordinator does when it has lost them.");
+  replace
+      ->add_option("pods", flags.ask.pods,
+                   "names of pods, or addresses as `replicas get` prints them")
       ->type_name("POD");
   for (CLI::App* changing : {add, remove, replace}) add_key(changing, flags);
   return replicas;
@@ -190,7 +194,7 @@ int run_replicas(const ReplicasFlags& flags) {
   const auto data = parse_reply_data(reply->status, reply->body);
   if (!data) {
     const bool again = data.error().code == Code::kTransient;
-    return fail(again ? what + ": not done, may be asked again" : what, data.error());
+    return fail(again ? what + ": not done, try again" : what, data.error());
   }
   std::fputs(flags.as_json ? (data->dump(2) + "\n").c_str() : replicas_table(*data).c_str(),
              stdout);

@@ -54,20 +54,20 @@ void append_notes(const Json& stored, const Json& object, Findings& findings) {
   const char* command = last_applied(stored).is_null() ? "replace" : "apply";
   findings.push_back(
       {"",
-       fmt::format("it exists: this is the verdict on changing it, as kubectl {} would", command),
+       fmt::format("the object exists: checked as the change that kubectl {} would make", command),
        false});
   if (kube::find(stored, {"metadata", "deletionTimestamp"}) != nullptr) {
     findings.push_back({"metadata.deletionTimestamp",
-                        "it is being deleted, so that its spec is not checked", false});
+                        "the object is being deleted, so its spec is not checked", false});
   }
   for (const char* member : {"resourceVersion", "uid"}) {
     const Json* own = kube::find(object, {"metadata", member});
     const Json* now = kube::find(stored, {"metadata", member});
     if (own == nullptr || (now != nullptr && *own == *now)) continue;
-    findings.push_back({fmt::format("metadata.{}", member),
-                        "is not that of the stored object: kubectl would answer with a conflict: "
-                        "leave it out",
-                        false});
+    findings.push_back(
+        {fmt::format("metadata.{}", member),
+         "differs from the stored object, so kubectl would report a conflict: leave it out",
+         false});
   }
 }
 
@@ -91,8 +91,8 @@ bool is_missing_right(std::string_view message) { return message.find(" cannot "
 Error not_allowed(std::string_view verb, const kube::ResourceKind& resource,
                   const std::string& ns) {
   return {Code::kForbidden,
-          fmt::format("you may not {0} {2} in namespace {1}: name one of yours with -n, ask for "
-                      "the right ({0} {2}.{3}), or leave out --server",
+          fmt::format("you may not {0} {2} in namespace {1}: choose another namespace with -n, ask "
+                      "for the right ({0} {2}.{3}), or leave out --server",
                       verb, ns, resource.plural, resource.group)};
 }
 

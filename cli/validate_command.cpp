@@ -68,7 +68,7 @@ std::vector<Source> collect_sources(const std::string& place) {
   if (place == "-" || !fs::is_directory(place, failed)) return {{place, ""}};
   std::vector<Source> sources;
   collect_files(place, sources);
-  if (sources.empty()) return {{place, "no file in it ends in .yaml, .yml or .json"}};
+  if (sources.empty()) return {{place, "it contains no .yaml, .yml or .json file"}};
   return sources;
 }
 
@@ -208,23 +208,24 @@ CLI::App* add_validate_command(CLI::App& app, ValidateFlags& flags) {
   CLI::App* validate = app.add_subcommand(
       "validate",
       fmt::format(
-          "Says what the webhook would say about creating the NerveXJobs and AggregatorConfigs of "
-          "a file, of a folder and those below, or of the standard input (-): what is wrong, and, "
-          "of those that are right, what it warns of. Objects of other kinds are passed over.\n"
-          "Without --server it needs no cluster. Then it cannot know what only a cluster does: "
-          "rights, capacity, policies, names of classes and accounts; fields of templates and "
-          "volumes are those of Kubernetes {}.\n"
-          "With --server the cluster is asked by dry runs: of creating each object or, if there is "
-          "one of that name, of the change that `kubectl apply` would make if it was applied "
-          "before, else `kubectl replace`. It needs the rights get, create and update.\n"
-          "Exit status: 0 all are valid, warnings aside; 1 one is not; 2 wrong usage, nothing to "
-          "check, or something could not be read or got no answer: the rest is checked.",
+          "Checks NerveXJobs and AggregatorConfigs as the webhook does when they are created: "
+          "prints all errors and, for valid objects, warnings. Reads files, folders with their "
+          "subfolders, or standard input (-). Ignores objects of other kinds.\n"
+          "Without --server no cluster is needed. Then rights, capacity, policies, and names of "
+          "classes and accounts are not checked, and the fields of templates and volumes are those "
+          "of Kubernetes {}.\n"
+          "With --server the cluster checks each object in a dry run: of creating it or, if an "
+          "object of that name exists, of the change that `kubectl apply` would make (`kubectl "
+          "replace`, if it was never applied). It needs the rights get, create and update.\n"
+          "Exit status: 0 all objects are valid, perhaps with warnings; 1 an object is invalid; 2 "
+          "wrong usage, no object to check, or something could not be read or checked (the rest is "
+          "checked).",
           schemas::kPodTemplateVersion));
   validate
       ->add_option("-f,--filename", flags.files,
-                   "file of YAML or JSON, folder (.yaml, .yml, .json), or -; repeatable")
+                   "YAML or JSON file, folder (.yaml, .yml, .json), or -; can be repeated")
       ->allow_extra_args(false);
-  validate->add_option("FILE", flags.more_files, "the same without -f");
+  validate->add_option("FILE", flags.more_files, "the same as -f FILE");
   validate
       ->add_option_function<std::string>(
           "-o,--output",
@@ -235,13 +236,13 @@ CLI::App* add_validate_command(CLI::App& app, ValidateFlags& flags) {
             }
             flags.format = static_cast<Format>(at - kFormats.begin());
           },
-          "text, json or sarif")
+          "output format: text, json or sarif")
       ->type_name("FORMAT")
       ->default_str("text");
   validate->add_flag("--server", flags.server,
-                     "ask the cluster, by a dry run of creating or changing each object");
+                     "check in the cluster, by a dry run of creating or changing each object");
   validate->add_option("-n,--namespace", flags.ns,
-                       "for objects that name none (default: that of the kubeconfig)");
+                       "namespace of objects that name none (default: that of the kubeconfig)");
   validate->add_option("--kubeconfig", flags.kubeconfig,
                        "kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)");
   return validate;
@@ -256,7 +257,7 @@ int run_validate(const ValidateFlags& flags) {
   places.insert(places.end(), flags.more_files.begin(), flags.more_files.end());
   if (places.empty()) {
     return fail_with("validate",
-                     Error{Code::kInvalid, "name a file, a folder, or - for the standard input"});
+                     Error{Code::kInvalid, "name a file, a folder, or - for standard input"});
   }
   std::optional<ServerJudge> server;
   Judge judge;

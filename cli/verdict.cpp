@@ -173,7 +173,7 @@ std::optional<Finding> wrong_version(const Json& object, std::string_view kind) 
   if (version == nullptr)
     return Finding{"apiVersion", fmt::format("Required value: must be {}", job::kApiVersion)};
   if (!version->is_string() || *version == job::kApiVersion) return std::nullopt;
-  return Finding{"apiVersion", fmt::format("Unsupported value: {}: {}s are of {}",
+  return Finding{"apiVersion", fmt::format("Unsupported value: {}: the apiVersion of a {} is {}",
                                            job::shown_value(*version), kind, job::kApiVersion)};
 }
 
@@ -222,7 +222,7 @@ job::FieldErrors config_errors(const Json& object, const job::SchemaCheck& schem
 
 std::string describe_kind(const Json& object) {
   if (object.is_array()) return "a list";
-  if (!object.is_object()) return "a text";
+  if (!object.is_object()) return "plain text";
   return kube::string_at(object, {"kind"}, "an object without a kind");
 }
 
@@ -280,13 +280,14 @@ std::vector<Finding> parse_warning_lines(const std::vector<std::string>& lines) 
 std::optional<Finding> judge_kind(const Json& object) {
   if (object.is_array() && std::any_of(object.begin(), object.end(), is_judged)) {
     return Finding{"",
-                   "kubectl reads no such list: use `kind: List` with `items`, or `---` between"};
+                   "kubectl cannot read this list: use `kind: List` with `items`, or separate the "
+                   "objects with `---`"};
   }
   const std::string kind = kube::string_at(object, {"kind"});
   const std::string meant = meant_kind(kind);
   const bool in_our_group = kube::string_at(object, {"apiVersion"}).starts_with(kGroupPrefix);
   if (!meant.empty()) {
-    return Finding{"kind", fmt::format("{} is no {}: did you mean {}?", kind, meant, meant),
+    return Finding{"kind", fmt::format("unknown kind {}: did you mean {}?", kind, meant),
                    in_our_group};
   }
   if (!in_our_group || is_ours(kind) || kind == kPodGroupKind) return std::nullopt;
@@ -309,8 +310,8 @@ std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::st
 
 std::string nothing_to_judge(const std::vector<std::string>& kinds) {
   const std::set<std::string> seen(kinds.begin(), kinds.end());
-  std::string text = fmt::format("there is no {}", fmt::join(kKinds, " and no "));
-  if (seen.empty()) return text + ", and nothing else";
+  std::string text = fmt::format("no {} found", fmt::join(kKinds, " or "));
+  if (seen.empty()) return text + ": there are no objects";
   text += fmt::format(", only {}", printable(fmt::format("{}", fmt::join(seen, ", "))));
   for (const auto& kind : seen) {
     const std::string meant = meant_kind(kind);

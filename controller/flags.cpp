@@ -30,58 +30,58 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_common_flags(app, flags.common, "", "");
   kube::add_leader_flags(app, flags.leader, "nervex-controller");
   app.add_option("--server-url", flags.server_url,
-                 "address of nervex-server that pods of jobs get; a leading http:// is dropped")
+                 "address of nervex-server for the pods of jobs; a leading http:// is removed")
       ->type_name("HOST:PORT")
       ->transform(CLI::Validator(without_scheme, ""))
       ->check(CLI::Validator(check_address, ""))
       ->capture_default_str();
   add_object_name(app, "--aggregator-config", flags.aggregator_config,
-                  "the AggregatorConfig: the template of aggregator pods");
+                  "the AggregatorConfig with the template of aggregator pods");
   app.add_option_function<std::string>(
          "--server-auth",
          [&flags](const std::string& mode) { flags.server_token = mode == "token"; },
-         "nervex-server's --auth; with token, pods of jobs get a token for it")
+         "must equal nervex-server's --auth; with token, pods of jobs get a token for "
+         "nervex-server")
       ->type_name("")
       ->check(CLI::IsMember({"none", "token"}))
       ->default_str("none");
   app.add_option_function<std::string>(
          "--services",
          [&flags](const std::string& mode) { flags.shared_services = mode == "shared"; },
-         "what gives pods their names <pod>.<namespace>: one headless Service per namespace "
+         "how pods get their DNS names <pod>.<namespace>: from one headless Service per namespace "
          "(shared), or one per pod (per-pod)")
       ->type_name("")
       ->check(CLI::IsMember({"shared", "per-pod"}))
       ->default_str("shared");
-  app.add_flag("--direct-placement", flags.direct_placement,
-               "create the workers that a job starts with on their nodes, past kube-scheduler, "
-               "where nervex-extender knows all that decides where they may go; the coordinator "
-               "is bound when the kubelets have started them. Faster; what else writes pods to "
-               "those nodes is found out by kubelets then, see docs/concepts/direct-placement.md");
-  app.add_option("--workers", flags.workers, "jobs that are reconciled in parallel")
+  app.add_flag(
+      "--direct-placement", flags.direct_placement,
+      "create the initial workers of a gang on their planned nodes, without kube-scheduler, if "
+      "nervex-extender knows all their constraints; the coordinator is bound when the kubelets "
+      "have started them. This is faster, but conflicts with pods that others place on those nodes "
+      "are found only by the kubelets; see docs/concepts/direct-placement.md");
+  app.add_option("--workers", flags.workers, "number of jobs that are reconciled in parallel")
       ->type_name("N")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--concurrent-writes", flags.concurrent_writes,
-                 "writes that are sent to the API server in parallel, over all jobs")
+                 "number of writes to the API server in parallel, over all jobs")
       ->type_name("N")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   add_duration(app, "--status-update-period", flags.status_update_period,
-               "least time between two status writes of a job of which the second only tells of "
-               "progress: pods that start or become ready, a gang that is placed");
-  add_duration(
-      app, "--retry-delay", flags.retry_delay,
-      "back-off before a failed attempt of a job is retried, doubling up to 6 min; also the "
-      "least time between two attempts that were requeued without a failure");
+               "minimum time between two status writes of a job that only report progress: pods "
+               "that start or become ready, a gang that is placed");
+  add_duration(app, "--retry-delay", flags.retry_delay,
+               "back-off before the first retry of a job, doubling up to 6 min; also the minimum "
+               "time between two requeues");
   add_duration(
       app, "--start-timeout", flags.start_timeout,
-      "time from when a job's first pod is bound until all pods of its base gang must run; "
-      "then the attempt has failed and gives its capacity back. Of jobs without "
-      "startTimeoutSeconds; 0s: no limit");
-  app.add_option("--max-reservation-seconds", flags.max_reservation_seconds,
-                 "limit on reservationSeconds of jobs, which keep the capacity of reservedReplicas "
-                 "from others. "
-                 "Set the same in nervex-webhook, which warns of more")
+      "default of startTimeoutSeconds of jobs: an attempt fails, and its capacity is released, if "
+      "not all pods of its base gang run within this time after the first was bound; 0s: no limit");
+  app.add_option(
+         "--max-reservation-seconds", flags.max_reservation_seconds,
+         "limit on reservationSeconds, the time for which a job may reserve capacity for requests; "
+         "set the same in nervex-webhook, which warns about jobs that ask for more")
       ->type_name("SECONDS")
       ->check(CLI::Range(0, std::numeric_limits<int>::max()))
       ->capture_default_str();

@@ -88,7 +88,7 @@ void Worker::report_unreadable(const std::string& key, const kube::Unreadable& w
   job.meta.uid = what.uid;
   performer_.perform(
       job, {warning_event(kUnreadable, fmt::format("nervex-controller cannot read this job, and "
-                                                   "does nothing about it until it can: {}",
+                                                   "does nothing about it until this is fixed: {}",
                                                    what.why))});
 }
 
@@ -96,7 +96,7 @@ Result<Outcome> Worker::work(const std::string& key) {
   const auto unreadable = stores_.jobs.unreadable(key);
   if (unreadable) report_unreadable(key, *unreadable);
   if (auto gone = let_orphans_go(key, unreadable); !gone) {
-    log_warn("what a deleted job left was not let go",
+    log_warn("cannot release pods of a deleted job",
              {{"job", key}, {"error", gone.error().message}});
     queue_.add_after(key, std::chrono::seconds(10));
   }
@@ -187,7 +187,8 @@ void Worker::report(const std::string& key, const Failure& failure) {
   const bool is_first = before == 0 || !is_worth_reporting(failure.error.code, before - 1);
   if (const auto failed =
           performer_.perform(seen->job, handle_failed_write(*seen, failure, is_first))) {
-    log_warn("failure not reported on the job", {{"job", key}, {"error", failed->error.message}});
+    log_warn("cannot report a failure on the job",
+             {{"job", key}, {"error", failed->error.message}});
   }
 }
 
@@ -201,7 +202,7 @@ Counter round_counter(Metrics& metrics, const char* result) {
   MetricLabels labels = controller_label();
   labels.emplace("result", result);
   return metrics.counter("controller_runtime_reconcile_total",
-                         "Rounds of work on a job, by how they ended.", labels);
+                         "Total number of reconciliations of a job, by result.", labels);
 }
 
 }  // namespace
@@ -212,15 +213,16 @@ RoundMetrics::RoundMetrics(Metrics& metrics, int workers)
       requeue_(round_counter(metrics, "requeue")),
       requeue_after_(round_counter(metrics, "requeue_after")),
       errors_(metrics.counter("controller_runtime_reconcile_errors_total",
-                              "Rounds of work on a job that failed.", controller_label())),
+                              "Total number of reconciliations of a job that failed.",
+                              controller_label())),
       seconds_(metrics.histogram("controller_runtime_reconcile_time_seconds",
-                                 "Time of one round of work on a job.", request_bounds(),
-                                 controller_label())),
-      active_(metrics.gauge("controller_runtime_active_workers", "Workers at work on a job.",
-                            controller_label())) {
+                                 "Duration of a reconciliation of a job, in seconds.",
+                                 request_bounds(), controller_label())),
+      active_(metrics.gauge("controller_runtime_active_workers",
+                            "Number of workers that reconcile a job now.", controller_label())) {
   metrics
-      .gauge("controller_runtime_max_concurrent_reconciles", "Jobs that are worked on at once.",
-             controller_label())
+      .gauge("controller_runtime_max_concurrent_reconciles",
+             "Maximum number of jobs that are reconciled in parallel.", controller_label())
       .set(workers);
 }
 

@@ -22,15 +22,16 @@ bool is_open_to_all(const Flags& flags) {
 void add_hold_flags(CLI::App& app, HoldOptions& holds) {
   app.add_option(
          "--hold-binds-up-to", holds.largest_gang,
-         "hold the binds of a gang of up to so many pods until kube-scheduler has accepted "
-         "all of them, so that it starts whole or not at all; a larger gang starts with its "
-         "first bind; 0: hold none, but the coordinator's until its workers are bound")
+         "hold the binds of a gang of up to this many pods until kube-scheduler has accepted all "
+         "its pods, so that it starts whole or not at all; a larger gang starts with its first "
+         "bind; 0: hold only the coordinator's bind, until its workers are bound")
       ->type_name("PODS")
       ->check(CLI::Range(0, 5000))
       ->capture_default_str();
-  add_duration(app, "--hold-deadline", holds.longest,
-               "a bind is not held for longer until its gang is there, nor the coordinator's until "
-               "the others are bound; kube-scheduler's httpTimeout for bind has to be 15s more");
+  add_duration(
+      app, "--hold-deadline", holds.longest,
+      "maximum time to hold a bind until the gang is complete, or the coordinator's until the "
+      "other pods are bound; kube-scheduler's httpTimeout for bind must be 15s longer");
 }
 
 // Of a gang that is not held one call is, too: its coordinator's, until all others are bound.
@@ -46,7 +47,8 @@ void complete(HoldOptions& holds) {
 
 std::optional<int> parse(int argc, char** argv, Flags& flags) {
   CLI::App app(
-      "Scheduler extender: plans where the pods of each gang go, and tells kube-scheduler.",
+      "Scheduler extender: plans where the pods of each gang go, and answers kube-scheduler's "
+      "filter and bind calls.",
       "nervex-extender");
   // Loopback: kube-scheduler runs in the same pod, and every caller of bind can bind pods.
   add_common_flags(app, flags.common, "127.0.0.1:9080",
@@ -55,20 +57,20 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_tls_flags(app, flags.tls);
   add_hold_flags(app, flags.holds);
   add_duration(app, "--plan-deadline", flags.unstarted.deadline,
-               "a plan that has not started is dropped when for this time none of its pods was "
-               "created, held, bound or refused, and after 10m in any case, so that others get the "
-               "capacity; longer than --hold-deadline; 0: never");
-  add_duration(
-      app, "--bind-deadline", flags.healing.bind_deadline,
-      "a pod of a committed gang that kube-scheduler refuses for longer gets another node; not 0");
+               "drop a plan that has not started, to free its capacity, when none of its pods was "
+               "created, held, bound or refused for this time, and after 10m in any case; must be "
+               "longer than --hold-deadline; 0: never");
+  add_duration(app, "--bind-deadline", flags.healing.bind_deadline,
+               "move a pod of a committed gang to another node when kube-scheduler refuses it for "
+               "longer than this; must not be 0");
   add_duration(app, "--node-lost-after", flags.node_lost_after,
-               "pods on a node that is not Ready, or deleted, for longer are removed by force and "
-               "replaced; on a node that is only cut off they may run on beside their successors; "
-               "none are while all nodes are not Ready, or 55 % of them and more than two; "
-               "0: wait until Kubernetes removes them");
+               "force-delete and replace pods on a node that is not Ready, or deleted, for longer "
+               "than this; on a node that is only disconnected they may keep running beside their "
+               "replacements; no pods are deleted while all nodes are not Ready, or 55 % of them "
+               "and more than two; 0: wait until Kubernetes deletes them");
   add_duration(app, "--healing-deadline", flags.healing.deadline,
-               "a gang that has lost pods and is not whole again within this time is queued again; "
-               "0: it runs on in part");
+               "requeue a gang that has lost pods and is not whole again within this time; 0: let "
+               "it run on in part");
   add_help_footer(app, "nervex-extender --listen 127.0.0.1:9080 --metrics-listen 0.0.0.0:8082");
   if (const auto code = parse_flags(app, argc, argv, flags.common)) return code;
   complete(flags.holds);

@@ -4,9 +4,10 @@ namespace nervex::extender {
 namespace {
 
 Counter verb_counter(Metrics& metrics, const std::string& verb, const char* result) {
-  return metrics.counter("nervex_extender_requests_total",
-                         "Calls of kube-scheduler that were answered.",
-                         {{"verb", verb}, {"result", result}});
+  return metrics.counter(
+      "nervex_extender_requests_total",
+      "Total number of calls from kube-scheduler that were answered, by verb and result.",
+      {{"verb", verb}, {"result", result}});
 }
 
 struct GangCounts {
@@ -34,7 +35,8 @@ VerbMetrics::VerbMetrics(Metrics& metrics, const std::string& verb)
       no_node_(verb_counter(metrics, verb, "refused")),
       error_(verb_counter(metrics, verb, "error")),
       seconds_(metrics.histogram("nervex_extender_request_duration_seconds",
-                                 "Time from a call of kube-scheduler to the answer.",
+                                 "Time from a call of kube-scheduler to the reply, in seconds; for "
+                                 "a bind it includes the time it was held.",
                                  request_bounds(), {{"verb", verb}})) {}
 
 void VerbMetrics::count(VerbResult result, std::chrono::nanoseconds took) const {
@@ -46,7 +48,7 @@ void VerbMetrics::count(VerbResult result, std::chrono::nanoseconds took) const 
 }
 
 void add_gang_metrics(Metrics& metrics, const kube::Store<gang::PodGroup>& groups) {
-  metrics.collect("nervex_gangs", "Gangs of all PodGroups by how far they are.", MetricType::kGauge,
+  metrics.collect("nervex_gangs", "Number of gangs of all PodGroups, by state.", MetricType::kGauge,
                   [&groups] {
                     GangCounts counts;
                     for (const auto& group : groups.all()) count_gangs(*group, counts);
@@ -58,16 +60,18 @@ void add_gang_metrics(Metrics& metrics, const kube::Store<gang::PodGroup>& group
 
 void add_hold_metrics(Metrics& metrics, const Holds& holds) {
   metrics.collect("nervex_extender_held_binds",
-                  "Bind calls that are held until the rest of their gang is here.",
+                  "Number of bind calls that are held until the rest of their gang has arrived.",
                   MetricType::kGauge, [&holds] {
                     return std::vector<MetricSample>{{{}, static_cast<double>(holds.size())}};
                   });
 }
 
 std::function<void(std::chrono::nanoseconds)> cycle_observer(Metrics& metrics) {
-  const Histogram seconds = metrics.histogram(
-      "nervex_scheduling_cycle_duration_seconds",
-      "Duration of a scheduling cycle: planning all gangs, writes included.", request_bounds());
+  const Histogram seconds =
+      metrics.histogram("nervex_scheduling_cycle_duration_seconds",
+                        "Duration of a scheduling cycle, in seconds: planning all gangs that may "
+                        "have changed, writes included.",
+                        request_bounds());
   return [seconds](std::chrono::nanoseconds took) { seconds.observe(took); };
 }
 

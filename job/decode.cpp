@@ -102,7 +102,7 @@ std::optional<SysTime> Fields::time(std::string_view name) {
   if (!has(name)) return std::nullopt;
   const auto parsed = parse_rfc3339(text(name));
   if (parsed) return *parsed;
-  refuse(name, "must be a time as in RFC 3339");
+  refuse(name, "must be a time in RFC 3339 format");
   return std::nullopt;
 }
 

@@ -49,7 +49,7 @@ void check_volumes(const Place& owner) {
         report(place, "HostPath Volumes");
       } else {
         report_detail(place,
-                      "gives access to the node, which mounts what the job names: use a "
+                      "gives access to the node, which mounts what the job names, as root: use a "
                       "persistentVolumeClaim");
       }
     }

@@ -214,14 +214,14 @@ Result<Nothing> check_job_name(const Job& job) {
       name_limit(has_template(job.spec.collector), has_template(job.spec.learner));
   if (std::cmp_greater(name.size(), limit.length)) {
     return Error{Code::kInvalid,
-                 fmt::format("the name has {} characters, and no more than {} are possible: "
-                             "<name>{}, a pod of the job, may have {}",
+                 fmt::format("the name has {} characters, but may have at most {}: the pod name "
+                             "<name>{} may have at most {}",
                              name.size(), limit.length, limit.longest_pod, kMaxNameLength)};
   }
   if (is_dns_1035(name)) return ok();
   return Error{Code::kInvalid,
-               "the name must be lower-case letters, digits or '-', begin with a letter and end "
-               "with a letter or digit: the job's services are named after it"};
+               "the name must consist of lower-case letters, digits or '-', start with a letter "
+               "and end with a letter or digit: the job's services are named after it"};
 }
 
 }  // namespace nervex::job

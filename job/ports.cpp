@@ -47,15 +47,15 @@ std::vector<int> make_gpu_ports(int main_port, const DdpPlace& place) {
 Result<Nothing> check_gpu_ports(int main_port, const std::vector<int>& gpu_split) {
   const int last = std::accumulate(gpu_split.begin(), gpu_split.end(), 0) - 1;
   if (main_port + last > kMaxPort) {
-    return Error{Code::kInvalid, fmt::format("GPU {} would be served on port {}, above {}: each "
+    return Error{Code::kInvalid, fmt::format("the port of GPU {} would be {}, above {}: each GPU "
                                              "has a port, counted from the template's {}",
                                              last, main_port + last, kMaxPort, main_port)};
   }
   const int master_rank = kMasterPort - main_port;
   if (!gpu_split.empty() && master_rank >= 0 && master_rank < gpu_split.front()) {
     return Error{Code::kInvalid,
-                 fmt::format("GPU {} would be served on port {}, where the learner's pods meet: "
-                             "each has a port, counted from the template's {}",
+                 fmt::format("the port of GPU {} would be {}, which is MASTER_PORT: each GPU has a "
+                             "port, counted from the template's {}",
                              master_rank, kMasterPort, main_port)};
   }
   return ok();

@@ -32,15 +32,16 @@ void check_name(const Json& object, FieldErrors& errors) {
   if (text.empty()) {
     errors.push_back({FieldErrorType::kRequired, "metadata.name", "", ""});
   } else if (std::cmp_greater(text.size(), limit)) {
-    errors.push_back({FieldErrorType::kTooLong, field, "",
-                      fmt::format("may not be more than {} bytes, cut {}: <name>{}, a pod of the "
-                                  "job, may have {}",
-                                  limit, text.size() - static_cast<std::size_t>(limit),
-                                  names.longest_pod, kMaxNameLength)});
+    errors.push_back(
+        {FieldErrorType::kTooLong, field, "",
+         fmt::format(
+             "may not be more than {} bytes, cut {}: the pod name <name>{} may have at most {}",
+             limit, text.size() - static_cast<std::size_t>(limit), names.longest_pod,
+             kMaxNameLength)});
   } else if (!is_dns_1035(text, generated)) {
     errors.push_back({FieldErrorType::kInvalid, field, shown_value(text),
-                      "must be lower-case letters, digits or '-', begin with a letter and end with "
-                      "a letter or digit: the job's services are named after it"});
+                      "must consist of lower-case letters, digits or '-', start with a letter and "
+                      "end with a letter or digit: the job's services are named after it"});
   }
 }
 
@@ -272,8 +273,8 @@ FieldErrors check_pod_count(const Json& object, const Json& old_object) {
     auto [field, count] = base_replicas(object, role);
     if (count == 0) continue;
     errors.push_back({FieldErrorType::kInvalid, std::move(field), std::to_string(count),
-                      fmt::format("the job would have {} pods with its coordinator, aggregator, "
-                                  "collectors and learners; at most {} are possible",
+                      fmt::format("the job would have {} pods: coordinator, aggregator, collectors "
+                                  "and learners; at most {} are allowed",
                                   pods, kMaxPodsPerJob)});
   }
   return errors;

@@ -39,9 +39,9 @@ FieldErrors check_pod_count(const Json& object, const Json& old_object);
 FieldErrors check_update(const Json& object, const Json& old_object);
 
 inline constexpr std::string_view kFixedWhileRunning =
-    "may not change while the job starts or runs, for pods that exist are never changed: set "
-    "spec.suspend to true together with this change, which deletes them and starts a new attempt "
-    "when it is false again, or create a new job";
+    "may not change while the job starts or runs, because existing pods are never changed: create "
+    "a new job, or set spec.suspend to true together with this change; that deletes the pods, and "
+    "setting it back to false starts a new attempt";
 
 // `errors` of `object` without those in `stored`, the errors of `old_object`: stored errors must
 // not freeze a job, and are not the update's fault. Each stored error excuses one. List items with

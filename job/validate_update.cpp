@@ -120,7 +120,7 @@ void check_kept_templates(const Json& object, const Json& old_object, FieldError
       errors.push_back(
           {FieldErrorType::kForbidden, field, "",
            role == "coordinator"
-               ? "may not be removed: a job is its coordinator; delete the job to end it"
+               ? "may not be removed: every job has a coordinator; delete the job to end it"
                : fmt::format("may not be removed while the job runs: set spec.{}.replicas to 0 to "
                              "delete the role's pods, or suspend the job first",
                              role)});
@@ -145,8 +145,8 @@ void check_kept_volumes(const Json& object, const Json& old_object, FieldErrors&
 void check_suspension(const Json& /*object*/, const Json& old_object, FieldErrors& errors) {
   if (!kube::bool_at(old_object, {"spec", "suspend"})) return;
   errors.push_back({FieldErrorType::kForbidden, "spec.suspend", "",
-                    "may not be taken back before the controller has suspended the job: wait for "
-                    "its condition Suspended, then set it to false"});
+                    "may not be set to false before the controller has suspended the job: wait for "
+                    "its condition Suspended"});
 }
 
 using UpdateCheck = void (*)(const Json& object, const Json& old_object, FieldErrors& errors);

@@ -27,10 +27,10 @@ void warn_of_restarts(const Json&, const Json& spec, Warnings& warnings) {
       kube::string_at(spec, {"coordinator", "template", "spec", "restartPolicy"}, "Never");
   if (policy.empty() || policy == "Never") return;
   // A container restarted in place would request a second full set of replicas.
-  warnings.push_back(fmt::format(
-      "spec.coordinator.template.spec.restartPolicy: {}: a restarted coordinator starts the whole "
-      "job again",
-      policy));
+  warnings.push_back(
+      fmt::format("spec.coordinator.template.spec.restartPolicy: {}: a restart of the coordinator "
+                  "restarts the whole job",
+                  policy));
 }
 
 void warn_of_unreserved(const Json&, const Json& spec, Warnings& warnings) {
@@ -51,9 +51,8 @@ void warn_of_reserved_capacity(const Json&, const Json& spec, Warnings& warnings
   const bool reserves = reserves_capacity(spec, "collector") || reserves_capacity(spec, "learner");
   if (reserves && kube::int_at(spec, {"reservationSeconds"}, 1) == 0) {
     warnings.push_back(
-        "spec.reservationSeconds: with 0, capacity of reservedReplicas is given back when the "
-        "coordinator "
-        "runs");
+        "spec.reservationSeconds: with 0, capacity of reservedReplicas is released when the "
+        "coordinator runs");
   }
 }
 
@@ -95,9 +94,9 @@ void warn_of_spread(const Json& pod_spec, std::string_view role, Warnings& warni
     const std::string policy = kube::string_at(spreads[i], {"nodeAffinityPolicy"});
     const auto at = fmt::format("spec.{}.template.spec.topologySpreadConstraints[{}]", role, i);
     if (policy == "Honor") {
-      warnings.push_back(at + ".nodeAffinityPolicy: Honor: not kept, pods are pinned to nodes");
+      warnings.push_back(at + ".nodeAffinityPolicy: Honor: ignored, pods are pinned to nodes");
     } else if (policy.empty() && selects_nodes(pod_spec)) {
-      warnings.push_back(at + ": counts nodes that the template does not select, too");
+      warnings.push_back(at + ": also counts nodes that the template does not select");
     }
   }
 }
@@ -135,8 +134,8 @@ void warn_of_unplanned(const Json& object, const Json& spec, Warnings& warnings)
     if (pod_template == nullptr) continue;
     if (!kube::array_at(*pod_template, {"spec", "schedulingGates"}).empty()) {
       warnings.push_back(
-          fmt::format("spec.{}.template: schedulingGates: no pod of the gang starts before the "
-                      "gates of all are gone",
+          fmt::format("spec.{}.template: schedulingGates: no pod of the gang starts before all "
+                      "gates are removed",
                       role));
     }
     const std::string what = left_to_scheduler(*pod_template, meta, role, false);
@@ -225,7 +224,7 @@ void warn_of_ignored_ports(const Json&, const Json& spec, Warnings& warnings) {
     const Json& ports = kube::array_at(container, {"ports"});
     for (std::size_t i = 0; i < ports.size(); ++i) {
       if (at.is_main || kube::string_at(ports[i], {"name"}) != kMainPort) continue;
-      warnings.push_back(fmt::format("{}.ports[{}]: ignored: {} belongs into the main container",
+      warnings.push_back(fmt::format("{}.ports[{}]: ignored: {} belongs in the main container",
                                      at.path(), i, kMainPort));
     }
   });
@@ -247,8 +246,7 @@ void warn_of_copied_priorities(const Json&, const Json& spec, Warnings& warnings
     for (const std::string_view field : {"priority", "preemptionPolicy"}) {
       if (kube::find(spec, {role, "template", "spec", field}) == nullptr) continue;
       warnings.push_back(
-          fmt::format("spec.{}.template.spec.{}: the cluster fills it in from the "
-                      "class: leave it out",
+          fmt::format("spec.{}.template.spec.{}: the cluster sets it from the class: leave it out",
                       role, field));
     }
   }
@@ -302,8 +300,8 @@ std::vector<std::string> host_access_warnings(const Json& object) {
 std::vector<std::string> reservation_seconds_warnings(const Json& object, int limit) {
   if (kube::int_at(object, {"spec", "reservationSeconds"}) <= limit) return {};
   return {
-      fmt::format("spec.reservationSeconds: capacity is kept for {} s at most in this cluster: "
-                  "more has no effect",
+      fmt::format("spec.reservationSeconds: this cluster reserves capacity for at most {} s: more "
+                  "has no effect",
                   limit)};
 }
 

@@ -34,9 +34,9 @@ std::vector<std::string> reservation_seconds_warnings(const Json& object, int li
 
 // What admission changes.
 inline constexpr std::string_view kRequestsDropped =
-    "only nervex-server may change spec.requests: the change was dropped";
+    "only nervex-server may change spec.requests: the change was ignored";
 inline constexpr std::string_view kStoredAsAll =
-    "spec.cleanPodPolicy: ALL is stored as All, which tools that compare with a file notice";
+    "spec.cleanPodPolicy: ALL is stored as All: tools that compare it with a file see a difference";
 
 // All warnings above, in the webhook's order and with its default flags, for a valid NerveXJob or
 // AggregatorConfig as the user creates it.

@@ -117,13 +117,13 @@ Result<Nothing> refuse_unsupported(const Entry& entry, std::initializer_list<con
 }
 
 Result<Nothing> read_cluster(const Entry& cluster, ConnectionConfig& config) {
-  auto fine = refuse_unsupported(
-      cluster, {"insecure-skip-tls-verify", "proxy-url"},
-      "the server is always verified and connected to directly; give its certificate-authority");
+  auto fine = refuse_unsupported(cluster, {"insecure-skip-tls-verify", "proxy-url"},
+                                 "the server's certificate is always verified and no proxy is "
+                                 "used; give certificate-authority");
   if (!fine) return fine;
   config.url = text_at(cluster.body, "server");
   while (config.url.ends_with('/')) config.url.pop_back();
-  if (config.url.empty()) return invalid("the cluster has no server");
+  if (config.url.empty()) return invalid("the cluster entry has no server");
   config.server_name = text_at(cluster.body, "tls-server-name");
   auto ca = pem_at(cluster, "certificate-authority");
   if (!ca) return ca.error();

@@ -33,12 +33,14 @@ RequestObserver request_observer(Metrics& metrics, const std::string& url) {
     const std::string code = seen.status == 0 ? "<error>" : std::to_string(seen.status);
     const std::string method(seen.method);
     metrics
-        .counter("rest_client_requests_total", "Requests to the API server.",
+        .counter("rest_client_requests_total",
+                 "Total number of requests to the API server, by status code, method and host.",
                  {{"code", code}, {"host", host}, {"method", method}})
         .add();
     metrics
         .histogram("rest_client_request_duration_seconds",
-                   "Time a request to the API server took; of a watch, until it began.",
+                   "Duration of a request to the API server, in seconds; of a watch, until its "
+                   "response began.",
                    kRequestBounds, {{"verb", method}, {"host", host}})
         .observe(seen.took);
   };
@@ -52,27 +54,29 @@ void add_queue_metrics(Metrics& metrics, const std::string& name, const WorkQueu
       return Samples{{labels, value(queue.stats())}};
     });
   };
-  add("workqueue_depth", "Keys that wait for a worker.", MetricType::kGauge,
+  add("workqueue_depth", "Number of keys that wait for a worker.", MetricType::kGauge,
       [](const auto& stats) { return static_cast<double>(stats.depth); });
-  add("workqueue_adds_total", "Keys that came into the queue.", MetricType::kCounter,
-      [](const auto& stats) { return static_cast<double>(stats.adds); });
-  add("workqueue_retries_total", "Keys that came with a delay.", MetricType::kCounter,
-      [](const auto& stats) { return static_cast<double>(stats.retries); });
+  add("workqueue_adds_total", "Total number of keys that were added to the queue.",
+      MetricType::kCounter, [](const auto& stats) { return static_cast<double>(stats.adds); });
+  add("workqueue_retries_total", "Total number of keys that were added with a delay.",
+      MetricType::kCounter, [](const auto& stats) { return static_cast<double>(stats.retries); });
   add("workqueue_unfinished_work_seconds",
-      "Time that work under way has taken so far, summed over the workers.", MetricType::kGauge,
-      [](const auto& stats) { return stats.unfinished_seconds; });
+      "How long the work in progress has taken so far, in seconds, summed over the workers.",
+      MetricType::kGauge, [](const auto& stats) { return stats.unfinished_seconds; });
   add("workqueue_longest_running_processor_seconds",
-      "Time that the worker has taken so far which began first.", MetricType::kGauge,
-      [](const auto& stats) { return stats.longest_running_seconds; });
-  metrics.collect_histogram("workqueue_queue_duration_seconds", "Time a key waited for a worker.",
-                            labels, [&queue] { return encode(queue.stats().in_queue); });
-  metrics.collect_histogram("workqueue_work_duration_seconds", "Time the work on a key took.",
-                            labels, [&queue] { return encode(queue.stats().at_work); });
+      "How long the longest running worker has been working on its key, in seconds.",
+      MetricType::kGauge, [](const auto& stats) { return stats.longest_running_seconds; });
+  metrics.collect_histogram("workqueue_queue_duration_seconds",
+                            "How long a key waited in the queue for a worker, in seconds.", labels,
+                            [&queue] { return encode(queue.stats().in_queue); });
+  metrics.collect_histogram("workqueue_work_duration_seconds",
+                            "How long the work on a key took, in seconds.", labels,
+                            [&queue] { return encode(queue.stats().at_work); });
 }
 
 void add_leader_metrics(Metrics& metrics, const std::string& name, const Leadership& leadership) {
   metrics.collect("leader_election_master_status",
-                  "1 if this process is the leader by its Lease, else 0.", MetricType::kGauge,
+                  "1 if this process is the leader, as its Lease says, else 0.", MetricType::kGauge,
                   [&leadership, labels = MetricLabels{{"name", name}}] {
                     return Samples{{labels, leadership.may_write() ? 1.0 : 0.0}};
                   });
@@ -80,7 +84,7 @@ void add_leader_metrics(Metrics& metrics, const std::string& name, const Leaders
 
 void add_cache_metrics(Metrics& metrics, const std::string& kind,
                        std::function<std::size_t()> size) {
-  metrics.collect("nervex_cache_objects", "Objects in the cache of a watched kind.",
+  metrics.collect("nervex_cache_objects", "Number of objects in the cache of a watched kind.",
                   MetricType::kGauge,
                   [size = std::move(size), labels = MetricLabels{{"kind", kind}}] {
                     return Samples{{labels, static_cast<double>(size())}};
@@ -88,8 +92,9 @@ void add_cache_metrics(Metrics& metrics, const std::string& kind,
 }
 
 void add_synced_metric(Metrics& metrics, std::function<Result<Nothing>()> check_synced) {
-  metrics.collect("nervex_caches_synced", "1 when the first lists of all caches are complete.",
-                  MetricType::kGauge, [check_synced = std::move(check_synced)] {
+  metrics.collect("nervex_caches_synced",
+                  "1 if the first lists of all caches are complete, else 0.", MetricType::kGauge,
+                  [check_synced = std::move(check_synced)] {
                     return Samples{{MetricLabels{}, check_synced() ? 1.0 : 0.0}};
                   });
 }

@@ -59,7 +59,7 @@ std::string say(const OverQuota& cause) {
       "over quota by {} {}: resourcequota {} allows {}, {} {} used{}, the gang needs {}{}",
       cause.resource, text(cause.over), cause.quota, text(cause.hard), used,
       used == "1" ? "is" : "are", planned, text(cause.need),
-      cause.need > cause.hard ? ", more than the quota allows at all" : "");
+      cause.need > cause.hard ? ", more than the whole quota" : "");
 }
 
 std::string say(const NoNodeAllowed& cause) {
@@ -70,7 +70,7 @@ std::string say(const NoNodeAllowed& cause) {
 
 std::string say(const NeverFitsTogether& cause) {
   return fmt::format(
-      "can never fit beside the rest of its gang: {} needs {}; the nodes do not hold all pods of "
+      "can never fit beside the rest of its gang: {} needs {}; the nodes cannot hold all pods of "
       "the gang even when empty{}",
       cause.set.wanted == 1 ? "it" : "each", format_need(cause.need), list_barred(cause.set.nodes));
 }
@@ -111,9 +111,9 @@ std::string say(const InsufficientCapacity& cause) {
 // A user who has not requested replicas yet must learn what is counted.
 std::string reserved_part(const UnplacedSet& set) {
   if (set.reserved == 0) return "";
-  if (set.wanted == 1) return "; it is to be reserved for requests (reservedReplicas)";
+  if (set.wanted == 1) return "; it is reserved capacity for requests (reservedReplicas)";
   const bool all = set.reserved == set.wanted;
-  return fmt::format("; {} {} to be reserved for requests (reservedReplicas)",
+  return fmt::format("; {} {} reserved capacity for requests (reservedReplicas)",
                      all ? fmt::format("all {}", set.wanted)
                          : fmt::format("{} of the {}", set.reserved, set.wanted),
                      set.reserved == 1 ? "is" : "are");
@@ -123,17 +123,20 @@ std::string reserved_part(const UnplacedSet& set) {
 std::string_view search_part(const NoFit& no_fit) {
   const auto* cause = std::get_if<InsufficientCapacity>(&no_fit);
   return cause != nullptr && cause->search_gave_up
-             ? "; it may fit in a way that was not tried: the search has a limit"
+             ? "; it may still fit: the search stopped at its limit"
              : "";
 }
 
 // The user does not find this amount in the template.
 std::string_view enlarged_part(const ResourceNeed& need) {
-  return need.enlarged ? "; a LimitRange or webhook makes its pods larger than their template" : "";
+  return need.enlarged
+             ? "; a LimitRange or a webhook raises the pods' requests above the template's"
+             : "";
 }
 
 std::string domain_part(const UnplacedSet& set) {
-  return set.domain.empty() ? "" : fmt::format("; pod affinity wants them in one {}", set.domain);
+  return set.domain.empty() ? ""
+                            : fmt::format("; pod affinity requires them in one {}", set.domain);
 }
 
 }  // namespace

@@ -179,7 +179,7 @@ Result<Listing> Changes::change(const std::string& ns, const std::string& coordi
   auto lock = lock_job(ns, coordinator, call);
   if (lock == nullptr) {
     return about_pod(ns, coordinator,
-                     {Code::kTransient, "other requests for its job are under way, ask again"});
+                     {Code::kTransient, "other requests for its job are in progress, try again"});
   }
   if (call.pending_reply != nullptr) call.pending_reply->lock = std::move(lock);
   auto snapshot = read(ns, coordinator, call, decide);
@@ -212,7 +212,7 @@ Result<Listing> Changes::change(const std::string& ns, const std::string& coordi
   }
   return about_pod(
       ns, coordinator,
-      {Code::kTransient, "the job is being changed by others, ask again: " + refused.message});
+      {Code::kTransient, "others keep changing the job, try again: " + refused.message});
 }
 
 // A refusal, or an answer without a write, is checked on a live read: the cache may be stale, and a
@@ -308,7 +308,7 @@ Result<Changes::Snapshot> Changes::reread(const Snapshot& snapshot, const Error&
   auto again = lookup_.live_job(snapshot.caller);
   if (!again) return again.error();
   if (refused.code == Code::kInvalid && !has_conflict(job, snapshot.live, again->job.get())) {
-    return Error{Code::kConflict, fmt::format("nervexjob {} cannot be changed so: {}",
+    return Error{Code::kConflict, fmt::format("the API server refuses to change nervexjob {}: {}",
                                               job.meta.key(), refused.message)};
   }
   return Snapshot{snapshot.ns, snapshot.pod, *std::move(again), true};

@@ -15,10 +15,10 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_common_flags(app, flags.common, "0.0.0.0:8080", "address of the replicas API");
   app.add_option_function<std::string>(
          "--auth", [&flags](const std::string& mode) { flags.auth_by_token = mode == "token"; },
-         "who may call. none: everybody. token: a pod for its own job, with the token that "
-         "nervex-controller --server-auth=token gives it, and users: to change replicas those who "
-         "may patch the job, to see them those who may get it, to see those of several jobs those "
-         "who may list nervexjobs")
+         "who may call. none: all callers. token: a pod for its own job, with the token that it "
+         "gets from nervex-controller --server-auth=token; and users, who need the right to patch "
+         "the job to change its replicas, to get it to see them, and to list nervexjobs to see "
+         "those of several jobs")
       ->type_name("")
       ->check(CLI::IsMember({"none", "token"}))
       ->default_str("none");
@@ -30,14 +30,13 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->capture_default_str();
   app.add_option(
          "--max-connections-per-address", flags.max_connections_per_address,
-         "maximum number of connections from one address, so that one caller cannot shut "
-         "out others; 0: a quarter of --max-connections. Raise it if callers come through a "
-         "proxy")
+         "maximum number of connections from one address, so that one caller cannot lock out "
+         "others; 0: a quarter of --max-connections. Raise it if callers come through a proxy")
       ->check(CLI::Range(0, 100'000))
       ->type_name("N")
       ->capture_default_str();
   add_object_name(app, "--aggregator-config", flags.aggregator_config,
-                  "the AggregatorConfig; the same as nervex-controller's");
+                  "the AggregatorConfig; must be the same as in nervex-controller");
   app.add_option(
          "--max-replicas-per-request", flags.limits.replicas_per_request,
          "maximum number of replicas of one role that one request may add or replace; more is "

@@ -31,8 +31,8 @@ std::vector<std::shared_ptr<const job::Job>> jobs_under_way(const Stores& stores
 // Replicas that ended by themselves are no longer wanted: they are not created again.
 std::size_t count_wanted_replicas(const job::Job& job, job::Role role) {
   std::set<job::Slot> ended;
-  for (const auto& of : job.status.ended) {
-    if (of.role == role) ended.insert(of.slot);
+  for (const auto& finished : job.status.ended) {
+    if (finished.role == role) ended.insert(finished.slot);
   }
   const auto replicas = job::wanted_replicas(job, role);
   return static_cast<std::size_t>(
@@ -66,11 +66,11 @@ Total present(const Stores& stores) {
 }  // namespace
 
 void add_replica_metrics(Metrics& metrics, const Stores& stores) {
-  metrics.collect("nervex_server_replicas_wanted", "Replicas that unfinished jobs want.",
+  metrics.collect("nervex_server_replicas_wanted", "Number of replicas that unfinished jobs want.",
                   MetricType::kGauge, [&stores] { return by_role(wanted(stores)); });
   metrics.collect("nervex_server_replicas_present",
-                  "Replicas of unfinished jobs that clients are shown.", MetricType::kGauge,
-                  [&stores] { return by_role(present(stores)); });
+                  "Number of replicas of unfinished jobs that are listed to clients.",
+                  MetricType::kGauge, [&stores] { return by_role(present(stores)); });
 }
 
 }  // namespace nervex::server

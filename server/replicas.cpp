@@ -54,7 +54,7 @@ Result<Replicas::Listed> Replicas::list_by_aggregator(const std::string& ns,
   const auto caller = find(ns, name);
   if (!caller) return caller.error();
   if (job::pod_role(*caller->pod) != job::Role::kAggregator) {
-    return about_pod(ns, name, {Code::kNotFound, "it is no aggregator"});
+    return about_pod(ns, name, {Code::kNotFound, "it is not an aggregator"});
   }
   return Listed(list_aggregator(*caller->job, *caller->pod, find_kept_pods(*caller->job)));
 }
@@ -70,8 +70,9 @@ Result<Replicas::Listed> Replicas::list_by_name(const std::optional<std::string>
     }
   }
   if (namespaces.size() > 1) {
-    return Error{Code::kInvalid, fmt::format("query: {} namespaces have a pod {}: name one",
-                                             namespaces.size(), name)};
+    return Error{Code::kInvalid,
+                 fmt::format("query: {} namespaces have a pod {}: add the parameter namespace",
+                             namespaces.size(), name)};
   }
   if (namespaces.empty()) return Error{Code::kNotFound, fmt::format("there is no pod {}", name)};
 
@@ -79,7 +80,7 @@ Result<Replicas::Listed> Replicas::list_by_name(const std::optional<std::string>
   if (!caller) return caller.error();
   const auto one = list_one(*caller->job, *caller->pod, aggregator_port(stores_));
   if (!one || Released(*caller->job).has(*caller->pod)) {
-    return about_pod(namespaces.front(), name, {Code::kNotFound, "it is no living replica"});
+    return about_pod(namespaces.front(), name, {Code::kNotFound, "it is not a live replica"});
   }
   return Listed(*one);
 }

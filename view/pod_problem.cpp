@@ -101,7 +101,7 @@ std::string describe(const PodProblem& problem) {
       return fmt::format("not Ready; its template tolerates that node {} is {} {}", problem.node,
                          problem.is_unreachable ? "unreachable" : "not Ready",
                          problem.tolerated == std::chrono::seconds::max()
-                             ? "for any time"
+                             ? "without a limit"
                              : "for " + short_duration(problem.tolerated));
     case Code::kUnschedulable:
       return problem.message;

@@ -19,7 +19,7 @@ HttpReply overloaded() {
 HttpHandler bounded(MemoryBudget& budget, std::chrono::milliseconds timeout, HttpHandler review) {
   return [&budget, timeout, review = std::move(review)](const HttpRequest& request) {
     const std::size_t bytes = review_memory(request.body);
-    if (bytes > budget.bytes()) return refusal(413, "the review holds too many values");
+    if (bytes > budget.bytes()) return refusal(413, "the review contains too many values");
     const auto share = budget.take(bytes, timeout, request.peer);
     if (!share) return overloaded();
     return review(request);

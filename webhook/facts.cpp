@@ -82,7 +82,7 @@ Facts gather_facts(const kube::AdmissionRequest& request, TemplateDryRuns& dry_r
     if (!errors || !stored) {
       facts.template_error = (errors ? stored.error() : errors.error()).message;
       facts.warnings.push_back(
-          "pod templates were not checked by the API server: what it refuses shows when pods are "
+          "pod templates were not checked by the API server: their errors show when pods are "
           "created");
       return facts;
     }
@@ -107,7 +107,8 @@ void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts
                                           {"kind", "SubjectAccessReview"},
                                           {"spec", std::move(spec)}});
   if (body.size() > kMaxUserBytes) {
-    facts.access_error = "the user's groups and extra fields are too long to be asked about";
+    facts.access_error =
+        "the user's groups and extra fields are too long for a SubjectAccessReview";
     return;
   }
   const auto reply = api.send({.method = "POST",
@@ -161,7 +162,7 @@ void ask_aggregator_config(const kube::AdmissionRequest& request, kube::Api& api
     const std::string own = fmt::format("{}/{}", request.ns, request.name);
     if (own == name) return;
     facts.warnings.push_back(
-        fmt::format("AggregatorConfig {} is not used: aggregators are made from {}", own, name));
+        fmt::format("AggregatorConfig {} is not used: aggregators are created from {}", own, name));
     return;
   }
   if (request.kind != job::kKind) return;
@@ -173,7 +174,7 @@ void ask_aggregator_config(const kube::AdmissionRequest& request, kube::Api& api
   if (found || found.error().code != Code::kNotFound) return;
   facts.warnings.push_back(
       fmt::format("no AggregatorConfig {}: the job {}", name,
-                  mode == "PerJob" ? "waits until there is one" : "starts without an aggregator"));
+                  mode == "PerJob" ? "waits until it exists" : "starts without an aggregator"));
 }
 
 }  // namespace nervex::webhook

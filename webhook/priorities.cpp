@@ -12,8 +12,8 @@ void check(const Json& pod_spec, const std::string& path, const ClassPriority& c
                              : fmt::format("of PriorityClass \"{}\"", computed.name);
   const auto refuse = [&](const char* field, const Json& stated, const std::string& right) {
     errors.push_back({job::FieldErrorType::kInvalid, path + field, kube::to_text(stated),
-                      fmt::format("the cluster fills it in, and refuses pods that state another "
-                                  "than {}, that {}: leave it out",
+                      fmt::format("leave it out: the cluster sets it, and refuses pods with a "
+                                  "value other than {}, that {}",
                                   right, by)});
   };
   const Json* priority = kube::find(pod_spec, {"priority"});

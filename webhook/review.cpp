@@ -54,12 +54,11 @@ AdmissionResponse refuse(const AdmissionRequest& request, int code, std::string 
 
 // What can be created must also be changeable, or users could not suspend it.
 AdmissionResponse refuse_size(const AdmissionRequest& request) {
-  return refuse(
-      request, 413,
-      fmt::format("{}.{} \"{}\" is too large: it could be stored, but not changed any "
-                  "more, since a review of an update holds the old and the new object: it "
-                  "has too many values, such as variables, labels or arguments",
-                  request.kind, kGroup, name_in(request)));
+  return refuse(request, 413,
+                fmt::format("{}.{} \"{}\" is too large: it has too many values, such as variables, "
+                            "labels or arguments. It could be created but never updated, because "
+                            "the review of an update contains the old and the new object",
+                            request.kind, kGroup, name_in(request)));
 }
 
 AdmissionResponse allow(std::vector<std::string> warnings = {}, Json patch = nullptr) {
@@ -86,7 +85,7 @@ std::optional<AdmissionResponse> answer_at_once(const AdmissionRequest& request,
   if (request.operation == "DELETE" || !request.sub_resource.empty()) return allow();
   const bool update = request.operation == "UPDATE";
   if (!update && request.operation != "CREATE") return not_ours(request, hook);
-  if (!request.object.is_object()) return refuse(request, 400, "the review holds no object");
+  if (!request.object.is_object()) return refuse(request, 400, "the review contains no object");
   // Finalizers of a deleted job must be removable, even with an invalid spec.
   if (update && kube::find(request.object, {"metadata", "deletionTimestamp"})) return allow();
   return std::nullopt;
@@ -300,13 +299,13 @@ std::optional<AdmissionResponse> refuse_access(const AdmissionRequest& request, 
   if (rules.pod_access != Strictness::kRefuse) return std::nullopt;
   if (!facts.access_error.empty()) {
     return refuse(request, 500,
-                  "cannot tell whether you may create pods, try again: " + facts.access_error);
+                  "cannot check whether you may create pods, try again: " + facts.access_error);
   }
   if (facts.may_create_pods.value_or(true)) return std::nullopt;
   return refuse(request, 403,
                 access_text(request) + (is_config(request)
-                                            ? ", where the controller makes pods of this for jobs"
-                                            : ", which this job would have the controller do"));
+                                            ? ", where the controller creates pods from it for jobs"
+                                            : ", as the controller would for this job"));
 }
 
 void append(std::vector<std::string>& warnings, std::vector<std::string> more) {

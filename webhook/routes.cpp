@@ -54,7 +54,7 @@ void log_unanswered(const Facts& facts, Limits& limits) {
   }
   const auto left_out = limits.unanswered.admit(SystemClock().mono());
   if (!left_out) return;
-  log_warn("the API server has not answered what a review asks",
+  log_warn("the API server did not answer all questions of a review",
            {{"about_templates", facts.template_error},
             {"about_access", facts.access_error},
             {"about_priorities", facts.priority_error},

@@ -141,8 +141,8 @@ Result<DialPlan> plan_for(const HttpClientOptions& options, const HttpCredential
   auto tls = client_tls_context(credentials.ca, identity);
   if (!tls) return with_context(options.url, tls.error());
   if (!connecting_session(*tls, plan.server_name)) {
-    return Error{Code::kInvalid,
-                 fmt::format("{}: \"{}\" can be no server's name", options.url, plan.server_name)};
+    return Error{Code::kInvalid, fmt::format("{}: \"{}\" is not a valid server name", options.url,
+                                             plan.server_name)};
   }
   plan.tls = *std::move(tls);
   return plan;
@@ -210,7 +210,7 @@ Result<HttpResponse> HttpClient::Impl::send(const HttpExchange& exchange,
   ConnectionPool::Checkout checkout(pool, limit,
                                     std::min(SystemClock().mono() + options.read_timeout, until));
   if (!checkout.has_permit() || limit.is_over()) {
-    return failure(exchange, "not sent: no other request ended in time");
+    return failure(exchange, "not sent: all connections were busy until the timeout");
   }
   // After taking the permit: a connection made with credentials that are replaced meanwhile is not
   // kept.

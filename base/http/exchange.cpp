@@ -205,11 +205,11 @@ class Exchange : private httplib::ClientImpl {
 Result<Nothing> check_exchange(const HttpExchange& exchange) {
   const auto is_plain = [](char c) { return '!' <= c && c <= '~'; };
   if (!is_token(exchange.method)) {
-    return Error{Code::kInvalid, "not a method: " + exchange.method};
+    return Error{Code::kInvalid, "not an HTTP method: " + exchange.method};
   }
   const std::string& target = exchange.target;
   if (!target.starts_with('/') || !std::all_of(target.begin(), target.end(), is_plain)) {
-    return Error{Code::kInvalid, fmt::format("not a path to request: \"{}\"", target)};
+    return Error{Code::kInvalid, fmt::format("not a request path: \"{}\"", target)};
   }
   for (const auto& [name, value] : exchange.headers) {
     if (is_token(name) && is_value(value)) continue;
@@ -230,7 +230,7 @@ HttpOutcome run_exchange(HttpExchange given, const HostPort& server, Connection&
   outcome.reply = exchange.take_reply();
   if (!outcome.complete) {
     const bool broken = connection.failed_by() != Connection::Failure::kNone;
-    outcome.why = broken ? connection.why() : "the reply is not understood or too large";
+    outcome.why = broken ? connection.why() : "the reply is malformed or too large";
   }
   return outcome;
 }

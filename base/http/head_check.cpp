@@ -33,10 +33,10 @@ bool lists_close(std::string_view connection) {
 
 Refused check_target(std::string_view method, std::string_view target) {
   const auto is_plain = [](char c) { return '!' <= c && c <= '~'; };
-  if (method == "CONNECT" || method == "TRACE") return Refusal{501, "the method is not known"};
+  if (method == "CONNECT" || method == "TRACE") return Refusal{501, "the method is not supported"};
   if (target.size() > kMaxTargetBytes) return Refusal{414, "the URI is too long"};
   if (!std::all_of(target.begin(), target.end(), is_plain)) {
-    return Refusal{400, "the URI holds characters that must be encoded"};
+    return Refusal{400, "the URI contains characters that must be percent-encoded"};
   }
   if (!target.starts_with('/') && target != "*") {
     return Refusal{400, "the URI does not start with a slash"};
@@ -101,7 +101,7 @@ Refused HeadCheck::check_headers(bool http_1_1, std::size_t max_body_bytes) cons
   }
   const std::string* expect = expect_.value;
   if (expect != nullptr && !expect->empty() && !equals_ignoring_case(*expect, "100-continue")) {
-    return Refusal{417, "header expect is not understood"};
+    return Refusal{417, "header expect has an unsupported value"};
   }
   return std::nullopt;
 }

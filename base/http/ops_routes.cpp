@@ -38,10 +38,12 @@ std::string asked_level(const std::string& body) {
 
 HttpReply set_level(const HttpRequest& request) {
   if (!is_loopback(request.peer)) {
-    return {403, "the level can be set from this host or by kubectl port-forward only\n", kText};
+    return {403,
+            "the level can be set only from this host, for example through kubectl port-forward\n",
+            kText};
   }
   const auto level = parse_log_level(asked_level(request.body));
-  if (!level) return {400, "the level is one of debug, info, warn, error\n", kText};
+  if (!level) return {400, "the level must be debug, info, warn or error\n", kText};
   set_log_level(*level);
   log_info("log level set", {{"level", std::string(to_string(*level))}, {"peer", request.peer}});
   return tell_level();
@@ -72,16 +74,17 @@ void add_ops_routes(HttpServer& server, const Metrics& metrics, const Health& he
 void show_certificate(const HttpServer& server, Metrics& metrics, Health& health) {
   using Samples = std::vector<MetricSample>;
   health.add_ready("certificate", [&server] { return server.check_certificate(); });
-  metrics.collect("nervex_certificate_expiration_timestamp_seconds",
-                  "When the first certificate of the served chain expires, since unix epoch.",
-                  MetricType::kGauge, [&server] {
-                    const auto end = server.certificate_expires();
-                    if (!end) return Samples{};
-                    const auto since_epoch = end->time_since_epoch();
-                    return Samples{{{}, std::chrono::duration<double>(since_epoch).count()}};
-                  });
+  metrics.collect(
+      "nervex_certificate_expiration_timestamp_seconds",
+      "Earliest expiry of the certificates in the served chain, in seconds since unix epoch.",
+      MetricType::kGauge, [&server] {
+        const auto end = server.certificate_expires();
+        if (!end) return Samples{};
+        const auto since_epoch = end->time_since_epoch();
+        return Samples{{{}, std::chrono::duration<double>(since_epoch).count()}};
+      });
   metrics.collect("nervex_certificate_problem",
-                  "1 if the certificate files cannot be used as they are; the log says why.",
+                  "1 if the certificate files cannot be used, else 0; the log says why.",
                   MetricType::kGauge, [&server] {
                     return Samples{{{}, server.check_certificate_files() ? 0.0 : 1.0}};
                   });

@@ -68,10 +68,10 @@ bool RequestBytes::read_more_head() {
   head_ = connection_.buffered().substr(0, kMaxRequestHeadBytes);  // its address may have changed
   next_ = end_ = head_.data() + taken;
   if (!has_more) {
-    fail(408, "the request did not arrive");
+    fail(408, "the request did not arrive in time");
   } else if (taken == 0 && (head_.front() < 'A' || head_.front() > 'Z')) {
     // Every method starts with a letter; a TLS handshake does not, and never ends.
-    fail(400, "this is not HTTP");
+    fail(400, "not an HTTP request");
   } else if (has_bare_line_feed()) {
     // The library does not accept this as the end of a line, and would wait for one.
     fail(400, "a line ends without a carriage return");
@@ -108,8 +108,8 @@ std::ptrdiff_t RequestBytes::read_body(char* to, std::size_t size) {
   const std::ptrdiff_t got = connection_.read(to, size);
   if (got <= 0) {
     return connection_.failed_by() == Connection::Failure::kTimeout
-               ? fail(408, "the body did not arrive")
-               : fail(400, "the body ended before its time");
+               ? fail(408, "the body did not arrive in time")
+               : fail(400, "the body is shorter than its content-length");
   }
   if (!share_.add(static_cast<std::size_t>(got))) {
     return fail(503, "too many large requests at once");

@@ -48,8 +48,8 @@ class RepliesTotal {
 
 HttpHandler counted(Metrics& metrics, const RequestMetricNames& names, const MetricLabels& labels,
                     HttpHandler handler) {
-  const Histogram seconds = metrics.histogram(names.seconds, names.help + ": time to the reply.",
-                                              request_bounds(), labels);
+  const Histogram seconds = metrics.histogram(
+      names.seconds, names.help + ": time to the reply, in seconds.", request_bounds(), labels);
   std::optional<Gauge> in_flight;
   if (!names.in_flight.empty()) {
     in_flight = metrics.gauge(names.in_flight, names.help + " being answered.", labels);

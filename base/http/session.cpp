@@ -175,7 +175,7 @@ HttpReply ServedRequest::ask(const HttpHandler& handler, const HttpRequest& requ
   } catch (const std::exception& e) {
     problem = e.what();
   } catch (...) {
-    problem = "not an exception";
+    problem = "unknown exception";
   }
   log_error("http handler failed",
             {{"method", request.method}, {"path", request.path}, {"error", problem}});
@@ -285,7 +285,7 @@ void ServedRequest::report(bool written) {
   } catch (const std::exception& e) {
     problem = e.what();
   } catch (...) {
-    problem = "not an exception";
+    problem = "unknown exception";
   }
   log_error("http handler failed after its reply",
             {{"peer", caller_.permit.peer()}, {"error", problem}});

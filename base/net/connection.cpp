@@ -85,8 +85,9 @@ bool Connection::wait_as_tls_asks(int result) {
     case SSL_ERROR_ZERO_RETURN:
       return fail(Failure::kClosed, "closed by the peer");
     case SSL_ERROR_SYSCALL:
-      return fail(Failure::kClosed, saved_errno != 0 ? describe_errno(saved_errno)
-                                                     : "closed by the peer without notice");
+      return fail(Failure::kClosed, saved_errno != 0
+                                        ? describe_errno(saved_errno)
+                                        : "closed by the peer without a TLS close_notify");
     default:
       return fail_with_tls_error();
   }

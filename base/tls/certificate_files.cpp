@@ -21,8 +21,8 @@ Result<Nothing> CertificateFiles::start() {
     const Error& error = loaded.error();
     return Error{error.code,
                  error.message +
-                     "; a certificate and its key are needed (--tls-cert-file, --tls-key-file): "
-                     "mount the Secret that holds them, or issue them first"};
+                     "; TLS needs a certificate and its key (--tls-cert-file, --tls-key-file): "
+                     "mount the Secret that contains them, or issue them first"};
   }
   thread_ = std::jthread([this](const std::stop_token& stop) { keep_loading(stop); });
   return ok();
@@ -77,7 +77,8 @@ Result<Nothing> CertificateFiles::load() {
   auto loaded = use(*seen_);
   const bool first = current() == nullptr;
   if (!loaded && !first) {
-    log_warn("the certificate in use is kept", {{"error", loaded.error().message}});
+    log_warn("certificate files cannot be used, keeping the certificate in use",
+             {{"error", loaded.error().message}});
   } else if (loaded) {
     log_info("certificate loaded",
              {{"file", files_.cert_file}, {"expires", to_rfc3339(*expires())}});
@@ -117,7 +118,7 @@ std::optional<SysTime> CertificateFiles::expires() const {
 Result<Nothing> CertificateFiles::check_valid() const {
   const SysTime now = clock_.now();
   const MutexLock lock(mutex_);
-  if (!context_) return Error{Code::kTransient, "there is no certificate yet"};
+  if (!context_) return Error{Code::kTransient, "no certificate is loaded yet"};
   if (now >= validity_.until) {
     return Error{Code::kTransient, fmt::format("the certificate in {} expired at {}",
                                                files_.cert_file, to_rfc3339(validity_.until))};

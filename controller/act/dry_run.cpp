@@ -42,7 +42,7 @@ void PodDryRuns::answer(const DryRuns::Question& question) {
       if (report.is_incomplete) break;  // others wait for their answers
     }
   } catch (const std::exception& e) {  // a library's
-    log_warn("pods not tried in a dry run", {{"job", question.job}, {"error", e.what()}});
+    log_warn("dry run of pods failed", {{"job", question.job}, {"error", e.what()}});
     report.is_incomplete = true;
   }
   stores_.dry_runs.answer(question.job_uid, std::move(report));

@@ -52,7 +52,8 @@ bool is_same_place(const Service&, const Json&) { return true; }
 bool is_same_place(const gang::PodGroup&, const Json&) { return true; }
 
 Error slot_is_taken(const std::string& pod) {
-  return {Code::kConflict, "pod " + pod + " has to go before the next one of its slot"};
+  return {Code::kConflict,
+          "pod " + pod + " must be deleted before the next pod of its slot is created"};
 }
 
 }  // namespace
@@ -116,7 +117,7 @@ Result<Nothing> Writes::settle_taken_name(const Kind<T>& kind, const Json& manif
   fold(kind, *live);
   if (!there->meta.deleting && is_same_place(*there, manifest)) return ok();
   return failure("create", kind.name, key, "",
-                 {Code::kConflict, "an earlier one of this job has to go first"});
+                 {Code::kConflict, "an earlier one of this job must be deleted first"});
 }
 
 template <typename T>
@@ -171,7 +172,7 @@ Result<bool> Writes::create_shared_service(const Json& manifest) {
   fold(services(), *live);
   if (!there->meta.deleting) return true;
   return failure("create", "service", ns + "/" + name, "",
-                 {Code::kConflict, "an earlier one of that name has to go first"});
+                 {Code::kConflict, "an earlier one of that name must be deleted first"});
 }
 // A merge patch keeps what the API server has added to the spec.
 Result<Nothing> Writes::update_shared_service(const UpdateSharedService& update) {

@@ -301,15 +301,16 @@ Result<Nothing> confirm_removals(kube::Api& api, Stores& stores, const job::Job&
   const auto object = kube::get_object(api, kube::kNervexJobs, job.meta.ns, job.meta.name);
   if (!object) {
     if (object.error().code != Code::kNotFound) return object.error();
-    return Error{Code::kTransient, "nervexjob " + key + " was deleted, and the cache has it still"};
+    return Error{Code::kTransient, "nervexjob " + key + " was deleted, but is still in the cache"};
   }
   auto live = job::decode_job(*object);
   if (!live) return live.error();
   if (live->meta.resource_version == job.meta.resource_version || is_same(*live, job)) return ok();
   stores.jobs.update(key, *std::move(live));
-  return Error{Code::kTransient, "nervexjob " + key +
-                                     " is newer than the cache: nothing of it is "
-                                     "removed before the next look"};
+  return Error{
+      Code::kTransient,
+      "nervexjob " + key +
+          " is newer than the cache: its objects are deleted only after the cache is up to date"};
 }
 
 }  // namespace nervex::controller

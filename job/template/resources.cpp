@@ -86,7 +86,7 @@ void check_amount(const std::string& resource, const Place& amount, Holder holde
   std::string why = name_problem(resource);
   if (why.empty() && !has_resource(holder, resource)) {
     return amount.not_supported(resource, {"cpu", "hugepages-", "memory"},
-                                "a pod as a whole has no others, this one belongs to a container");
+                                "set any other resource in a container");
   }
   if (why.empty() && !is_blank(amount)) why = amount_problem(resource, text);
   amount.must_be(why);

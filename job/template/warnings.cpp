@@ -62,7 +62,7 @@ void warn_of_repeated_names(const Place& container, TemplateWarnings& warnings) 
     const std::string_view name = kube::text_at(variable.value(), {"name"});
     if (warnings.is_full() || name.empty() || seen.insert(name).second) return;
     if (goes_on(variable.value(), name)) return;
-    warnings.add(variable, fmt::format("set twice, the last one counts: {}", name));
+    warnings.add(variable, fmt::format("set twice, the last one wins: {}", name));
   });
 }
 
@@ -93,7 +93,7 @@ void warn_of_resources(const Place& holder, TemplateWarnings& warnings) {
     list.each_entry([&](const std::string& resource, const Place& amount) {
       if (warnings.is_full()) return;
       if (!amount.is_there()) {
-        warnings.add(amount, "is left blank, which counts as 0");
+        warnings.add(amount, "is empty, which counts as 0");
       } else if (is_bytes(resource)) {
         warn_of_fraction(amount, warnings);
       } else if (resource.find('/') != resource.npos) {
@@ -183,7 +183,7 @@ void warn_of_pod(const Place& pod, TemplateWarnings& warnings) {
 // "", or why a kubelet would not pull it (InvalidImageName); the API server accepts any text.
 std::string_view image_problem(std::string_view image) {
   constexpr std::string_view kUpper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  if (image.find_first_of(" \t") != image.npos) return "has a blank in it";
+  if (image.find_first_of(" \t") != image.npos) return "contains a space";
   image = image.substr(0, image.find('@'));
   const auto slash = image.find('/');
   const std::string_view first = image.substr(0, slash);
@@ -192,7 +192,7 @@ std::string_view image_problem(std::string_view image) {
   const std::string_view path = is_host ? image.substr(slash + 1) : image;
   return path.substr(0, path.find(':')).find_first_of(kUpper) == path.npos
              ? ""
-             : "has capital letters in its name";
+             : "contains capital letters";
 }
 
 void warn_of_image(const Place& container, TemplateWarnings& warnings) {

@@ -52,7 +52,7 @@ Result<ExecLogin::Issued> ExecLogin::get() {
       while (fetches_ == before) fetched_.wait(mutex_);
       if (failure_) return *failure_;
       if (issued_) return *issued_;
-      return Error{Code::kTransient, "the credential was refused as soon as it was there"};
+      return Error{Code::kTransient, "the API server refused a credential that was just issued"};
     }
     fetching_ = true;
   }

@@ -34,7 +34,7 @@ Result<Nothing> check_kind(const ExecPlugin& plugin, const Json& answer) {
 Result<bool> is_interactive(const ExecPlugin& plugin, bool has_terminal) {
   if (plugin.interactive == ExecPlugin::Interactive::kNever) return false;
   if (plugin.interactive == ExecPlugin::Interactive::kAlways && !has_terminal) {
-    return Error{Code::kInvalid, "it asks for a person at a terminal, and there is none"};
+    return Error{Code::kInvalid, "it needs an interactive terminal, and there is none"};
   }
   return has_terminal;
 }
@@ -50,7 +50,7 @@ std::string exec_info(const ExecPlugin& plugin, bool interactive) {
 
 Result<ExecCredential> read_exec_credential(const ExecPlugin& plugin, std::string_view text) {
   const auto answer = parse_json(trimmed(text));
-  if (!answer || !answer->is_object()) return invalid("is no JSON object");
+  if (!answer || !answer->is_object()) return invalid("is not a JSON object");
   if (auto checked = check_kind(plugin, *answer); !checked) return checked.error();
   ExecCredential credential;
   credential.token = string_at(*answer, {"status", "token"});
@@ -60,12 +60,12 @@ Result<ExecCredential> read_exec_credential(const ExecPlugin& plugin, std::strin
     return invalid("needs status.clientCertificateData and clientKeyData together");
   }
   if (credential.token.empty() && credential.client_cert.empty()) {
-    return invalid("holds neither a token nor a client certificate");
+    return invalid("contains neither a token nor a client certificate");
   }
   const std::string expires = string_at(*answer, {"status", "expirationTimestamp"});
   if (expires.empty()) return credential;
   const auto time = parse_rfc3339(expires);
-  if (!time) return invalid("has a status.expirationTimestamp that is none");
+  if (!time) return invalid("has an invalid status.expirationTimestamp");
   credential.expires = *time;
   return credential;
 }

@@ -79,7 +79,7 @@ std::optional<HttpCredentials> CredentialFiles::changed() {
     has_changed = !is_same(now, texts_);
     if (has_changed) texts_ = now;
   }
-  if (must_tell) log_warn("cannot read a file, its last content is kept", {{"file", unreadable}});
+  if (must_tell) log_warn("cannot read a file, keeping its last content", {{"file", unreadable}});
   if (!has_changed) return std::nullopt;
   return now;
 }
@@ -174,9 +174,9 @@ bool Identity::adopt_files() {
     applied = apply(wanted);
   }
   if (applied) {
-    log_info("connections use changed certificate files from now on");
+    log_info("certificate files changed, new connections use them");
   } else {
-    log_warn("changed certificate files cannot be used, the old ones still count",
+    log_warn("changed certificate files cannot be used, keeping the old ones",
              {{"error", applied.error().message}});
   }
   return applied.has_value();

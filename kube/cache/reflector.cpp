@@ -91,7 +91,7 @@ void Reflector::run(const std::stop_token& stop) {
   int failures = 0;  // consecutive failed watches
   while (!stop.stop_requested()) {
     if (const auto followed = follow_question(); !followed) {
-      log_failure("newest version not read", followed.error());
+      log_failure("cannot read the newest resource version", followed.error());
       back_off(pace.next_backoff(), stop);
       continue;
     }
@@ -336,7 +336,7 @@ Result<Nothing> Reflector::take(WatchEvent event) {
     case WatchType::kBookmark:
       if (!is_listing) break;  // only its resourceVersion is used
       if (!event.ends_initial_events || event.resource_version.empty()) {
-        return Error{Code::kInvalid, "watch: a bookmark amid the initial events"};
+        return Error{Code::kInvalid, "watch: a bookmark among the initial events"};
       }
       finish_list(std::move(event.resource_version));
       return ok();

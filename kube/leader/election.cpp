@@ -24,7 +24,8 @@ void LeaseElection::try_acquire_or_renew() {
     case LeaseStep::kWait:
       return;
     case LeaseStep::kStepDown:
-      return lose(view_.record ? "the lease is held by " + view_.record->holder : "no renewal");
+      return lose(view_.record ? "the lease is held by " + view_.record->holder
+                               : "it was not renewed in time");
     case LeaseStep::kAcquire:
     case LeaseStep::kRenew:
       // Counted from before the request, since the API server stores it later.
@@ -73,7 +74,7 @@ void LeaseElection::note(Json lease) {
   if (last_reported_holder_ == record.holder) return;
   last_reported_holder_ = record.holder;
   log_info("leader seen", {{"lease", options_.lease.to_string()},
-                           {"holder", record.holder.empty() ? "nobody" : record.holder}});
+                           {"holder", record.holder.empty() ? "none" : record.holder}});
 }
 
 // Conditional on the version read, so that of two candidates one gets 409.
@@ -90,7 +91,7 @@ bool LeaseElection::write(const LeaseRecord& record) {
     }
   }
   // The next read shows whether it was stored. A conflict means that another candidate won.
-  const Error error = reply ? Error{Code::kTransient, "the reply is no JSON"} : reply.error();
+  const Error error = reply ? Error{Code::kTransient, "the reply is not JSON"} : reply.error();
   const auto log = error.code == Code::kConflict ? log_debug : log_warn;
   log("lease not written", {{"lease", options_.lease.to_string()},
                             {"code", to_string(error.code)},

@@ -9,14 +9,15 @@ namespace nervex::kube {
 void add_leader_flags(CLI::App& app, LeaderFlags& flags, const std::string& lease_name) {
   flags.lease.lease.name = lease_name;
   app.add_flag("--leader-elect", flags.elect,
-               "work only while holding the Lease " + lease_name + "; --leader-elect=false: always")
+               "elect a leader by the Lease " + lease_name +
+                   ", and work only as the leader; false: work always")
       ->default_str("true");
   add_duration(app, "--leader-elect-lease-duration", flags.lease.lease_duration,
-               "how long a lease that is not renewed stays valid; then another replica takes it");
+               "time after its last renewal when another replica may take the lease");
   add_duration(app, "--leader-elect-renew-deadline", flags.lease.renew_deadline,
-               "how long the leader tries to renew the lease; then it exits");
+               "how long the leader tries to renew the lease before it exits");
   add_duration(app, "--leader-elect-retry-period", flags.lease.retry_period,
-               "time between two tries to take or renew the lease");
+               "time between tries to acquire or renew the lease");
   app.add_option("--leader-elect-resource-namespace", flags.lease.lease.ns,
                  "namespace of the Lease")
       ->type_name("NAME")

@@ -68,7 +68,7 @@ Result<Nothing> Leadership::check_ready() const {
   const auto unseen = election_->unseen_for();
   if (unseen <= options.lease_duration) return ok();
   return Error{Code::kTransient,
-               fmt::format("the lease {} could not be read or made for {} s (the log says why)",
+               fmt::format("the lease {} could not be read or created for {} s (see the log)",
                            options.lease.to_string(),
                            std::chrono::floor<std::chrono::seconds>(unseen).count())};
 }
@@ -117,7 +117,7 @@ Result<std::string> LeaderApi::send(const ApiRequest& request) {
   ApiRequest guarded = request;
   guarded.before_sending = [this]() -> Result<Nothing> {
     if (leadership_.may_write()) return ok();
-    return Error{Code::kTransient, "not sent: not the leader (any more)"};
+    return Error{Code::kTransient, "not sent: this replica is not the leader"};
   };
   return api_.send(guarded);
 }

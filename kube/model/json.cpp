@@ -64,7 +64,7 @@ Result<Json> parse_json(std::string_view text, int max_depth, MembersAt skipped)
   }
   // nlohmann takes it for the end of the text and would ignore what follows.
   if (text.find('\0') != std::string_view::npos) {
-    return Error{Code::kInvalid, "not JSON: there is a zero byte in it"};
+    return Error{Code::kInvalid, "not JSON: it contains a zero byte"};
   }
   try {
     return Json::parse(text);

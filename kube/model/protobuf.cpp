@@ -337,7 +337,7 @@ struct Envelope {
 };
 
 Result<Envelope> open_envelope(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return Error{Code::kInvalid, "protobuf: it does not begin so"};
+  if (!bytes.starts_with(kMagic)) return Error{Code::kInvalid, "protobuf: wrong magic number"};
   bytes.remove_prefix(kMagic.size());
   return Envelope{text_in(text_in(bytes, 1), 2), text_in(bytes, 2)};
 }
@@ -353,7 +353,7 @@ Result<Nothing> append(std::string_view bytes, Fields of_pod, std::string& out) 
                                             : Fields();
   if (fields.empty()) {
     return Error{Code::kInvalid,
-                 fmt::format("protobuf: of the kind \"{}\"", first_bytes(kind, 64))};
+                 fmt::format("protobuf: unexpected kind \"{}\"", first_bytes(kind, 64))};
   }
   Writer(out).object(object, fields);
   return ok();
@@ -367,7 +367,7 @@ Result<std::string> written(F write) {
     const Result<Nothing> done = write(out);
     if (!done) return done.error();
   } catch (const protozero::exception& e) {
-    return Error{Code::kInvalid, fmt::format("protobuf: not readable: {}", e.what())};
+    return Error{Code::kInvalid, fmt::format("protobuf: malformed: {}", e.what())};
   }
   return out;
 }
@@ -387,7 +387,7 @@ Result<std::string> json_of_watch_event(std::string_view frame) {
     const std::string_view type = text_in(frame, 1);
     const bool is_known =
         std::all_of(type.begin(), type.end(), [](char c) { return 'A' <= c && c <= 'Z'; });
-    if (!is_known) return Error{Code::kInvalid, "protobuf: an event of no type"};
+    if (!is_known) return Error{Code::kInvalid, "protobuf: a watch event without a type"};
     out.append(R"({"type":")").append(type).append(R"(","object":)");
     const Fields of_pod = type == "DELETED" ? Fields(kIdentityOnly) : Fields(kPod);
     if (auto done = append(text_in(text_in(frame, 2), 1), of_pod, out); !done) return done;

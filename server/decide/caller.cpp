@@ -34,7 +34,7 @@ struct Rule {
 // For an existing pod. In order: each rule may rely on earlier ones.
 constexpr std::array<Rule, 6> kRules{{
     {[](const Caller& c) { return !owned_by_a_job(*c.pod); }, Code::kNotFound,
-     "it is no pod of a NerveXJob"},
+     "it does not belong to a NerveXJob"},
     {[](const Caller& c) { return !is_the_owner(c); }, Code::kConflict, "its job was deleted"},
     {[](const Caller& c) { return c.job->meta.deleting; }, Code::kConflict,
      "its job is being deleted"},
@@ -57,7 +57,7 @@ const std::string& attempt_uid(const kube::Pod& pod) {
 Result<Nothing> is_known(const Caller& caller) {
   if (!caller.pod) return no_such_pod(nullptr);
   if (!owned_by_a_job(*caller.pod)) {
-    return Error{Code::kNotFound, "it is no pod of a NerveXJob"};
+    return Error{Code::kNotFound, "it does not belong to a NerveXJob"};
   }
   if (!is_the_owner(caller)) return Error{Code::kNotFound, "its job was deleted"};
   return ok();
@@ -72,20 +72,21 @@ Result<Nothing> may_grow(const Caller& caller) {
 }
 
 Error no_such_pod(const job::Job* job) {
-  constexpr std::string_view kNoSuchPod = "there is no such pod";
+  constexpr std::string_view kNoSuchPod = "the pod does not exist";
   if (job == nullptr) return {Code::kNotFound, std::string(kNoSuchPod)};
   const std::string& name = job->meta.name;
   if (job->meta.deleting || job::is_final(job->status.phase)) {
-    return {Code::kNotFound, fmt::format("{} any more: nervexjob {} {}", kNoSuchPod, name,
+    return {Code::kNotFound, fmt::format("{}: nervexjob {} {}", kNoSuchPod, name,
                                          job->meta.deleting ? "is being deleted" : "has finished")};
   }
   const bool was_running = job->status.phase == job::Phase::kRunning;  // its reason is out of date
   const std::string reason = was_running ? "" : job->status.reason;
-  return {Code::kNotFound,
-          fmt::format("{} now: nervexjob {} has no coordinator{}. Replicas can be changed here "
-                      "while one runs; those that the job starts with are "
-                      "spec.collector.replicas and spec.learner.replicas",
-                      kNoSuchPod, name, reason.empty() ? "" : fmt::format(" ({})", reason))};
+  return {
+      Code::kNotFound,
+      fmt::format(
+          "{}: nervexjob {} has no coordinator{}. Replicas can be requested only while the "
+          "coordinator runs; the job starts with spec.collector.replicas and spec.learner.replicas",
+          kNoSuchPod, name, reason.empty() ? "" : fmt::format(" ({})", reason))};
 }
 
 Error about_pod(const std::string& ns, const std::string& pod, const Error& error) {

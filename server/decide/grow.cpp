@@ -91,16 +91,16 @@ Error beyond_capacity(const job::Job& job, const job::Requests& requests, Role r
   const std::int64_t all = count_pods(job, requests) + pods;
   if (all > limits.replicas_per_job) {
     return {Code::kConflict,
-            fmt::format("{}s: {} more would be {} pods, base replicas and requests together, and "
-                        "one job can have no more ({}): remove some first",
+            fmt::format("{}s: {} more would make {} pods, base replicas and requests together, but "
+                        "a job can have at most {}: remove some first",
                         to_string(role), pods, all, limits.replicas_per_job)};
   }
   const bool may_pass = count_kinds(requests) < requests.entries.size();
   return {may_pass ? Code::kTransient : Code::kConflict,
-          fmt::format("{}s: one job can have no more unmerged requests ({}): {}", to_string(role),
+          fmt::format("{}s: a job can have at most {} unmerged requests: {}", to_string(role),
                       kMaxEntriesPerJob,
-                      may_pass ? "ask again when those that wait have been placed"
-                               : "each asks for something else, so remove some first")};
+                      may_pass ? "try again when the waiting ones have been placed"
+                               : "each asks for different resources, so remove some first")};
 }
 
 Result<Nothing> check_bounds(const JobView& view, job::Requests& requests,
@@ -110,7 +110,7 @@ Result<Nothing> check_bounds(const JobView& view, job::Requests& requests,
   const int now = static_cast<int>(living_replicas(view, role).size());
   if (spec->max_replicas && now + more > *spec->max_replicas) {
     return Error{Code::kConflict,
-                 fmt::format("{}s: {} more would be {}, above maxReplicas {}", to_string(role),
+                 fmt::format("{}s: {} more would make {}, above maxReplicas {}", to_string(role),
                              more, now + more, *spec->max_replicas)};
   }
   const std::int64_t pods = std::int64_t{more} * pods_per_replica(entry);
@@ -137,8 +137,8 @@ Result<std::vector<int>> choose_split(const job::Job& job, const RoleRequest& re
   }
   if (!cluster.aggregator_port) {
     return Error{Code::kTransient,
-                 "learners: one with several GPUs has an aggregator, and there is no "
-                 "AggregatorConfig to make it from (see --aggregator-config): create it"};
+                 "learners: a multi-GPU learner needs an aggregator, and its template, the "
+                 "AggregatorConfig (see --aggregator-config), does not exist: create it"};
   }
   auto split = split_gpus(static_cast<int>(*gpus), cluster.node_gpus);
   const int port =
@@ -239,11 +239,11 @@ std::set<PodSlot> slots_with_pods(const JobView& view) {
   const std::set<PlacedSlot> placed = placed_slots(*view.group);
   std::set<PodSlot> slots;
   for (const auto& pod : view.pods) {
-    const auto of = gang::pod_slot(*pod);
-    const auto role = of ? job::parse_role(of->role) : std::nullopt;
-    if (!role || pod->meta.deleting || of->pod_group_uid != view.group->meta.uid) continue;
-    const auto [ordinal, incarnation] = std::pair(of->slot.ordinal, of->slot.incarnation);
-    if (placed.count({to_string(*role), ordinal, incarnation, of->placement}) == 0) continue;
+    const auto slot = gang::pod_slot(*pod);
+    const auto role = slot ? job::parse_role(slot->role) : std::nullopt;
+    if (!role || pod->meta.deleting || slot->pod_group_uid != view.group->meta.uid) continue;
+    const auto [ordinal, incarnation] = std::pair(slot->slot.ordinal, slot->slot.incarnation);
+    if (placed.count({to_string(*role), ordinal, incarnation, slot->placement}) == 0) continue;
     slots.emplace(to_string(*role), ordinal, incarnation);
   }
   return slots;
@@ -273,7 +273,8 @@ void merge_placed(const JobView& view, job::Requests& requests) {
   if (view.group == nullptr || view.group->spec.attempt != attempt) return;
   // The controller identifies a requeued gang by its entry's id, a learner by its ordinal.
   const auto& requeued = view.job.status.requeued_gangs;
-  if (std::any_of(requeued.begin(), requeued.end(), [](const auto& of) { return !of.learner; })) {
+  if (std::any_of(requeued.begin(), requeued.end(),
+                  [](const auto& entry) { return !entry.learner; })) {
     return;
   }
   const std::set<std::int64_t> waiting = waiting_entries(view);

@@ -35,7 +35,7 @@ Result<const CallRecord*> find_by_key(const job::Job& job, const CallId& call, S
     if (is_same_keyed_call(record, call)) return &record;
     const char* what = record.method == call.method ? "another body" : "another call";
     return Error{Code::kConflict,
-                 fmt::format("Idempotency-Key {}: was used for {} ({} at {}): take a new one",
+                 fmt::format("Idempotency-Key {}: already used for {} ({} at {}): use a new one",
                              call.key, what, record.method, to_rfc3339(record.time))};
   }
   return nullptr;

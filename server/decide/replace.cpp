@@ -131,7 +131,7 @@ class ReplicaNames {
 
 Error never_known(const job::Job& job, const std::string& name) {
   return {Code::kNotFound,
-          fmt::format("{}: never was a replica of nervexjob {}", name, job.meta.key())};
+          fmt::format("{}: was never a replica of nervexjob {}", name, job.meta.key())};
 }
 
 class Replacement {

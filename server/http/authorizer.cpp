@@ -24,7 +24,7 @@ constexpr std::size_t kReviewsOfOnePeer = 8;
 
 // The API server's refusal of our own request is not the caller's fault, and may be temporary.
 Error not_now(const Error& error) {
-  return {Code::kTransient, "cannot check who asks: " + error.message};
+  return {Code::kTransient, "cannot authenticate the caller: " + error.message};
 }
 
 bool is_own(const Caller& target, const Caller& self) {
@@ -89,7 +89,7 @@ Result<Identity> TokenAuthorizer::identify(const RequestHeaders& headers, const 
   if (auto known = remembered(hash)) return *std::move(known);
   const auto turn = reviews_.begin(peer);
   if (!turn) {
-    return Error{Code::kTransient, "too many new tokens from this address at once, ask again"};
+    return Error{Code::kTransient, "too many new tokens from this address at once, try again"};
   }
   const auto reply = ask("authentication.k8s.io", "tokenreviews", token_review(*token));
   if (!reply) return not_now(reply.error());
@@ -116,8 +116,8 @@ Result<Nothing> TokenAuthorizer::allow(const Identity& who, const Subject& subje
       ask("authorization.k8s.io", "subjectaccessreviews", subject_access_review(who, access));
   if (!reply) return not_now(reply.error());
   if (is_allowed(*reply)) return ok();
-  return Error{Code::kForbidden,
-               fmt::format("{} is no pod of that job, and may not {}", who.user, describe(access))};
+  return Error{Code::kForbidden, fmt::format("{} is not a pod of that job, and may not {}",
+                                             who.user, describe(access))};
 }
 
 Result<Json> TokenAuthorizer::ask(const char* group, const char* plural, const Json& review) {

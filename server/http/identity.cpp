@@ -47,9 +47,8 @@ Result<std::string> bearer_token(const RequestHeaders& headers) {
   const std::string* header = find_header(headers, "authorization");
   if (header == nullptr || !starts_with_scheme(*header)) {
     return denied(
-        fmt::format("this server wants to know who asks: send the header \"Authorization: Bearer "
-                    "TOKEN\"; a job's "
-                    "pods find the token in the file that {} names",
+        fmt::format("this server requires authentication: send the header \"Authorization: Bearer "
+                    "TOKEN\"; pods of jobs find the token in the file that {} names",
                     job::kServerTokenVariable));
   }
   std::string token = header->substr(kScheme.size());
@@ -74,7 +73,7 @@ Result<Identity> identity_in(const Json& token_review) {
   // An authenticator without audience support returns none and accepts any token.
   if (!is_for_us(*status)) {
     return denied(
-        fmt::format("the bearer token is not made for the audience {}", job::kServerTokenAudience));
+        fmt::format("the bearer token is not for the audience {}", job::kServerTokenAudience));
   }
   Identity who;
   who.user = kube::string_at(*status, {"user", "username"});

@@ -71,7 +71,7 @@ Result<std::string> quantity_field(const Json& object, std::string_view key, std
   const std::string raw = value->is_string() ? value->get<std::string>() : value->dump();
   const std::string text(trim(raw));
   if (raw.size() > kMaxBodyText || text.size() > kMaxQuantityLength)
-    return invalid(path, "is longer than any quantity");
+    return invalid(path, "is too long");
   const auto amount = kube::parse_quantity(text, scale);
   if (!amount) return invalid(path, amount.error().message);
   if (*amount < 0) return invalid(path, fmt::format("must not be negative: {}", text));
@@ -120,7 +120,7 @@ Result<Nothing> check_gpus(const RoleRequest& learners) {
 Result<std::string> parse_name(const Json& body, std::string_view key) {
   auto name = text_field(body, key);
   if (!name) return name;
-  if (name->empty()) return invalid(fmt::format("{}: must be given", key));
+  if (name->empty()) return invalid(fmt::format("{}: is required", key));
   if (name->size() > kMaxNameLength) return invalid(fmt::format("{}: is too long", key));
   return name;
 }
@@ -197,7 +197,7 @@ Result<std::string> parse_key(const RequestHeaders& headers) {
   const auto is_plain = [](char c) { return ' ' <= c && c <= '~'; };
   if (key.empty() || key.size() > kMaxKeyLength || !std::all_of(key.begin(), key.end(), is_plain)) {
     return invalid(
-        fmt::format("Idempotency-Key: must be 1 to {} visible characters of ASCII", kMaxKeyLength));
+        fmt::format("Idempotency-Key: must be 1 to {} visible ASCII characters", kMaxKeyLength));
   }
   return key;
 }

@@ -159,7 +159,7 @@ Result<Json> parse_request_body(std::string_view body, int max_items) {
   }
   // nlohmann takes it for the end of the text and would ignore what follows.
   if (body.find('\0') != std::string_view::npos) {
-    return Error{Code::kInvalid, "body: not JSON: there is a zero byte in it"};
+    return Error{Code::kInvalid, "body: not JSON: it contains a zero byte"};
   }
   BodyReader reader(max_items);
   Json::sax_parse(body, &reader);

@@ -134,7 +134,7 @@ HttpReply answer_known(Exchange exchange, Answer answer) {
   const bool is_known = !exchange.who.user.empty();
   const auto turn = is_known ? exchange.limits.under_way.begin(exchange.who.user) : std::nullopt;
   if (is_known && !turn) {
-    return refuse(exchange, {Code::kTransient, "too many requests of this caller at once"});
+    return refuse(exchange, {Code::kTransient, "too many requests from this caller at once"});
   }
   return answer(exchange);
 }
@@ -204,7 +204,7 @@ void add_routes(HttpServer& server, Replicas& replicas, Authorizer& authorizer,
   handle_when_ready(kReplicas, answer_replicas);
   handle_when_ready(kReplicasFailed, answer_failed);
   server.handle_rest([](const HttpRequest& request) {
-    return failure({Code::kNotFound, "there is nothing at " + request.path});
+    return failure({Code::kNotFound, "no such path: " + request.path});
   });
   const auto count = [&metrics](const char* name, const char* help, auto read) {
     metrics.collect(name, help, MetricType::kCounter, [read] {
@@ -212,10 +212,10 @@ void add_routes(HttpServer& server, Replicas& replicas, Authorizer& authorizer,
     });
   };
   count("nervex_server_idempotent_replays_total",
-        "Changing calls answered as repeats of earlier ones.",
+        "Total number of calls that were answered as repeats of earlier ones.",
         [&replicas] { return replicas.changes().repeats(); });
   count("nervex_server_conflicts_total",
-        "Writes decided again because the job had changed since it was read.",
+        "Total number of writes that were decided again because the job had changed meanwhile.",
         [&replicas] { return replicas.changes().conflicts(); });
 }
 

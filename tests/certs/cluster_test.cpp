@@ -268,7 +268,7 @@ TEST_CASE("endless conflicts end with an error", "[cli][certs]") {
   const auto said = cluster.run();
   REQUIRE_FALSE(said);
   CHECK(said.error().code == Code::kConflict);
-  CHECK(said.error().message.find("5 times") != std::string::npos);
+  CHECK(said.error().message.find("5 conflicts") != std::string::npos);
   CHECK(cluster.api.writes("PATCH", kPlaces.mutating).size() == 5);
 }
 

@@ -53,22 +53,24 @@ TEST_CASE("a serving certificate is created again for each fault, by the same au
   };
   const auto other = installed();
   const auto row = GENERATE_COPY(values<Row>({
-      {"it is missing", [](auto& s, auto&, auto&) { s.serving.reset(); }, "there is none"},
-      {"it ends soon", [](auto&, auto&, auto& now) { now += days(61); }, "it ends on"},
-      {"it is no certificate", [](auto& s, auto&, auto&) { s.serving->cert = "?"; }, "no readable"},
+      {"it is missing", [](auto& s, auto&, auto&) { s.serving.reset(); }, "it does not exist"},
+      {"it ends soon", [](auto&, auto&, auto& now) { now += days(61); }, "it expires on"},
+      {"it is no certificate", [](auto& s, auto&, auto&) { s.serving->cert = "?"; },
+       "not a readable"},
       {"its key is another's",
        [other](auto& s, auto&, auto&) { s.serving->key = other.serving->key; },
        "its key is missing"},
       {"a name is missing", [](auto&, auto& t, auto&) { t.names.emplace_back("DNS:new"); },
-       "it lacks DNS:new"},
+       "it does not contain the name DNS:new"},
       {"another authority signed it", [other](auto& s, auto&, auto&) { s.serving = other.serving; },
-       "no trusted authority"},
+       "it is not signed by a trusted authority"},
       {"it is not valid yet",
        [](auto& s, auto& t, auto& now) {
          s.serving = *issue_serving(*s.authority, t.names, {now + kAhead, now + days(90)});
        },
-       "it begins on"},
-      {"somebody asks", [](auto&, auto& t, auto&) { t.renew_now = true; }, "it was asked for"},
+       "it is not valid before"},
+      {"--renew-now is given", [](auto&, auto& t, auto&) { t.renew_now = true; },
+       "--renew-now was given"},
   }));
   INFO("when " << row.when);
   StoredCerts stored = installed();
@@ -157,7 +159,7 @@ TEST_CASE("IP addresses are compared in canonical form", "[cli][certs]") {
   REQUIRE(made);
   CHECK(judge(*made, spelled, kStart) == RenewalPlan{});
   spelled.names.back() = "IP:fd00::2";
-  CHECK(judge(*made, spelled, kStart).new_serving == "it lacks IP:fd00::2");
+  CHECK(judge(*made, spelled, kStart).new_serving == "it does not contain the name IP:fd00::2");
 }
 
 TEST_CASE("over two rotations callers always trust the signer of the serving certificate",

@@ -45,7 +45,7 @@ Roles
   coordinator  1       0       0        0          0
   learner      2       0       0        0          0
 
-What to do: wait: the job starts by itself, whole, as soon as it fits. Who holds the capacity, by pods or reserved for requests (reservedReplicas): kubectl get nervexjobs --all-namespaces, and of all pods kubectl describe nodes
+What to do: wait: the job starts by itself, whole, as soon as it fits. What uses the capacity, by pods or reserved for requests (reservedReplicas): kubectl get nervexjobs --all-namespaces, and for all pods kubectl describe nodes
 )");
 }
 
@@ -93,7 +93,7 @@ Last events
   5m ago   Normal   SuccessfulCreate  created 3 pods
   30s ago  Warning  FailedCreate      pods is forbidden (x3)
 
-What to do: wait: the requested replicas start by themselves, all together, as soon as they fit, and the job runs meanwhile. Who holds the capacity: kubectl get nervexjobs --all-namespaces, and of all pods kubectl describe nodes
+What to do: wait: the requested replicas start by themselves, all together, as soon as they fit. The job keeps running. What uses the capacity: kubectl get nervexjobs --all-namespaces, and for all pods kubectl describe nodes
 )");
 }
 
@@ -124,16 +124,17 @@ What to do: nothing: the job runs.
 )");
 
   seen.job.status.phase = job::Phase::kCreated;
-  CHECK(explain(summarize(seen))
-            .find("Reserved  capacity for 4 learners, until 600 s after the coordinator "
-                  "begins to run\n") != std::string::npos);
+  CHECK(
+      explain(summarize(seen))
+          .find("Reserved  capacity for 4 learners, until 600 s after the coordinator starts\n") !=
+      std::string::npos);
 }
 
 TEST_CASE("a job without a status is explained", "[cli][explain][golden]") {
   JobSnapshot seen = a_snapshot(job::Phase::kNone);
   seen.job.status = {};
   CHECK(explain(summarize(seen)) == R"(NerveXJob rl/dqn
-  Phase    none yet; created 2026-11-21T14:00:00Z, 5m ago
+  Phase    none yet, created 2026-11-21T14:00:00Z, 5m ago
   Waits    the whole gang, since 2026-11-21T14:00:00Z, 5m ago
   Because  no controller has seen the job yet
 
@@ -182,8 +183,9 @@ TEST_CASE("a waiting job shows until when, which node is avoided and why it was 
         "  Waits    the whole gang, since 2026-11-21T14:00:02Z, 4m58s ago\n"
         "  Because  learner: does not fit\n"
         "  Until    2026-11-21T14:10:00Z, in 5m: then the job fails (scheduleTimeoutSeconds)\n"
-        "  Avoided  node gpu-1 for learner until 2026-11-21T14:07:00Z, in 2m, and 1 more before\n"
-        "  Note     queued again: learner/0 lost its node\n");
+        "  Avoided  node gpu-1 for learner until 2026-11-21T14:07:00Z, in 2m, and 1 more before "
+        "then\n"
+        "  Note     requeued: learner/0 lost its node\n");
 }
 
 TEST_CASE("the time until a job fails begins again after a back-off, not while pods are refused",
@@ -254,7 +256,7 @@ TEST_CASE(
       {"tolerates-not-ready-seconds", "3600", "",
        "not Ready; its template tolerates that node n1 is not Ready for 60m\n"},
       {"tolerates-unreachable-seconds", "always", "",
-       "not Ready; its template tolerates that node n1 is unreachable for any time\n"},
+       "not Ready; its template tolerates that node n1 is unreachable without a limit\n"},
       {"tolerates-not-ready-seconds", "3600", "deleted", "its node n1 is lost: deleted\n"},
   }));
   JobSnapshot seen = a_snapshot(job::Phase::kRunning);

@@ -88,7 +88,7 @@ TEST_CASE("objects that the caller may not read are skipped and named", "[cli][g
   std::vector<std::string> left_out;
   const auto view = gather(cluster.api, "rl", "dqn", kNow, left_out);
   REQUIRE(view);
-  CHECK(left_out == std::vector<std::string>{"left out: the events: forbidden"});
+  CHECK(left_out == std::vector<std::string>{"cannot show the events: forbidden"});
   CHECK(view->pods.size() == 1);
 }
 

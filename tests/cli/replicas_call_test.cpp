@@ -140,7 +140,7 @@ TEST_CASE("a reply is parsed into its data or the server's message", "[cli][repl
        Code::kTransient, "wait"},
       {"rejected", 409, R"({"success":false,"code":1,"message":"too many","data":null})",
        Code::kConflict, "409 too many"},
-      {"another program answers", 200, "<html>", Code::kInvalid, "not nervex-server's"},
+      {"another program answers", 200, "<html>", Code::kInvalid, "that is not nervex-server"},
       {"another API answers", 404, R"({"kind":"Status"})", Code::kInvalid, "404"},
   }));
   INFO(row.when);

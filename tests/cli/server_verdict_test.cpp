@@ -65,7 +65,7 @@ const Json kDqn = {
 const Json kStored = {{"metadata", {{"name", "dqn"}, {"uid", "u"}, {"resourceVersion", "7"}}},
                       {"spec", {{"group", "old"}}}};
 const std::string kOnReplace =
-    "it exists: this is the verdict on changing it, as kubectl replace would";
+    "the object exists: checked as the change that kubectl replace would make";
 
 Answers with_stored(const Json& stored = kStored) {
   Answers answers;
@@ -130,13 +130,14 @@ TEST_CASE("oddities of a change are reported", "[cli][validate]") {
   Answers answers = with_stored(stored);
   const auto said = ask(answers, object);
   REQUIRE(said);
-  CHECK(*said == Findings{{"", kOnReplace, false},
-                          {"metadata.deletionTimestamp",
-                           "it is being deleted, so that its spec is not checked", false},
-                          {"metadata.resourceVersion",
-                           "is not that of the stored object: kubectl would answer with a "
-                           "conflict: leave it out",
-                           false}});
+  CHECK(
+      *said ==
+      Findings{{"", kOnReplace, false},
+               {"metadata.deletionTimestamp",
+                "the object is being deleted, so its spec is not checked", false},
+               {"metadata.resourceVersion",
+                "differs from the stored object, so kubectl would report a conflict: leave it out",
+                false}});
   CHECK(answers.bodies.at(0)["metadata"]["resourceVersion"] == "7");
 }
 

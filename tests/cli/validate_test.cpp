@@ -112,13 +112,13 @@ TEST_CASE("a duplicate key is refused with its line", "[cli][validate]") {
   const auto twice = parse_manifests("a: 1\nb:\n  c: 1\n  c: 2\n");
   REQUIRE_FALSE(twice);
   CHECK(twice.error().message.starts_with("line 4, "));
-  CHECK(twice.error().message.find("the key c is there twice") != std::string::npos);
+  CHECK(twice.error().message.find("duplicate key c") != std::string::npos);
   CHECK(parse_manifests("base: &base {c: 1}\nb: {<<: *base, c: 2}\n"));
 }
 
 TEST_CASE("files without a job say which kinds were seen", "[cli][validate]") {
-  const std::string none = "there is no NerveXJob and no AggregatorConfig";
-  CHECK(nothing_to_judge({}) == none + ", and nothing else");
+  const std::string none = "no NerveXJob or AggregatorConfig found";
+  CHECK(nothing_to_judge({}) == none + ": there are no objects");
   CHECK(nothing_to_judge({"Service", "ConfigMap", "Service"}) ==
         none + ", only ConfigMap, Service");
   CHECK(nothing_to_judge({"NerveXjob"}) ==
@@ -169,15 +169,15 @@ TEST_CASE("a text that is not a manifest is refused with a guess of what it is",
   const auto row = GENERATE(values<Row>({
       {"it is a template", "a: 1\nb: {{ .Values.b }}\n", "helm template", 2},
       {"it is a template of blocks", "{{- if .Values.b }}\na: 1\n{{- end }}\n", "helm template", 1},
-      {"it is indented by tabs", "a:\n\tb: 1\n\tc: 2\n", "not by tabs", 2},
-      {"it is of Latin-1", "a: 1\nb: \xE9\n", "byte 0xE9 is not UTF-8", 2},
-      {"it ends within a character", "a: \xC3", "byte 0xC3 is not UTF-8", 1},
+      {"it is indented by tabs", "a:\n\tb: 1\n\tc: 2\n", "not with tabs", 2},
+      {"it is of Latin-1", "a: 1\nb: \xE9\n", "byte 0xE9 is not valid UTF-8", 2},
+      {"it ends within a character", "a: \xC3", "byte 0xC3 is not valid UTF-8", 1},
       {"it is a program",
        std::string("\x7F"
                    "ELF\0\0",
                    6),
-       "byte 0x00 is not UTF-8", 1},
-      {"it is too deep", std::string(5000, '['), "deeper than 200 levels", 0},
+       "byte 0x00 is not valid UTF-8", 1},
+      {"it is too deep", std::string(5000, '['), "more than 200 levels deep", 0},
   }));
   INFO("when " << row.when);
   int line = 0;
@@ -197,7 +197,7 @@ TEST_CASE("a JSON array of jobs is reported, other arrays are ignored", "[cli][v
   CHECK_FALSE(judge_kind(Json::array({1, 2})));
   CHECK_FALSE(judge_kind("text"));
   CHECK(describe_kind(jobs) == "a list");
-  CHECK(describe_kind("text") == "a text");
+  CHECK(describe_kind("text") == "plain text");
   CHECK(describe_kind(Json::object()) == "an object without a kind");
   CHECK(describe_kind({{"kind", "Service"}}) == "Service");
 }
@@ -249,8 +249,8 @@ TEST_CASE("a valid job has no errors, also without the defaults", "[cli][validat
   const auto verdicts = validate_text(text);
   CHECK_FALSE(has_errors(verdicts));
   CHECK(to_text(verdicts, Format::kText) ==
-        "job.yaml:2: dqn: warning: spec.cleanPodPolicy: ALL is stored as All, which tools that "
-        "compare with a file notice\n1 of 1 jobs is valid\n");
+        "job.yaml:2: dqn: warning: spec.cleanPodPolicy: ALL is stored as All: tools that compare "
+        "it with a file see a difference\n1 of 1 jobs is valid\n");
 }
 
 TEST_CASE("warnings name their field and are no errors, in each format", "[cli][validate]") {
@@ -263,8 +263,8 @@ TEST_CASE("warnings name their field and are no errors, in each format", "[cli][
   pod["containers"][0]["env"] = Json::array({{{"name", "WORLD_SIZE"}, {"value", "1"}}});
   const std::string where = "spec.coordinator.template.spec.";
   const std::vector<Finding> want{
-      {"spec.cleanPodPolicy", "ALL is stored as All, which tools that compare with a file notice",
-       false},
+      {"spec.cleanPodPolicy",
+       "ALL is stored as All: tools that compare it with a file see a difference", false},
       {where + "containers[0].env[0]", "WORLD_SIZE may be set by the controller", false},
       {where + "schedulerName", "replaced by nervex-scheduler", false}};
   CHECK(judged(job) == want);
@@ -286,7 +286,7 @@ TEST_CASE("warnings name their field and are no errors, in each format", "[cli][
 TEST_CASE("a warning's field is parsed from its text", "[cli][validate]") {
   CHECK(parse_warning("spec.reservationSeconds: with 0, capacity") ==
         Finding{"spec.reservationSeconds", "with 0, capacity", false});
-  for (const char* text : {"only nervex-server may change spec.requests: the change was dropped",
+  for (const char* text : {"only nervex-server may change spec.requests: the change was ignored",
                            "no AggregatorConfig a/b: the job waits", "spec.x", "", ": "}) {
     CHECK(parse_warning(text) == Finding{"", text, false});
   }
@@ -335,9 +335,9 @@ TEST_CASE("unchecked objects are listed beside the verdicts, in each format", "[
   CHECK(run["results"][1]["locations"][0]["physicalLocation"]["region"]["startLine"] == 3);
   CHECK(uri(run["results"][2]) == "file:///c.yaml");
 
-  const auto is_complete = [](const std::vector<Verdict>& of) {
+  const auto is_complete = [](const std::vector<Verdict>& all) {
     return Json::parse(to_text(
-               of, Format::kSarif))["runs"][0]["invocations"][0]["executionSuccessful"] == true;
+               all, Format::kSarif))["runs"][0]["invocations"][0]["executionSuccessful"] == true;
   };
   CHECK(is_complete({verdicts[0]}));
   CHECK_FALSE(is_complete({}));  // nothing was looked at
@@ -411,15 +411,16 @@ TEST_CASE("misspelt fields and wrong types are found without a cluster", "[cli][
       {"it is a job as the cluster stores it",
        R"([{"op": "add", "path": "/status", "value": {"phase": "Running", "new": 1}},
            {"op": "add", "path": "/spec/requests", "value": {"entries": []}}])",
-       {{"", "only nervex-server may change spec.requests: the change was dropped", false}}},
+       {{"", "only nervex-server may change spec.requests: the change was ignored", false}}},
       {"its version is of another group",
        R"([{"op": "replace", "path": "/apiVersion", "value": "batch/v2"}])",
        {{"apiVersion",
-         "Unsupported value: \"batch/v2\": NerveXJobs are of nervex.sensetime.com/v1alpha1"}}},
+         "Unsupported value: \"batch/v2\": the apiVersion of a NerveXJob is "
+         "nervex.sensetime.com/v1alpha1"}}},
       {"its version does not exist",
        R"([{"op": "replace", "path": "/apiVersion", "value": "nervex.sensetime.com/v1beta1"}])",
        {{"apiVersion",
-         "Unsupported value: \"nervex.sensetime.com/v1beta1\": NerveXJobs are of "
+         "Unsupported value: \"nervex.sensetime.com/v1beta1\": the apiVersion of a NerveXJob is "
          "nervex.sensetime.com/v1alpha1"}}},
       {"it has no version",
        R"([{"op": "remove", "path": "/apiVersion"}])",
@@ -441,7 +442,7 @@ TEST_CASE("a misspelt kind is reported, also beside a valid job", "[cli][validat
     return judge_kind({{"apiVersion", version}, {"kind", name}});
   };
   const std::string ours = "nervex.sensetime.com/v1alpha1";
-  const std::string guess = "NerveXjob is no NerveXJob: did you mean NerveXJob?";
+  const std::string guess = "unknown kind NerveXjob: did you mean NerveXJob?";
   CHECK(kind(ours.c_str(), "NerveXjob") == Finding{"kind", guess});  // no API has such a kind
   CHECK(kind("acme.com/v1", "NerveXjob") == Finding{"kind", guess, false});
   CHECK_FALSE(kind(ours.c_str(), "AggregatorConfig"));
@@ -452,7 +453,7 @@ TEST_CASE("a misspelt kind is reported, also beside a valid job", "[cli][validat
         Finding{"kind", "Unsupported value: [...]: " + supported});
   CHECK(judge_kind({{"apiVersion", ours}}) == Finding{"kind", "Required value"});
   CHECK(kind(ours.c_str(), "AgregatorConfig") ==
-        Finding{"kind", "AgregatorConfig is no AggregatorConfig: did you mean AggregatorConfig?"});
+        Finding{"kind", "unknown kind AgregatorConfig: did you mean AggregatorConfig?"});
   CHECK_FALSE(kind("v1", "ConfigMap"));
   CHECK_FALSE(kind("v1", ""));
 
@@ -498,7 +499,7 @@ TEST_CASE("an AggregatorConfig is checked by its template", "[cli][validate]") {
       {"its version does not exist",
        R"([{"op": "replace", "path": "/apiVersion", "value": "nervex.sensetime.com/v1"}])",
        {{"apiVersion",
-         "Unsupported value: \"nervex.sensetime.com/v1\": AggregatorConfigs are of "
+         "Unsupported value: \"nervex.sensetime.com/v1\": the apiVersion of a AggregatorConfig is "
          "nervex.sensetime.com/v1alpha1"}}},
       {"it has no name",
        R"([{"op": "remove", "path": "/metadata"}])",

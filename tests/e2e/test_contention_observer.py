@@ -77,7 +77,7 @@ def test_an_overcommitted_node_is_reported():
 def test_a_thief_counts_if_it_was_there_for_some_time_before_the_commit():
     (said,) = broken((0, thief("t", 2)), (4, group()), (4, pod("1")))
     assert "thieves that were known 2" in said
-    assert broken((2, thief("t", 2)), (4, group()), (9, pod("1"))) == [], "nobody could know of it at the commit"
+    assert broken((2, thief("t", 2)), (4, group()), (9, pod("1"))) == [], "it could not be known at the commit"
     assert broken((0, thief("t", 2)), (3, thief("t", 2), "gone"), (4, group()), (4, pod("1"))) == []
 
 

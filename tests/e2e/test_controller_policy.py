@@ -103,7 +103,7 @@ def test_a_pod_of_others_is_out_of_reach(holder, core, namespace):
 
 
 @pytest.mark.parametrize("owner", [None, owned("Job", "batch/v1"), owned(api="example.com/v1")],
-                         ids=["nobody's", "a Job's", "another NerveXJob's"])
+                         ids=["no owner", "a Job's", "another NerveXJob's"])
 def test_only_pods_of_jobs_can_be_created(holder, owner):
     assert is_refused(holder.create("pods", pod(**({"ownerReferences": owner} if owner else {}))))
     assert is_refused(holder.create("pods", pod(labels=OURS, finalizers=[FINALIZER])))
@@ -112,8 +112,8 @@ def test_only_pods_of_jobs_can_be_created(holder, owner):
 def test_services_and_endpoints_of_others_are_out_of_reach(holder, core, api_client, namespace):
     core.create_namespaced_service(namespace, service("theirs", cluster_ip="", spec={"selector": {"a": "b"}}))
     slices = kubernetes.client.DiscoveryV1Api(api_client)
-    for name, of in (("theirs", "theirs"), ("named-so", namespace)):
-        slices.create_namespaced_endpoint_slice(namespace, endpoint_slice(of, {}, name))
+    for name, service_name in (("theirs", "theirs"), ("named-so", namespace)):
+        slices.create_namespaced_endpoint_slice(namespace, endpoint_slice(service_name, {}, name))
     core.create_namespaced_endpoints(namespace, {"metadata": {"name": "by-hand"}})
     for kind, name in (("services", "theirs"), ("endpointslices", "theirs"), ("endpointslices", "named-so"),
                        ("endpoints", "by-hand")):

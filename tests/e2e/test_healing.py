@@ -294,7 +294,7 @@ def test_a_request_that_cannot_be_healed_is_requeued_alone(
     kubelet.set_node_ready(healing.api(), small, False)
 
     told = jobs.wait_event(NAME, "Requeued").message
-    assert "request-1 is queued again" in told and f"lost its node {small}" in told, told
+    assert "request-1 is requeued" in told and f"lost its node {small}" in told, told
     jobs.wait_pods(NAME, 2, "Running")
     waits = jobs.wait_condition(NAME, "RequestsScheduled", "False")
     assert waits["reason"] in ("BackOff", "Unschedulable"), waits
@@ -323,7 +323,7 @@ def test_a_multi_gpu_learner_that_cannot_be_healed_is_requeued_as_one(jobs, heal
         auth_settings=["BearerToken"], response_type="object", _return_http_data_only=True)
     jobs.wait_pods(NAME, 5, "Running")
     kubelet.set_node_ready(healing.api(), small, False)
-    assert "learner 4096 of request-1 is queued again" in jobs.wait_event(NAME, "Requeued").message
+    assert "learner 4096 of request-1 is requeued" in jobs.wait_event(NAME, "Requeued").message
     jobs.wait_pods(NAME, 2, "Running")
     always(lambda: len(jobs.pods(NAME)) == 2, "nothing of the learner while it waits")
     kubelet.set_node_ready(healing.api(), small, True)

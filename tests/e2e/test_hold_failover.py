@@ -318,7 +318,7 @@ def test_of_a_commit_and_the_expiry_of_the_plan_at_the_same_moment_one_is_stored
         drop.release()
     else:
         drop.release()
-        wait_for(lambda: (plan_of(jobs) != plan, plan_of(jobs)), "the plan to be given up")
+        wait_for(lambda: (plan_of(jobs) != plan, plan_of(jobs)), "the plan to be dropped")
         assert not base_of(jobs).get("committed")
         commit.release()
     uid = wait_whole(jobs, starts, observer, cluster)

@@ -59,7 +59,7 @@ def test_a_run_writes_nothing_while_no_certificate_expires_soon(suite):
 def test_a_dry_run_of_a_renewal_writes_nothing(suite):
     before = suite.versions()
     said = suite.certs(*LOCAL, "--renew-now", "--dry-run")
-    assert "nervex-webhook-server-cert: would be made because it was asked for" in said.stdout
+    assert "nervex-webhook-server-cert: would be issued because --renew-now was given" in said.stdout
     assert suite.versions() == before
 
 

@@ -248,7 +248,7 @@ def test_an_attempt_whose_pods_never_run_releases_its_capacity(jobs, programs):
         jobs.wait_phase(NAME, "Failed")
         status = status_of(jobs)
         assert status["reason"] == "StartTimeout"
-        assert "1 of 3 pods of the gang did not run within the 2 s" in jobs.condition(NAME, "Failed")["message"]
+        assert "1 of 3 pods of the gang did not start within 2 s" in jobs.condition(NAME, "Failed")["message"]
         wait_for(lambda: (not jobs.pods(NAME, "collector"), jobs.pods(NAME)), "its pods to go")
 
 

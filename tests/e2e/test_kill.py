@@ -262,7 +262,7 @@ def die_at_writes(stage, undisturbed, points):
         lambda step, namespace: [kill_at_write(stage.rig, namespace, *point) for point in points] if step == "start" else [])
     for kill in missed:
         program, nth, _ = kill.what.split("-")
-        assert took[program] < int(nth), f"{kill.what} came to pass, and nobody was killed"
+        assert took[program] < int(nth), f"{kill.what} came to pass, and no program was killed"
         # One may be another try after a conflict, which this life had none of.
         least = min(undisturbed.writes[program] - 1, undisturbed.writes[program] * (1 - FEWER))
         assert took[program] >= least, f"{program} wrote {took[program]} times, undisturbed {undisturbed.writes[program]}"
@@ -276,7 +276,7 @@ if CHOSEN == "sample":
         chance = random.Random(f"{SEED} {number}")
         points = [(program, chance.randint(1, undisturbed.writes[program]), chance.choice(MOMENTS))
                   for program in WRITERS]
-        assert len(die_at_writes(stage, undisturbed, points)) < len(points), "nobody was killed"
+        assert len(die_at_writes(stage, undisturbed, points)) < len(points), "no program was killed"
 elif ALL:
     @pytest.mark.parametrize("program, moment", itertools.product(WRITERS, MOMENTS))
     def test_a_program_may_die_at_any_write(stage, undisturbed, program, moment):

@@ -67,7 +67,7 @@ def test_a_refusal_is_the_servers_own_message(replicas, namespace):
     said = replicas("add", "nobody", "-n", namespace, "--collectors", "1")
     assert said.returncode == 1
     assert said.stdout == ""
-    assert f"404 pod {namespace}/nobody-coordinator: there is no such pod" in said.stderr
+    assert f"404 pod {namespace}/nobody-coordinator: the pod does not exist" in said.stderr
 
 
 def test_an_unreachable_server_is_named(nervexctl):

@@ -51,7 +51,7 @@ def test_the_server_judges_a_config_that_exists_as_a_change(nervexctl, config, c
     custom.create_namespaced_custom_object("nervex.sensetime.com", "v1alpha1", namespace, "aggregatorconfigs", config)
     said = nervexctl("validate", "--server", "-f", write(tmp_path, config))
     assert said.returncode == 0, said.stderr
-    assert "there: warning: it exists: this is the verdict on changing it" in said.stdout
+    assert "there: warning: the object exists: checked as the change that" in said.stdout
 
 
 @pytest.mark.parametrize("where", [[], ["--server"]], ids=["offline", "server"])
@@ -86,7 +86,7 @@ def test_the_server_judges_a_change_by_what_it_makes_wrong(nervexctl, jobs, webh
         jobs.create(body)
     said = nervexctl("validate", "--server", "-n", namespace, "-f", write(tmp_path, body))
     assert said.returncode == 0, said.stdout + said.stderr
-    assert "stored: warning: it exists: this is the verdict on changing it, as kubectl replace would" in said.stdout
+    assert "stored: warning: the object exists: checked as the change that kubectl replace would make" in said.stdout
     body["spec"]["cleanPodPolicy"] = "hello"
     said = nervexctl("validate", "--server", "-n", namespace, "-f", write(tmp_path, body))
     assert said.returncode == 1

@@ -186,7 +186,7 @@ def test_an_expired_watch_lists_again(jobs, node_agent, life, observer, running,
     lists = {name: len(rig.proxies[name].since(mark, is_list)) for name, mark in watcher.marks.items()}
     print("410 Gone, times:", told, "lists:", lists)
     # An API server that starts refuses with 403 until it knows its roles; after that one lists, too.
-    assert sum(told.values()) > 0, "nobody was told"
+    assert sum(told.values()) > 0, "no client was told"
     assert all(lists[name] for name in ("extender", "controller", "server")), lists
     running.check(node_agent)
     life.run()

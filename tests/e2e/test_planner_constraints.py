@@ -129,7 +129,7 @@ def test_pods_with_affinity_get_a_zone_that_holds_them_all(jobs, target):
         jobs.create(with_collectors("together", 4, body))
         assert wait_collectors(jobs, "together", 4) == names[2:]
         jobs.create(with_collectors("waits", 4, body))
-        wait_message(jobs, "waits", f"pod affinity wants them in one {ZONE}")
+        wait_message(jobs, "waits", f"pod affinity requires them in one {ZONE}")
 
 
 def test_preferred_nodes_are_filled_first(jobs, pool):
@@ -281,7 +281,7 @@ def test_a_job_starts_when_the_limit_range_that_made_its_pods_too_large_is_delet
     body = on_pool(pool)
     body["spec"]["containers"][0]["resources"] = {}
     jobs.create(with_collectors("enlarged", 2, body))
-    wait_message(jobs, "enlarged", "2 of 2 can never fit: .*a LimitRange or webhook makes its pods larger")
+    wait_message(jobs, "enlarged", "2 of 2 can never fit: .*a LimitRange or a webhook raises the pods")
     core.delete_namespaced_limit_range("defaults", namespace)
     jobs.wait_phase("enlarged", "Running", timeout=180)
     assert enlarged(jobs) == []

@@ -172,7 +172,7 @@ def test_a_job_waits_for_a_priority_class_that_does_not_exist(jobs, priority_cla
     jobs.create(job("waits", priorityClassName=name))
     wait_for(lambda: jobs.get("waits").get("status", {}).get("reason") == "PriorityClassMissing",
              "the job to say that it waits for its PriorityClass")
-    assert f'there is no PriorityClass "{name}"' in jobs.condition("waits", "Scheduled")["message"]
+    assert f'PriorityClass "{name}", named by ' in jobs.condition("waits", "Scheduled")["message"]
     always(lambda: (not jobs.pods("waits") and not jobs.pod_groups("waits"), jobs.pods("waits")), "nothing is made")
     priority_class(5, name)
     jobs.wait_phase("waits", "Running", timeout=LONG)

@@ -144,7 +144,7 @@ def test_a_failed_pod_is_counted_and_kept(jobs, core, namespace, running, node_a
     always(lambda: uids(jobs.pods(NAME)) == before, "the same pods")
     core.delete_namespaced_pod(failed, namespace)
     jobs.wait_pods(NAME, 3)
-    always(lambda: len(jobs.pods(NAME)) == 3, "nobody replaces it")
+    always(lambda: len(jobs.pods(NAME)) == 3, "no replacement")
     assert jobs.counts(NAME)["Collector"] == {"active": 1, "succeeded": 0, "failed": 1}
     assert replaced(jobs) == []
 

@@ -45,7 +45,7 @@ def test_a_spread_that_honours_the_pin_has_no_effect_and_is_warned_of(jobs, prog
         body = spread(pool, "kubernetes.io/hostname", 4, nodeAffinityPolicy="Honor")
         said = kubectl("create", "-n", namespace, "-f", "-", body=json.dumps(body))
         assert ("Warning: spec.collector.template.spec.topologySpreadConstraints[0].nodeAffinityPolicy: Honor: "
-                "not kept, pods are pinned to nodes") in said.stderr.splitlines(), said
+                "ignored, pods are pinned to nodes") in said.stderr.splitlines(), said
         assert sum(wait_by_node(jobs, 4)) == 4
         pods = jobs.pods(NAME, "collector")
         assert {one.node_affinity_policy for pod in pods for one in pod.spec.topology_spread_constraints} == {"Honor"}

@@ -70,7 +70,7 @@ def test_a_user_who_may_edit_a_namespace_runs_jobs_there(people, kubectl, nervex
     jobs.wait_phase("mine", "Running")
     assert "mine" in do("get", "nervexjobs", "-o", "wide")
     said = nervexctl("explain", "mine", "--kubeconfig", editor)
-    assert said.returncode == 0 and "left out" not in said.stdout + said.stderr, said
+    assert said.returncode == 0 and "cannot show" not in said.stdout + said.stderr, said
     do("scale", "nvxjob", "mine", "--replicas", "1")
     jobs.wait_pods("mine", 3, "Running")
     do("patch", "nvxjob", "mine", "--type=merge", "-p", '{"spec": {"suspend": true}}')
@@ -88,6 +88,6 @@ def test_a_user_who_may_view_a_namespace_sees_why_jobs_wait_there(people, kubect
     for what in ("nervexjobs", GROUPS, "aggregatorconfigs"):
         wait_may(viewer, "list", what)
     said = nervexctl("explain", "theirs", "--kubeconfig", viewer)
-    assert said.returncode == 0 and "left out" not in said.stdout + said.stderr, said
+    assert said.returncode == 0 and "cannot show" not in said.stdout + said.stderr, said
     refused = kubectl("--kubeconfig", viewer, "delete", "nvxjob", "theirs")
     assert "cannot delete resource" in refused.stderr

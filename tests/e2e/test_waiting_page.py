@@ -344,7 +344,7 @@ def suspended(w):
     w.jobs.create(job(NAME, suspend=True))
 
 
-@situation("There is no AggregatorConfig", "AggregatorMissing", "no AggregatorConfig", condition="AggregatorMissing")
+@situation("There is no AggregatorConfig", "AggregatorMissing", "does not exist", condition="AggregatorMissing")
 def aggregator(w):
     place = (GROUP, VERSION, "nervex-system", "aggregatorconfigs")
     config = w.jobs.custom.get_namespaced_custom_object(*place, "aggregator-config")
@@ -386,7 +386,7 @@ def world(quick, programs, jobs, core, namespace, replicas_api, node_agent):
         yield World(quick, programs, jobs, core, namespace, replicas_api, node_agent, end)
 
 
-def seen(world, nervexctl, of):
+def seen(world, nervexctl, situation):
     """(has it settled, what it shows), as a block of the page."""
     one = world.jobs.get(NAME)
     groups = world.jobs.pod_groups(NAME)
@@ -394,28 +394,28 @@ def seen(world, nervexctl, of):
     shown = nervexctl("explain", NAME, "-n", world.namespace)
     assert shown.returncode == 0, shown.stderr
     status = one.get("status", {})
-    condition = waiting.condition_text(one, of.condition)
+    condition = waiting.condition_text(one, situation.condition)
     names = waiting.Names(world.namespace, world.nodes)
     found = [(label, names.replace(text))
-             for label, text in waiting.facts(one, group, shown.stdout, of.condition, of.gang)]
-    return status.get("reason", "") == of.reason and of.says in condition, waiting.block(found)
+             for label, text in waiting.facts(one, group, shown.stdout, situation.condition, situation.gang)]
+    return status.get("reason", "") == situation.reason and situation.says in condition, waiting.block(found)
 
 
-@pytest.mark.parametrize("of", SITUATIONS, ids=lambda one: one.title.replace(" ", "-"))
-def test_the_page_shows_what_a_waiting_job_says(world, nervexctl, of):
-    of.make(world)
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda one: one.title.replace(" ", "-"))
+def test_the_page_shows_what_a_waiting_job_says(world, nervexctl, situation):
+    situation.make(world)
     page = waiting.Page()
     if os.environ.get("NERVEX_RENEW_GOLDEN"):
         def settled():
-            done, block = seen(world, nervexctl, of)
-            return done and seen(world, nervexctl, of) == (done, block), block
-        wait_for(settled, f"{of.title}: the job to say why it waits", interval=0.5)
-        page.renew(of.title, seen(world, nervexctl, of)[1])
+            done, block = seen(world, nervexctl, situation)
+            return done and seen(world, nervexctl, situation) == (done, block), block
+        wait_for(settled, f"{situation.title}: the job to say why it waits", interval=0.5)
+        page.renew(situation.title, seen(world, nervexctl, situation)[1])
 
     def look():
-        done, block = seen(world, nervexctl, of)
-        return done and block == page.block(of.title), block
-    wait_for(look, f"{of.title}: the cluster to show\n{page.block(of.title)}(NERVEX_RENEW_GOLDEN=1 renews the page)", 90,
+        done, block = seen(world, nervexctl, situation)
+        return done and block == page.block(situation.title), block
+    wait_for(look, f"{situation.title}: the cluster to show\n{page.block(situation.title)}(NERVEX_RENEW_GOLDEN=1 renews the page)", 90,
              interval=0.3)
 
 
@@ -423,10 +423,10 @@ def test_the_page_has_a_heading_for_each_situation():
     assert waiting.Page().titles() == [one.title for one in SITUATIONS]
 
 
-@pytest.mark.parametrize("of", SITUATIONS, ids=lambda one: one.title.replace(" ", "-"))
-def test_no_job_waits_without_a_reason(of):
-    shown = waiting.Page().facts(of.title)
-    if of.reason:
-        assert shown["Job"].endswith(f" {of.reason}") and ": " in shown["Condition"]
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda one: one.title.replace(" ", "-"))
+def test_no_job_waits_without_a_reason(situation):
+    shown = waiting.Page().facts(situation.title)
+    if situation.reason:
+        assert shown["Job"].endswith(f" {situation.reason}") and ": " in shown["Condition"]
     assert {"Waits", "Because"} <= shown.keys() or "Note" in shown
     assert len(shown["What to do"]) > 20

@@ -115,7 +115,7 @@ WRONG = {
     "a volume named twice":
         (change("spec/volumes", [{"name": "data", "emptyDir": {}}]), "spec.volumes[0].name", "Duplicate"),
     "a name that no service can have":
-        (change("metadata/name", "2-learn"), "metadata.name", "begin with a letter"),
+        (change("metadata/name", "2-learn"), "metadata.name", "start with a letter"),
     "a name too long for the pods":
         (change("metadata/name", "a" * 46), "metadata.name", "45"),
 }

@@ -74,7 +74,7 @@ TEST_CASE("values that Kubernetes accepts but are hardly intended cause a warnin
       {"a variable is set twice",
        "/containers/0/env",
        R"([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}])",
-       {"containers[0].env[1]: set twice, the last one counts: A"}},
+       {"containers[0].env[1]: set twice, the last one wins: A"}},
       {"a variable goes on with what it was",
        "/containers/0/env",
        R"([{"name": "A", "value": "1"}, {"name": "A", "value": "$(A):2"}])",
@@ -82,7 +82,7 @@ TEST_CASE("values that Kubernetes accepts but are hardly intended cause a warnin
       {"a variable is only what it was",
        "/initContainers/0/env",
        R"-([{"name": "A", "value": "1"}, {"name": "A", "value": "$(A)"}])-",
-       {"initContainers[0].env[1]: set twice, the last one counts: A"}},
+       {"initContainers[0].env[1]: set twice, the last one wins: A"}},
       {"memory is in thousandths",
        "/containers/0/resources",
        R"({"limits": {"memory": "512m", "cpu": "500m"}, "requests": {"ephemeral-storage": "1000m"}})",
@@ -123,8 +123,8 @@ TEST_CASE("values that Kubernetes accepts but are hardly intended cause a warnin
       {"an amount is left blank",
        "/containers/0/resources/limits",
        R"({"nvidia.com/gpu": null, "memory": null})",
-       {"containers[0].resources.limits[memory]: is left blank, which counts as 0",
-        "containers[0].resources.limits[nvidia.com/gpu]: is left blank, which counts as 0"}},
+       {"containers[0].resources.limits[memory]: is empty, which counts as 0",
+        "containers[0].resources.limits[nvidia.com/gpu]: is empty, which counts as 0"}},
       {"a medium is misspelt",
        "/volumes/0",
        R"({"name": "data", "emptyDir": {"medium": "memory"}})",
@@ -139,16 +139,16 @@ TEST_CASE("values that Kubernetes accepts but are hardly intended cause a warnin
       {"an image has a blank",
        "/containers/0/image",
        R"("dqn learner:v1")",
-       {"containers[0].image: has a blank in it: no node can pull it: dqn learner:v1"}},
+       {"containers[0].image: contains a space: no node can pull it: dqn learner:v1"}},
       {"an image has capital letters",
        "/containers/0/image",
        R"("registry.example.com/Research/dqn:v1")",
-       {"containers[0].image: has capital letters in its name: no node can pull it: "
+       {"containers[0].image: contains capital letters: no node can pull it: "
         "registry.example.com/Research/dqn:v1"}},
       {"an image without a registry has capital letters",
        "/containers/0/image",
        R"("DQN:v1")",
-       {"containers[0].image: has capital letters in its name: no node can pull it: DQN:v1"}},
+       {"containers[0].image: contains capital letters: no node can pull it: DQN:v1"}},
       {"capital letters of an image stand where they may",
        "/containers/0/image",
        R"("Registry:5000/dqn:V1@sha256:ABC")",
@@ -201,7 +201,7 @@ TEST_CASE("the first 120 characters of a warning contain its point", "[job][corp
   for (const auto& warning : warnings) {
     const std::string shown = warning.substr(0, 120);
     INFO(shown);
-    CHECK((shown.find("set twice, the last one counts") != std::string::npos ||
+    CHECK((shown.find("set twice, the last one wins") != std::string::npos ||
            shown.find("did you mean 500Mi?") != std::string::npos));
   }
 }

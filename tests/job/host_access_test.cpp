@@ -88,8 +88,8 @@ TEST_CASE("a violation names its control", "[job][host_access]") {
   CHECK(host_access_warnings(job) ==
         Lines{"spec.volumes[1].hostPath: gives access to the node (Pod Security baseline: HostPath "
               "Volumes)",
-              "spec.volumes[2].nfs: gives access to the node, which mounts what the job names: use "
-              "a persistentVolumeClaim",
+              "spec.volumes[2].nfs: gives access to the node, which mounts what the job names, as "
+              "root: use a persistentVolumeClaim",
               "spec.coordinator.template.spec.hostIPC: gives access to the node (Pod Security "
               "baseline: Host Namespaces)",
               "spec.coordinator.template.spec.containers[0].ports[0].hostPort: gives access to the "

@@ -87,7 +87,7 @@ TEST_CASE("a learner whose GPUs cannot all have a port is refused", "[job][ports
   const auto row = GENERATE(values<Row>({
       {"there is capacity", 80, {8, 8}, ""},
       {"the last port is used", 65'528, {8}, ""},
-      {"there is one port too few", 65'528, {8, 1}, "GPU 8 would be served on port 65536"},
+      {"there is one port too few", 65'528, {8, 1}, "GPU 8 would be 65536"},
       {"the master port is next to them", 10'306, {8}, ""},
       {"a GPU of the first pod would have the master port", 10'306, {9}, "GPU 8 "},
       {"a GPU of another pod has that number", 10'306, {8, 2}, ""},

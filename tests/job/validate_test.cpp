@@ -142,9 +142,9 @@ TEST_CASE("validate_job requires names that are valid for services", "[job][vali
     Texts want;
   };
   const std::string kForm =
-      "must be lower-case letters, digits or '-', begin with a letter and end with a letter or "
-      "digit: the job's services are named after it";
-  const std::string kLong = ": <name>-collector-xxxxx, a pod of the job, may have 63";
+      "must consist of lower-case letters, digits or '-', start with a letter and end with a "
+      "letter or digit: the job's services are named after it";
+  const std::string kLong = ": the pod name <name>-collector-xxxxx may have at most 63";
   const auto row = GENERATE_COPY(values<Row>({
       {"it is as long as can be",
        R"({"name": "a23456789-b23456789-c23456789-d23456789-e234567"})",
@@ -175,8 +175,8 @@ TEST_CASE("the roles of a job decide how long its name may be", "[job][validate]
   CHECK(validate_job(job).empty());
   job["spec"]["learner"] = {{"template", job["spec"]["coordinator"]["template"]}};
   CHECK(texts(validate_job(job)) ==
-        Texts{"metadata.name: Too long: may not be more than 45 bytes, cut 6: "
-              "<name>-ddp-learner-xxxxx, a pod of the job, may have 63"});
+        Texts{"metadata.name: Too long: may not be more than 45 bytes, cut 6: the pod name "
+              "<name>-ddp-learner-xxxxx may have at most 63"});
 }
 
 TEST_CASE("validate_job checks the resources of containers", "[job][validate]") {
@@ -313,8 +313,8 @@ TEST_CASE("a job has at most 5,000 pods", "[job][validate]") {
     std::vector<std::string> want;
   };
   const std::string kWhy =
-      ": the job would have 5001 pods with its coordinator, aggregator, collectors and learners; "
-      "at most 5000 are possible";
+      ": the job would have 5001 pods: coordinator, aggregator, collectors and learners; at most "
+      "5000 are allowed";
   const auto row = GENERATE_COPY(values<Row>({
       {"it has as many",
        R"({"collector": {"replicas": 4096}, "learner": {"replicas": 902}})",

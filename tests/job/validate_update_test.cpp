@@ -104,8 +104,8 @@ TEST_CASE("suspend cannot be set to false before the attempt has ended",
   Json running = job_in();
   running["spec"]["suspend"] = true;  // the controller has not looked yet
   const Messages too_soon{
-      "spec.suspend: Forbidden: may not be taken back before the controller has suspended the job: "
-      "wait for its condition Suspended, then set it to false"};
+      "spec.suspend: Forbidden: may not be set to false before the controller has suspended the "
+      "job: wait for its condition Suspended"};
   CHECK(messages(check_update(edited(running, resume), running)) == too_soon);
   CHECK(messages(check_update(edited(running, R"([{"op": "remove", "path": "/spec/suspend"}])"),
                               running)) == too_soon);

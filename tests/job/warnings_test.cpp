@@ -13,9 +13,8 @@ using Warnings = std::vector<std::string>;
 TEST_CASE("a reservation longer than the cluster allows causes a warning", "[job][warnings]") {
   const Json job = {{"spec", {{"reservationSeconds", 3601}}}};
   CHECK(reservation_seconds_warnings(job, 3600) ==
-        std::vector<std::string>{
-            "spec.reservationSeconds: capacity is kept for 3600 s at most in this "
-            "cluster: more has no effect"});
+        std::vector<std::string>{"spec.reservationSeconds: this cluster reserves capacity for at "
+                                 "most 3600 s: more has no effect"});
   CHECK(reservation_seconds_warnings(job, 3601).empty());
   CHECK(warnings_on_create(job).size() == 1);
 }
@@ -57,9 +56,8 @@ TEST_CASE("fields without effect cause a warning", "[job][warnings]") {
       {"it reserves capacity", {{"learner", {{"replicas", 1}, {"reservedReplicas", 2}}}}, {}},
       {"it reserves capacity for no time",
        {{"reservationSeconds", 0}, {"collector", {{"reservedReplicas", 2}}}},
-       {"spec.reservationSeconds: with 0, capacity of reservedReplicas is given back when the "
-        "coordinator "
-        "runs"}},
+       {"spec.reservationSeconds: with 0, capacity of reservedReplicas is released when the "
+        "coordinator runs"}},
       {"its pods are to be spread",
        {{"collector", spread}},
        {"spec.collector.template: topologySpreadConstraints is best effort: left to "
@@ -71,8 +69,8 @@ TEST_CASE("fields without effect cause a warning", "[job][warnings]") {
                                 Json::object())}},
        {"spec.collector.template: topologySpreadConstraints is best effort: left to "
         "kube-scheduler, not planned",
-        "spec.collector.template.spec.topologySpreadConstraints[0].nodeAffinityPolicy: Honor: not "
-        "kept, pods are pinned to nodes"}},
+        "spec.collector.template.spec.topologySpreadConstraints[0].nodeAffinityPolicy: Honor: "
+        "ignored, pods are pinned to nodes"}},
       {"its pods are to be spread over some nodes",
        {{"learner",
          spread_by({{{"whenUnsatisfiable", "ScheduleAnyway"}, {"labelSelector", Json::object()}},
@@ -83,8 +81,8 @@ TEST_CASE("fields without effect cause a warning", "[job][warnings]") {
                    {{"pool", "gpu"}})}},
        {"spec.learner.template: topologySpreadConstraints is best effort: left to "
         "kube-scheduler, not planned",
-        "spec.learner.template.spec.topologySpreadConstraints[2]: counts nodes that the template "
-        "does not select, too"}},
+        "spec.learner.template.spec.topologySpreadConstraints[2]: also counts nodes that the "
+        "template does not select"}},
       {"its devices are claimed",
        {{"learner",
          {{"replicas", 1}, {"template", {{"spec", {{"resourceClaims", {{{"name", "gpu"}}}}}}}}}}},
@@ -139,7 +137,7 @@ TEST_CASE("silent changes of templates cause a warning", "[job][warnings]") {
       {"the port stands at a sidecar",
        R"([{"op": "add", "path": "/spec/coordinator/template/spec/containers/-",
             "value": {"name": "side", "ports": [{"name": "nervex-port", "containerPort": 1}]}}])",
-       {"spec.coordinator.template.spec.containers[1].ports[0]: ignored: nervex-port belongs into "
+       {"spec.coordinator.template.spec.containers[1].ports[0]: ignored: nervex-port belongs in "
         "the main container"}},
       {"another scheduler is named",
        R"([{"op": "add", "path": "/spec/coordinator/template/spec/schedulerName", "value": "x"}])",
@@ -148,9 +146,8 @@ TEST_CASE("silent changes of templates cause a warning", "[job][warnings]") {
        R"([{"op": "add", "path": "/spec/coordinator/template/spec/priority", "value": 0},
            {"op": "add", "path": "/spec/coordinator/template/spec/preemptionPolicy",
             "value": "PreemptLowerPriority"}])",
-       {"spec.coordinator.template.spec.priority: the cluster fills it in from the class: leave it "
-        "out",
-        "spec.coordinator.template.spec.preemptionPolicy: the cluster fills it in from the class: "
+       {"spec.coordinator.template.spec.priority: the cluster sets it from the class: leave it out",
+        "spec.coordinator.template.spec.preemptionPolicy: the cluster sets it from the class: "
         "leave it out"}},
       {"our scheduler is named",
        R"([{"op": "add", "path": "/spec/coordinator/template/spec/schedulerName",
@@ -206,12 +203,12 @@ TEST_CASE("an AggregatorConfig gets the same warnings as a job", "[job][warnings
   CHECK(warnings_for(config) ==
         Warnings{
             main + "env[2]: MASTER_PORT may be set by the controller",
-            pod + "containers[1].ports[0]: ignored: nervex-port belongs into the main container",
+            pod + "containers[1].ports[0]: ignored: nervex-port belongs in the main container",
             pod + "schedulerName: replaced by nervex-scheduler",
-            main + "env[1]: set twice, the last one counts: A",
+            main + "env[1]: set twice, the last one wins: A",
             main + "resources.limits[nvidia/gpu]: did you mean nvidia.com/gpu?",
             main + "resources.requests[memory]: did you mean 64Mi? 64m is a fractional byte value",
-            pod + "containers[1].image: has capital letters in its name: no node can pull it: I"});
+            pod + "containers[1].image: contains capital letters: no node can pull it: I"});
   CHECK(warnings_on_create(config) == warnings_for(config));
 }
 

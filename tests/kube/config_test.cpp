@@ -201,7 +201,7 @@ TEST_CASE("a kubeconfig that cannot be followed is refused, naming the part", "[
       {"an old credential plugin is asked for", kubeconfig(cluster, "{auth-provider: {name: x}}"),
        "auth-provider"},
       {"a password is given", kubeconfig(cluster, "{username: u, password: p}"), "username"},
-      {"somebody else is to be played", kubeconfig(cluster, "{token: t, as: root}"), "\"as\""},
+      {"it impersonates another user", kubeconfig(cluster, "{token: t, as: root}"), "\"as\""},
   }));
   INFO("when " << row.when);
   TempFolder folder;

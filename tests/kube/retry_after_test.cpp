@@ -53,7 +53,7 @@ TEST_CASE("only safe requests with a short Retry-After are retried", "[kube][ret
       {"a read that failed", "GET", 503, 2s, 2s},
       {"a write that failed may have taken effect", "PATCH", 503, 1s, std::nullopt},
       {"the wait is long", "GET", 429, 3s, std::nullopt},
-      {"nobody said how soon", "GET", 429, std::nullopt, std::nullopt},
+      {"there is no Retry-After", "GET", 429, std::nullopt, std::nullopt},
       {"it is no failure of the server", "GET", 404, 1s, std::nullopt},
   }));
   INFO("when " << row.when);

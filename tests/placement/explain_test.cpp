@@ -69,8 +69,7 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers",
       {"the sets fit the empty nodes alone, but not together",
        {a_set("learner", 1, ask(8)), a_set("collector", 2, ask(4))},
        copies(1, "free", gpu) + copies(1, "other", view(a_node("", 0))),
-       "collector: can never fit beside the rest of its gang: each needs nvidia.com/gpu 4; the "
-       "nodes do not hold all pods of the gang even when empty"},
+       "collector: can never fit beside the rest of its gang: each needs nvidia.com/gpu 4; the nodes cannot hold all pods of the gang even when empty"},
       {"two sets that keep apart from each other have one node",
        {on_port(a_set("learner", 1, ask(0)), 8080), on_port(a_set("collector", 1, ask(0)), 8080)},
        {view(a_node("a", 8)), view(labelled(a_node("b", 0), "x", "y"), capacity(0, 64, 0)),
@@ -208,7 +207,7 @@ TEST_CASE("a gang over quota says by how much and how much is used", "[placement
         "needs 2Gi");
   CHECK(explain(gang::OverQuota{"team", "pods", 2, 3, 1, 0, 4}) ==
         "over quota by pods 2: resourcequota team allows 3, 1 is used, the gang needs 4, more than "
-        "the quota allows at all");
+        "the whole quota");
 }
 
 TEST_CASE("an explanation counts the nodes that are avoided", "[placement][explain]") {
@@ -260,13 +259,13 @@ TEST_CASE("an explanation says how many pods are only reserved for", "[placement
       {3, 0, "learner: 1 of 3 does not fit: each needs nvidia.com/gpu 8; 1 node has it free"},
       {3, 3,
        "learner: 1 of 3 does not fit: each needs nvidia.com/gpu 8; 1 node has it free; all 3 are "
-       "to be reserved for requests (reservedReplicas)"},
+       "reserved capacity for requests (reservedReplicas)"},
       {3, 1,
        "learner: 1 of 3 does not fit: each needs nvidia.com/gpu 8; 1 node has it free; 1 of the 3 "
-       "is to be reserved for requests (reservedReplicas)"},
+       "is reserved capacity for requests (reservedReplicas)"},
       {1, 1,
-       "learner: does not fit: it needs nvidia.com/gpu 8; 1 node has it free; it is to be "
-       "reserved for requests (reservedReplicas)"},
+       "learner: does not fit: it needs nvidia.com/gpu 8; 1 node has it free; it is reserved "
+       "capacity for requests (reservedReplicas)"},
   }));
   gang::InsufficientCapacity cause{{"learner", row.wanted, 1, row.reserved}, {"nvidia.com/gpu", 8}};
   cause.set.nodes.free = 1;

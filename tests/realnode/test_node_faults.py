@@ -60,7 +60,7 @@ def test_a_node_whose_kubelet_is_away_for_long_loses_its_workers(beside, create,
     try:
         wait_node(beside, "healed", "collector", "cpu-node-1", 240)
         wait_ready(beside, "healed", "2/2")
-        assert containers(beside, lost["metadata"]["uid"]), "nobody has told the node"
+        assert containers(beside, lost["metadata"]["uid"]), "the node does not know yet"
     finally:
         beside.start("kubelet")
     beside.wait(beside.node_ready, "the node to be ready again", 60)

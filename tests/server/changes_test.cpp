@@ -149,7 +149,7 @@ TEST_CASE("a request for a waiting job is told that it waits", "[server][changes
   const auto added = world.replicas.add(more(1));
   REQUIRE_FALSE(added);
   CHECK(added.error().code == Code::kNotFound);
-  CHECK(added.error().message.find("pod rl/dqn-coordinator: there is no such pod now: nervexjob "
+  CHECK(added.error().message.find("pod rl/dqn-coordinator: the pod does not exist: nervexjob "
                                    "dqn has no coordinator (Unschedulable)") == 0);
 }
 
@@ -195,7 +195,8 @@ TEST_CASE("a job that becomes too large to store is refused permanently, with a 
   REQUIRE_FALSE(added);
   CHECK(added.error().code == Code::kConflict);  // 409: asking again would not help
   CHECK(added.error().message ==
-        "nervexjob rl/dqn cannot be changed so: PATCH job: 500 etcdserver: request is too large");
+        "the API server refuses to change nervexjob rl/dqn: PATCH job: 500 etcdserver: request is "
+        "too large");
   CHECK(world.api.writes().size() == 1);
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
        [](JobSnapshot& v) {
          wait_with(v, gang::NeverFits{{"learner", 1, 1}, {"cpu", 9000}});
        },
-       "waiting does not help"},
+       "Waiting does not help"},
       {"the gang may use no node", Phase::kCreated,
        [](JobSnapshot& v) {
          wait_with(v, gang::NoNodeAllowed{{"learner", 1, 1}});
@@ -111,23 +111,23 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
        [](JobSnapshot& v) {
          wait_with(v, gang::OverQuota{"team", "pods", 2, 3, 2, 0, 3}, gang::kReasonOverQuota);
        },
-       "others of the namespace use less"},
+       "other pods of the namespace use less"},
       {"it is larger than the quota", Phase::kCreated,
        [](JobSnapshot& v) {
          wait_with(v, gang::OverQuota{"team", "pods", 2, 3, 1, 0, 4}, gang::kReasonOverQuota);
        },
-       "have the quota raised, waiting does not help: kubectl describe resourcequotas -n rl"},
+       "have the quota raised; waiting does not help: kubectl describe resourcequotas -n rl"},
       {"kube-scheduler refused it", Phase::kCreated,
        [](JobSnapshot& v) { wait_with(v, "refused", gang::kReasonRefusedByScheduler); },
-       "what kube-scheduler objects to"},
+       "kube-scheduler's objection"},
       {"no other node than the refused one may be used", Phase::kCreated,
        [](JobSnapshot& v) {
          wait_with(v, "does not fit");
          v.group->status.gangs[0].refusals.count = 1;
          v.group->status.avoid = {{"learner", "gpu-0", 0, 1, at("2026-11-21T14:06:00Z")}};
        },
-       "what kube-scheduler objects to"},
-      {"nobody binds its plan", Phase::kCreated,
+       "kube-scheduler's objection"},
+      {"its plan expired", Phase::kCreated,
        [](JobSnapshot& v) { wait_with(v, "not bound", gang::kReasonPlanExpired); },
        "kubectl logs -n nervex-system deployment/nervex-scheduler"},
       {"it runs in part", Phase::kRunning,
@@ -135,7 +135,7 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
          wait_with(v, "learner/0 lost its node; no place yet: learner: does not fit");
          v.group->status.gangs[0].healing_since = at("2026-11-21T14:04:00Z");
        },
-       "lost pods get a new place"},
+       "lost pods are placed again"},
       {"it is suspended", Phase::kCreated, [](JobSnapshot& v) { v.job.spec.suspend = true; },
        R"(kubectl patch nervexjob dqn -n rl --type merge -p '{"spec":{"suspend":false}}')"},
       {"its pods would be refused", Phase::kCreated,
@@ -152,7 +152,7 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
        "create the AggregatorConfig"},
       {"the next attempt is not due", Phase::kCreated,
        [](JobSnapshot& v) { v.job.status.reason = "BackOff"; },
-       "the next attempt begins by itself"},
+       "the next attempt starts by itself"},
       {"it did not start in time", Phase::kFailed,
        [](JobSnapshot& v) { v.job.status.reason = "ScheduleTimeout"; },
        "a longer scheduleTimeoutSeconds"},

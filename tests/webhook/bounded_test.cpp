@@ -266,11 +266,10 @@ TEST_CASE("a job does not grow until it cannot be changed, but may shrink", "[we
     const Json refused = response_to(update_to(larger, stored), budget, hook);
     CHECK(refused["allowed"] == false);
     CHECK(refused["status"]["code"] == 413);
-    CHECK(
-        refused["status"]["message"] ==
-        "NerveXJob.nervex.sensetime.com \"dqn\" is too large: it could be stored, but not changed "
-        "any more, since a review of an update holds the old and the new object: it has too many "
-        "values, such as variables, labels or arguments");
+    CHECK(refused["status"]["message"] ==
+          "NerveXJob.nervex.sensetime.com \"dqn\" is too large: it has too many values, such as "
+          "variables, labels or arguments. It could be created but never updated, because the "
+          "review of an update contains the old and the new object");
   }
 }
 
@@ -374,7 +373,8 @@ TEST_CASE("a review above the whole budget is refused at once", "[webhook][bound
   const auto review = bounded(budget, 60s, [](const HttpRequest&) { return HttpReply{}; });
   const HttpReply refused = review(request_with(kLarge));
   CHECK(refused.status == 413);
-  CHECK(refused.body == "nervex-webhook refused the request: the review holds too many values\n");
+  CHECK(refused.body ==
+        "nervex-webhook refused the request: the review contains too many values\n");
 }
 
 }  // namespace nervex::webhook

@@ -36,8 +36,8 @@ TEST_CASE("a priority that the cluster does not compute is refused", "[webhook][
       {"it is another without a class",
        {{"priority", 5}},
        "",
-       field + "priority: Invalid value: 5: the cluster fills it in, and refuses pods that state "
-               "another than 0, that of pods without a PriorityClass: leave it out"},
+       field + "priority: Invalid value: 5: leave it out: the cluster sets it, and refuses pods "
+               "with a value other than 0, that of pods without a PriorityClass"},
       {"it is that of the class",
        {{"priorityClassName", "high"}, {"priority", 1000}, {"preemptionPolicy", "Never"}},
        "",
@@ -45,14 +45,14 @@ TEST_CASE("a priority that the cluster does not compute is refused", "[webhook][
       {"the job's class is another",
        {{"priorityClassName", "high"}, {"priority", 1000}},
        "usual",
-       field + "priority: Invalid value: 1000: the cluster fills it in, and refuses pods that "
-               "state another than 7, that of PriorityClass \"usual\": leave it out"},
+       field + "priority: Invalid value: 1000: leave it out: the cluster sets it, and refuses pods "
+               "with a value other than 7, that of PriorityClass \"usual\""},
       {"the policy is another",
        {{"preemptionPolicy", "Never"}},
        "usual",
-       field + "preemptionPolicy: Invalid value: \"Never\": the cluster fills it in, and refuses "
-               "pods that state another than PreemptLowerPriority, that of PriorityClass "
-               "\"usual\": leave it out"},
+       field + "preemptionPolicy: Invalid value: \"Never\": leave it out: the cluster sets it, and "
+               "refuses pods with a value other than PreemptLowerPriority, that of PriorityClass "
+               "\"usual\""},
       {"the class is not there yet", {{"priority", 5}}, "missing", ""},
       {"it is no number, which others say", {{"priority", "5"}}, "", ""},
   }));

@@ -188,7 +188,7 @@ TEST_CASE("spec.requests is written by nervex-server alone", "[webhook][review]"
   Json changed = a_job();
   changed["spec"]["group"] = "changed";
   const std::string kWarning =
-      "only nervex-server may change spec.requests: the change was dropped";
+      "only nervex-server may change spec.requests: the change was ignored";
   struct Row {
     std::string when;
     kube::AdmissionRequest request;
@@ -245,7 +245,7 @@ TEST_CASE("a job above the limit of pods may change except for its size", "[webh
   Json large = a_job();
   large["spec"]["collector"]["replicas"] = 4000;
   large["spec"]["learner"] = large["spec"]["collector"];
-  CHECK(admit(create(large)).refusal.find("at most 5000 are possible") != std::string::npos);
+  CHECK(admit(create(large)).refusal.find("at most 5000 are allowed") != std::string::npos);
   Json suspended = large;
   suspended["spec"]["suspend"] = true;
   CHECK(admit(update(large, suspended)).refusal.empty());
@@ -334,7 +334,7 @@ TEST_CASE("requests outside our configuration pass the mutating hook, not the va
   };
   const auto row = GENERATE(values<Row>({
       {"another kind is created", "CREATE", "Pod", "", true, false},
-      {"somebody connects", "CONNECT", "NerveXJob", "", true, false},
+      {"the operation is CONNECT", "CONNECT", "NerveXJob", "", true, false},
       {"a job is deleted", "DELETE", "NerveXJob", "", true, true},
       {"its status is written", "UPDATE", "NerveXJob", "status", true, true},
       {"the object is missing", "CREATE", "NerveXJob", "", false, false},
@@ -475,7 +475,7 @@ TEST_CASE("a user who may not create pods creates no job", "[webhook][review]") 
   CHECK_FALSE(refused.allowed);
   CHECK(refused.code == 403);
   CHECK(refused.message ==
-        "alice may not create pods in namespace rl, which this job would have the controller do");
+        "alice may not create pods in namespace rl, as the controller would for this job");
   CHECK(answer(Strictness::kRefuse, unknown).code == 500);
   CHECK(answer(Strictness::kWarn, unknown).allowed);
   const auto warned = answer(Strictness::kWarn, may_not);
@@ -498,7 +498,7 @@ TEST_CASE("a coordinator that may be restarted in place causes a warning", "[web
   CHECK(outcome.refusal.empty());
   const bool may_restart = policy == "Always" || policy == "OnFailure";
   const auto tells = [](const std::string& warning) {
-    return warning.find("a restarted coordinator") != std::string::npos;
+    return warning.find("a restart of the coordinator") != std::string::npos;
   };
   CHECK(std::count_if(outcome.warnings.begin(), outcome.warnings.end(), tells) ==
         (may_restart ? 1 : 0));

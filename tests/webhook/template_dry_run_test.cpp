@@ -678,7 +678,7 @@ TEST_CASE("a job without an AggregatorConfig gets a warning", "[webhook][facts]"
   using Warnings = std::vector<std::string>;
   const std::string none = "no AggregatorConfig nervex-system/aggregator-config: the job ";
   CHECK(warnings(a_job()) == Warnings{none + "starts without an aggregator"});
-  CHECK(warnings(per_job) == Warnings{none + "waits until there is one"});
+  CHECK(warnings(per_job) == Warnings{none + "waits until it exists"});
   CHECK(warnings(on_demand).empty());
   api.fail_next("GET", "aggregatorconfigs", {Code::kTransient, "timeout"});
   CHECK(warnings(a_job()).empty());
@@ -713,7 +713,7 @@ TEST_CASE("an unused AggregatorConfig causes a warning", "[webhook][facts]") {
   if (!row.is_warned) return;
   CHECK(facts.warnings[0] ==
         "AggregatorConfig " + row.ns + "/" + row.name +
-            " is not used: aggregators are made from nervex-system/aggregator-config");
+            " is not used: aggregators are created from nervex-system/aggregator-config");
 }
 
 }  // namespace nervex::webhook

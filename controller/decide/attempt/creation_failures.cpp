@@ -206,11 +206,11 @@ Actions requeue_failed_gang(const Round& round, std::string_view name, const std
   set_condition(round.seen, status, kPodsCreated, false, kFailedCreate, message);
   status.reason = kFailedCreate;
   return {UpdateStatus{std::move(status)},
-          warning_event(kFailedCreate,
-                        fmt::format("{}; the other pods of {} are deleted, and all of it is tried "
-                                    "again in {} s",
-                                    message, name_of_gang,
-                                    std::chrono::ceil<std::chrono::seconds>(delay).count()))};
+          warning_event(
+              kFailedCreate,
+              fmt::format(
+                  "{}; the other pods of {} are deleted, and all its pods are retried in {} s",
+                  message, name_of_gang, std::chrono::ceil<std::chrono::seconds>(delay).count()))};
 }
 
 SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
@@ -246,9 +246,8 @@ Actions requeue_gang_not_healed(const Round& round) {
       raise_incarnations(round.attempt, round.slots, copy, gangs, status);
     }
     if (names.empty()) continue;  // it is whole by now: the planner will see it, too
-    return {
-        UpdateStatus{std::move(status)},
-        warning_event(kRequeued, fmt::format("{} is queued again: {}", names, given_up->message))};
+    return {UpdateStatus{std::move(status)},
+            warning_event(kRequeued, fmt::format("{} is requeued: {}", names, given_up->message))};
   }
   return {};
 }

@@ -107,11 +107,10 @@ AttemptResult start_timed_out(const Round& round) {
   AttemptResult result;
   result.outcome = AttemptOutcome::kFailure;
   result.reason = kStartTimeout;
-  result.message =
-      fmt::format("{} of {} pods of the gang did not run within the {} s that {} allows{}{}",
-                  missing.slots, missing.of_slots, *start_timeout(round.seen),
-                  is_own ? "startTimeoutSeconds" : "nervex-controller --start-timeout",
-                  why.empty() ? "" : ": ", why);
+  result.message = fmt::format("{} of {} pods of the gang did not start within {} s ({}){}{}",
+                               missing.slots, missing.of_slots, *start_timeout(round.seen),
+                               is_own ? "startTimeoutSeconds" : "nervex-controller --start-timeout",
+                               why.empty() ? "" : ": ", why);
   result.coordinator_ran = round.seen.job.status.phase == job::Phase::kRunning;
   return result;
 }
@@ -121,17 +120,17 @@ AttemptResult start_timed_out(const Round& round) {
 std::optional<AttemptResult> passed_limit(const Round& round) {
   const auto has_passed = [&](std::optional<SysTime> due) { return due && *due <= round.seen.now; };
   if (has_passed(active_deadline(round))) {
-    return timed_out(kDeadlineExceeded,
-                     fmt::format("the job was active for longer than the {} s that its "
-                                 "activeDeadlineSeconds allows",
-                                 *round.seen.job.spec.active_deadline_seconds));
+    return timed_out(
+        kDeadlineExceeded,
+        fmt::format("the job was active for longer than its activeDeadlineSeconds ({} s)",
+                    *round.seen.job.spec.active_deadline_seconds));
   }
   if (has_passed(schedule_deadline(round))) {
-    return timed_out(kScheduleTimeout,
-                     fmt::format("the job waited for capacity for longer than the {} s that its "
-                                 "scheduleTimeoutSeconds allows: {}",
-                                 *round.seen.job.spec.schedule_timeout_seconds,
-                                 why_it_waits(round.seen.job.status)));
+    return timed_out(
+        kScheduleTimeout,
+        fmt::format(
+            "the job waited for capacity for longer than its scheduleTimeoutSeconds ({} s): {}",
+            *round.seen.job.spec.schedule_timeout_seconds, why_it_waits(round.seen.job.status)));
   }
   if (has_passed(start_deadline(round))) return start_timed_out(round);
   return std::nullopt;

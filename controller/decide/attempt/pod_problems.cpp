@@ -39,18 +39,19 @@ std::string unstartable(const kube::ContainerState& container, std::string_view 
   const std::string& why = container.reason;
   if (container.terminated) return "";
   if (is_crash_looping(container)) {
-    return fmt::format("container {} of pod {} crashes again and again, last with exit code {}",
+    return fmt::format("container {} of pod {} crashes repeatedly, last with exit code {}",
                        container.name, pod, container.exit_code);
   }
   if (why == "ErrImagePull" || why == "ImagePullBackOff") {
     return fmt::format("the image of pod {} cannot be pulled", pod);
   }
-  if (why == "InvalidImageName") return fmt::format("the image of pod {} has no valid name", pod);
+  if (why == "InvalidImageName") return fmt::format("the image name of pod {} is invalid", pod);
   if (why == "ErrImageNeverPull") {
-    return fmt::format("the image of pod {} is not on its node and must not be pulled", pod);
+    return fmt::format(
+        "the image of pod {} is not present on its node, and imagePullPolicy is Never", pod);
   }
   if (why == "CreateContainerConfigError") {
-    return fmt::format("pod {} refers to a ConfigMap, a Secret or a key that is not there", pod);
+    return fmt::format("pod {} refers to a ConfigMap, a Secret or a key that does not exist", pod);
   }
   return "";
 }

@@ -99,14 +99,14 @@ std::string terminating(const kube::Pod& pod, std::string_view whose, std::strin
   const std::string until = to_rfc3339(pod.deletion_timestamp);
   if (!is_overdue(pod, now)) {
     return fmt::format(
-        "pod {} of {} is terminating until {}: {} starts when it is gone; to end it now: "
+        "pod {} of {} is terminating until {}: {} starts when it is deleted; to delete it now: "
         "kubectl delete pod -n {} {} --now",
         name, whose, until, starts, ns, name);
   }
   const std::string node = pod.node.empty() ? "" : fmt::format(" on node {}", pod.node);
   return fmt::format(
-      "pod {} of {} should have ended at {} and is still there{}: {} starts when it is gone; "
-      "a finalizer holds it, or its node does not answer: kubectl describe pod -n {} {}",
+      "pod {} of {} should have ended at {} and still exists{}: {} starts when it is deleted; a "
+      "finalizer blocks that, or its node does not respond: kubectl describe pod -n {} {}",
       name, whose, until, node, starts, ns, name);
 }
 
@@ -122,8 +122,8 @@ std::string previous_attempt_terminating(const Round& round) {
 std::string previous_job_terminating(const Observed& seen) {
   constexpr std::string_view kWhose = "the deleted job of the same name";
   const auto& [object, pod] = seen.predecessor;
-  if (is_terminating(pod.get())) return terminating(*pod, kWhose, "this one", seen.now);
-  return fmt::format("{} of {} is still there: this one starts when it is gone", object, kWhose);
+  if (is_terminating(pod.get())) return terminating(*pod, kWhose, "this job", seen.now);
+  return fmt::format("{} of {} still exists: this job starts when it is deleted", object, kWhose);
 }
 
 bool is_made_in_vain(const Round& round) {

@@ -102,7 +102,7 @@ class LostPods {
     const AttemptPod* member = find_pod(slot);
     if (member == nullptr) {
       const std::string name = job::pod_name(seen_.job, slot.role, slot.slot);
-      if (vanished_.count(name) != 0) replace(slot, fmt::format("pod {} is gone", name));
+      if (vanished_.count(name) != 0) replace(slot, fmt::format("pod {} no longer exists", name));
     } else if (member->pod->meta.deleting) {
       if (has_its_place(*member)) replace(slot, describe_loss(*member->pod));
     } else if (!member->pod->node_lost.empty() && !has_ended(member->state)) {
@@ -225,11 +225,11 @@ Actions pass_by_taken_name(const job::Job& job, const std::string& name) {
     });
     status.replaced.push_back({slot.replica.role, next});
     sort_by_slot(status.replaced);
-    return {UpdateStatus{std::move(status)},
-            warning_event(kFailedCreate,
-                          fmt::format("the name {} is taken by an object that does not belong to "
-                                      "this job: the pod gets another one",
-                                      name))};
+    return {
+        UpdateStatus{std::move(status)},
+        warning_event(kFailedCreate, fmt::format("the name {} is taken by an object that does not "
+                                                 "belong to this job: the pod gets another name",
+                                                 name))};
   }
   return {};
 }
@@ -248,12 +248,12 @@ void report_replacement_limit(const Round& round, job::Status& status) {
   if (exhausted.empty()) {
     if (!is_true(status, kReplacementLimitExceeded)) return;
     return set_condition(round.seen, status, kReplacementLimitExceeded, false, kContinued,
-                         "no replica has reached the limit of replacements");
+                         "no replica has reached its limit of replacements");
   }
   const job::Replica& first = exhausted.front();
   const std::string message = fmt::format(
-      "{} {} was replaced {} times and no name is left for its next pod before the next request to "
-      "nervex-server for this job: find out what takes its pods away",
+      "{} {} was replaced {} times, and no name is left for its next pod until the next request to "
+      "nervex-server for this job: find out why its pods are lost",
       to_string(first.role), first.slot.ordinal, first.slot.incarnation);
   set_condition(round.seen, status, kReplacementLimitExceeded, true, kReplacementLimitExceeded,
                 message);

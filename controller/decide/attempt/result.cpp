@@ -50,7 +50,7 @@ AttemptResult restarted(const kube::ContainerState& main) {
 }
 
 AttemptResult disrupted(std::string_view reason, const kube::Pod& pod) {
-  std::string message = "the cluster took the coordinator's pod away";
+  std::string message = "the cluster disrupted the coordinator's pod";
   if (!pod.disruption_reason.empty()) message += fmt::format(": {}", pod.disruption_reason);
   if (!pod.reason.empty()) message += fmt::format(": {} {}", pod.reason, pod.message);
   return {AttemptOutcome::kDisruption, reason, std::move(message), std::nullopt, ""};
@@ -64,10 +64,10 @@ AttemptResult lost(const Observed& seen) {
   }
   if (seen.coordinator_node_is_lost) {
     return {AttemptOutcome::kDisruption, kNodeLost,
-            "the coordinator's pod is gone, and so is its node", std::nullopt, ""};
+            "the coordinator's pod was deleted, and its node is lost", std::nullopt, ""};
   }
   return {AttemptOutcome::kFailure, kCoordinatorLost,
-          "the coordinator's pod is gone, and its end was not observed", std::nullopt, ""};
+          "the coordinator's pod was deleted before its exit was observed", std::nullopt, ""};
 }
 
 // The planner never moves a bound coordinator. It moved the slot because the node was lost to new
@@ -106,7 +106,7 @@ AttemptResult judge_live(const AttemptPod& coordinator, const gang::PodGroup& gr
   if (has_another_place(coordinator, group)) {
     return {
         AttemptOutcome::kDisruption, kNodeLost,
-        fmt::format("the coordinator was bound to node {} while its place was moved away from it",
+        fmt::format("the coordinator was bound to node {} while the plan moved it to another node",
                     coordinator.pod->node),
         std::nullopt, ""};
   }
@@ -119,7 +119,7 @@ AttemptResult judge_coordinator(const AttemptPod& coordinator, const gang::PodGr
   const kube::Pod& pod = *coordinator.pod;
   switch (coordinator.state) {
     case PodState::kSucceeded:
-      return {AttemptOutcome::kSuccess, kCompleted, "the coordinator has completed", 0, ""};
+      return {AttemptOutcome::kSuccess, kCompleted, "the coordinator completed", 0, ""};
     case PodState::kFailed:
       if (const auto reason = kube::classify_disruption(pod)) return disrupted(*reason, pod);
       return failed(pod);
@@ -141,7 +141,7 @@ AttemptResult judge_attempt(const Round& round) {
   if (round.seen.coordinator_is_gone) return lost(round.seen);
   if (round.seen.pod_group_is_gone) {
     return {AttemptOutcome::kFailure, kPodGroupLost,
-            "the job's PodGroup was deleted while the job ran: its pods have lost their places",
+            "the job's PodGroup was deleted while the job ran: its pods have lost their placements",
             std::nullopt, ""};
   }
   const AttemptPod* coordinator = find_coordinator(round.attempt);

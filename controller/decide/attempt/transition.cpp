@@ -45,7 +45,7 @@ void reset_conditions(const Observed& seen, std::string_view reason, const std::
   });
   if (is_behind_status(seen.job) || is_true(status, kRequestsLost)) {
     set_condition(seen, status, kRequestsLost, false, kNewAttempt,
-                  "what was requested in an earlier attempt is not asked for any more");
+                  "requests of an earlier attempt no longer apply");
   }
 }
 
@@ -86,7 +86,7 @@ AttemptTransition retry(const Round& round, const AttemptResult& result) {
   status.next_attempt_time = std::chrono::ceil<seconds>(seen.now + delay);
   return {std::move(status),
           warning_event(result.reason,
-                        fmt::format("{}; another attempt follows in {} s", result.message,
+                        fmt::format("{}; the next attempt starts in {} s", result.message,
                                     std::chrono::ceil<seconds>(delay).count()))};
 }
 
@@ -103,7 +103,7 @@ AttemptTransition requeue(const Round& round, const AttemptResult& result) {
   set_condition(seen, status, kRequeued, true, result.reason, result.message);
   return {std::move(status),
           warning_event(kRequeued,
-                        fmt::format("{}: {}; the job is queued again, which costs it no retry",
+                        fmt::format("{}: {}; the job is requeued, which does not count as a retry",
                                     result.reason, result.message))};
 }
 
@@ -118,8 +118,8 @@ SysTime failing_since(const Observed& seen) {
 AttemptTransition begin_again(const Round& round) {
   const Observed& seen = round.seen;
   constexpr std::string_view kMessage =
-      "the templates, or the aggregator's, were changed before the job ran: it is planned again, "
-      "and keeps its place in the queue";
+      "the job's templates or the aggregator's template changed before the job ran: it is planned "
+      "again and keeps its place in the queue";
   job::Status status = next_attempt(round, kTemplateChanged, std::string(kMessage));
   status.waiting_since = seen.job.status.waiting_since;
   // The refusal was about the old templates.
@@ -134,7 +134,7 @@ AttemptTransition begin_again(const Round& round) {
 AttemptTransition suspend(const Round& round) {
   const Observed& seen = round.seen;
   constexpr std::string_view kMessage =
-      "the job was suspended: it has no pods and holds no capacity";
+      "the job was suspended: it has no pods and reserves no capacity";
   job::Status status = next_attempt(round, kSuspended, std::string(kMessage));
   status.start_time.reset();
   set_condition(seen, status, kSuspended, true, kSuspended, std::string(kMessage));
@@ -151,7 +151,7 @@ AttemptTransition resume(const Observed& seen) {
   status.next_attempt_time.reset();
   set_condition(seen, status, kSuspended, false, kResumed, "the job was resumed");
   return {std::move(status),
-          normal_event(kResumed, "the job was resumed and has a new place in the queue")};
+          normal_event(kResumed, "the job was resumed, with a new place in the queue")};
 }
 
 AttemptTransition end_job(const Round& round, AttemptResult result) {
@@ -165,9 +165,8 @@ AttemptTransition give_up(const Round& round, AttemptResult result) {
   const int failures = round.seen.job.status.failed_attempts + 1;
   job::LastAttempt last = last_attempt(round.seen, result);
   if (failures > 1) {
-    result.message =
-        fmt::format("{} attempts have failed, and backoffLimit is {}; the last one: {}", failures,
-                    *backoff_limit(round.seen.job.spec), result.message);
+    result.message = fmt::format("{} attempts failed, and backoffLimit is {}; last failure: {}",
+                                 failures, *backoff_limit(round.seen.job.spec), result.message);
     result.reason = kBackoffLimitExceeded;
   }
   AttemptTransition transition = end_job(round, std::move(result));
@@ -210,7 +209,7 @@ AttemptTransition requeue_after_failed_creation(const Round& round, const std::s
   return {std::move(status),
           warning_event(
               kFailedCreate,
-              fmt::format("{}; what was made of the gang goes until it is tried again", message))};
+              fmt::format("{}; the pods of the gang are deleted until the next try", message))};
 }
 
 namespace {

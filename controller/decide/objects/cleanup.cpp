@@ -136,8 +136,7 @@ std::vector<Target> stale_among(const Ptrs<T>& objects, const Attempt& attempt) 
 }
 
 std::string deleted_text(std::size_t count) {
-  return fmt::format("deleted {} {} of an attempt that is over", count,
-                     count == 1 ? "pod" : "pods");
+  return fmt::format("deleted {} {} of an earlier attempt", count, count == 1 ? "pod" : "pods");
 }
 
 }  // namespace

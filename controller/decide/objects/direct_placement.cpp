@@ -203,7 +203,7 @@ Actions fall_back_to_scheduler(const Observed& seen, const std::string& message)
   if (seen.job.meta.deleting || is_true(seen.job.status, kDirectPlacementRefused)) return {};
   job::Status status = seen.job.status;
   std::string told = fmt::format(
-      "{}: kube-scheduler places this job's pods from now on, and none is created with its node",
+      "{}: from now on kube-scheduler binds this job's pods, and direct placement is not used",
       message);
   set_condition(seen, status, kDirectPlacementRefused, true, kFailedCreate, told);
   return {UpdateStatus{std::move(status)}, warning_event(kDirectPlacementRefused, std::move(told))};

@@ -92,10 +92,10 @@ std::vector<Target> sort_targets(std::vector<const kube::Pod*> pods) {
 std::string why_superseded(const AttemptPod& member, const gang::PodGroup& group) {
   for (const auto& gang : group.status.gangs) {
     if (gang.planned || gang.message.empty() || !is_of_gang(member, group, gang.name)) continue;
-    return fmt::format("{} lost its places: {}",
+    return fmt::format("{} lost its placements: {}",
                        gang.name == gang::kBaseGang ? "the gang" : gang.name, gang.message);
   }
-  return "planned again, for other places";
+  return "a new plan places it elsewhere";
 }
 
 RecordEvent deletion_event(const std::vector<const kube::Pod*>& pods, std::string_view why) {
@@ -110,10 +110,10 @@ void append_deletion(const Leaving& leaving, const std::vector<Target>& targets,
   if (targets.empty()) return;
   steps.push_back(DeletePods{targets});
   if (!leaving.unwanted.empty()) {
-    steps.push_back(deletion_event(leaving.unwanted, "not wanted any more"));
+    steps.push_back(deletion_event(leaving.unwanted, "no longer wanted"));
   }
   if (!leaving.taken_back.empty()) {
-    steps.push_back(deletion_event(leaving.taken_back, "the gang waits for its next try"));
+    steps.push_back(deletion_event(leaving.taken_back, "the gang was requeued"));
   }
   if (!leaving.superseded.empty()) {
     steps.push_back(

@@ -21,8 +21,8 @@ bool is_shared(const Round& round) { return round.job.status.services == Service
 
 std::string describe_consequence(const std::string& why) {
   return fmt::format(
-      "{}: each pod of this attempt has a headless Service of its own instead of "
-      "one for the namespace",
+      "{}: each pod of this attempt has its own headless Service instead of the namespace's "
+      "Service",
       why);
 }
 

@@ -48,7 +48,7 @@ void set_pods_created(const Round& round, bool nothing_to_create, job::Status& s
   } else if (nothing_to_create && is_false(status, kPodsCreated) &&
              !creation_still_fails(round.attempt, status)) {
     set_condition(round.seen, status, kPodsCreated, true, kSuccessfulCreate,
-                  "all objects that the job may have were created");
+                  "all objects of planned pods were created");
   }
 }
 
@@ -57,7 +57,7 @@ void set_requests_lost(const Observed& seen, job::Status& status) {
   const bool is_behind = is_behind_status(seen.job);
   if (known == nullptr && is_behind) {
     set_condition(seen, status, kRequestsLost, true, kRequestsLost,
-                  "spec.requests, which nervex-server wrote, has vanished: what was requested is "
+                  "spec.requests, written by nervex-server, was deleted: requested replicas are "
                   "kept until the attempt ends");
   } else if (known != nullptr && !known->status && !is_behind) {
     remove_condition(status, kRequestsLost);
@@ -75,12 +75,12 @@ void set_ordinals_nearly_exhausted(const Observed& seen, job::Status& status) {
   const bool collectors = is_near(status.next_collector);
   if (!collectors && !is_near(status.next_learner)) return;
   // No numbers: they would cause a write with every request.
-  set_condition(seen, status, kOrdinalsNearlyExhausted, true, kOrdinalsNearlyExhausted,
-                fmt::format("at least {} % of the {} {}s that can be requested in the life of one "
-                            "job have been: when all have, the replicas API answers 409, so let "
-                            "another job take over before",
-                            kPercent, kAll,
-                            to_string(collectors ? job::Role::kCollector : job::Role::kLearner)));
+  set_condition(
+      seen, status, kOrdinalsNearlyExhausted, true, kOrdinalsNearlyExhausted,
+      fmt::format(
+          "at least {} % of the {} {}s that one job can request in its life were requested: when "
+          "all were, the replicas API answers 409. Let another job take over before that",
+          kPercent, kAll, to_string(collectors ? job::Role::kCollector : job::Role::kLearner)));
 }
 
 // Constraints of a template that the planner does not know. The scheduler refuses a plan that
@@ -103,11 +103,11 @@ void set_best_effort(const Round& round, job::Status& status) {
     remove_condition(status, kPlacementBestEffort);
     return;
   }
-  set_condition(round.seen, status, kPlacementBestEffort, true, kLeftToScheduler,
-                what +
-                    ": not planned, but checked by kube-scheduler afterwards; a start may take "
-                    "several plans, and one that needs a certain choice of nodes may not "
-                    "succeed");
+  set_condition(
+      round.seen, status, kPlacementBestEffort, true, kLeftToScheduler,
+      what +
+          ": not considered by the planner, only checked by kube-scheduler; a start may take "
+          "several plans, and may never succeed if only certain combinations of nodes are valid");
 }
 
 // The API server refused an earlier attempt, and this one has no placement yet: a dry run shows
@@ -175,7 +175,7 @@ void set_final_conditions(const Observed& seen, const AttemptResult& result, job
   set_condition(seen, status, kRunning, false, reason, result.message);
   // kstatus: a completed job is as ready as it can be; a failed one must not be waited for.
   set_condition(seen, status, kReady, is_good, reason,
-                is_good ? "the job has completed" : "the job has failed");
+                is_good ? "the job succeeded" : "the job failed");
   if (!is_good) set_condition(seen, status, kStalled, true, reason, result.message);
   if (is_true(status, kRequeued)) set_condition(seen, status, kRequeued, false, reason, "");
   // A waiting request no longer waits.

@@ -42,9 +42,8 @@ bool gang_waits_for_config(const Round& round) {
 
 std::string missing_config(const Observed& seen) {
   return fmt::format(
-      "there is no AggregatorConfig {}, which the job's aggregator is made from: create it, and "
-      "the "
-      "job goes on by itself",
+      "AggregatorConfig {}, the template of the job's aggregator, does not exist: create it, and "
+      "the job continues",
       seen.aggregator_config_name);
 }
 
@@ -54,9 +53,9 @@ std::optional<Finding> backing_off(const Observed& seen) {
     if (entry.requeue_at <= seen.now) continue;
     const auto why = has_failed_creation(seen.job.status)
                          ? "the API server refused one of its pods"
-                         : "it lost pods that could not be replaced in time";
+                         : "lost pods could not be replaced in time";
     return Finding{false, kBackOff,
-                   fmt::format("{}: {}; it is tried again at {}", describe(entry), why,
+                   fmt::format("{}: {}; it is retried at {}", describe(entry), why,
                                to_rfc3339(entry.requeue_at))};
   }
   return std::nullopt;
@@ -69,8 +68,8 @@ std::optional<Finding> waiting(const std::string& gang, const gang::GangStatus* 
   if (known == nullptr || (!known->planned && known->reason.empty())) {
     return Finding{false, kQueued,
                    gang +
-                       " is not planned yet: nervex-extender (deployment nervex-scheduler) has "
-                       "not looked at it"};
+                       " is not planned yet: nervex-extender (deployment nervex-scheduler) has not "
+                       "processed it"};
   }
   if (!known->planned || is_healing(*known)) {
     return Finding{false, known->reason, fmt::format("{}: {}", gang, known->message)};
@@ -94,12 +93,12 @@ bool learners_wait_for_config(const Round& round) {
 
 Finding check_scheduled(const Round& round) {
   if (round.seen.job.spec.suspend) {
-    return {false, kSuspended, "spec.suspend is true: the job starts when that is set to false"};
+    return {false, kSuspended, "spec.suspend is true: set it to false to start the job"};
   }
   if (round.attempt.group == nullptr && is_backing_off(round.seen)) {
     const job::Status& status = round.seen.job.status;
     return {false, kBackOff,
-            fmt::format("{}attempt {} begins at {}", last_end(status), status.attempt,
+            fmt::format("{}attempt {} starts at {}", last_end(status), status.attempt,
                         to_rfc3339(*status.next_attempt_time))};
   }
   if (!round.seen.predecessor.object.empty()) {
@@ -111,8 +110,8 @@ Finding check_scheduled(const Round& round) {
   }
   if (waits_for_priority_class(round)) {
     return {false, kPriorityClassMissing,
-            fmt::format("there is no PriorityClass \"{}\", which {} names: create it, and the job "
-                        "starts by itself, or create the job with another name",
+            fmt::format("PriorityClass \"{}\", named by {}, does not exist: create it, and the job "
+                        "starts, or create the job again with another priorityClassName",
                         round.seen.priority.missing, round.seen.priority.named_by)};
   }
   if (round.attempt.group == nullptr && gang_waits_for_config(round)) {
@@ -124,7 +123,7 @@ Finding check_scheduled(const Round& round) {
   if (base == nullptr || base->reason.empty()) {
     return {false, kQueued,
             "the gang is not planned yet: nervex-extender (deployment nervex-scheduler) has not "
-            "looked at it"};
+            "processed it"};
   }
   if (!base->planned || is_healing(*base)) return {false, base->reason, base->message};
   std::string objection =
@@ -140,7 +139,7 @@ std::optional<Finding> check_requests_scheduled(const Round& round) {
   if (auto waits = backing_off(round.seen)) return waits;
   std::optional<Finding> verdict;
   if (is_false(round.seen.job.status, kRequestsScheduled)) {
-    verdict = Finding{true, gang::kReasonPlanned, "no request waits"};
+    verdict = Finding{true, gang::kReasonPlanned, "no request is waiting"};
   }
   const auto unschedulable = unschedulable_pods(round);
   std::map<std::string_view, const gang::GangStatus*> known;
@@ -161,16 +160,16 @@ std::optional<Finding> check_aggregator_missing(const Round& round) {
   }
   if (learners_wait_for_config(round)) {
     return Finding{true, kWaitsForConfig,
-                   fmt::format("there is no AggregatorConfig {}, which the aggregators of learners "
-                               "with several GPUs are made from: create it, and they start",
+                   fmt::format("AggregatorConfig {}, the template of the aggregators of multi-GPU "
+                               "learners, does not exist: create it, and the learners start",
                                round.seen.aggregator_config_name)};
   }
   if (!round.attempt.has_aggregator && round.seen.job.spec.aggregator.empty()) {
     return Finding{true, kNoConfig,
-                   "the job goes without an aggregator: there was no AggregatorConfig"};
+                   "the job runs without an aggregator: there was no AggregatorConfig"};
   }
   if (find_condition(round.seen.job.status, kAggregatorMissing) == nullptr) return std::nullopt;
-  return Finding{false, kAggregatorFound, "there is an AggregatorConfig"};
+  return Finding{false, kAggregatorFound, "the AggregatorConfig exists"};
 }
 
 bool waits_for_config(const Round& round) {

@@ -113,7 +113,7 @@ const std::vector<HostileRow>& hostile_requests() {
       {"a part of the reply is asked for in words", post_with("Range: pages=3-x\r\n"), 416},
       {"the types asked for are malformed", post_with("Accept: text/html;q=2.5,,;\r\n"), 400},
       {"it asks for itself", "TRACE / HTTP/1.1\r\nHost: test\r\n\r\n", 501},
-      {"somebody else is asked for, too",
+      {"another host is named, too",
        post_with("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n"), 400},
   };
   return rows;

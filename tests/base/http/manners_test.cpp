@@ -177,7 +177,7 @@ TEST_CASE("A call that waits for a connection of the pool times out", "[base][ht
   REQUIRE_FALSE(second);
   CHECK(second.error() ==
         Error{Code::kTransient,
-              "GET " + server.url() + "/: not sent: no other request ended in time"});
+              "GET " + server.url() + "/: not sent: all connections were busy until the timeout"});
   client.end_calls_by(SystemClock().mono());
 }
 

@@ -58,7 +58,7 @@ TEST_CASE("a program that is shutting down is live but not ready", "[base][ops]"
   ops.health.set_stopping();
   CHECK(ops.call("GET", "/healthz").status == 200);
   CHECK(ops.call("GET", "/readyz").status == 503);
-  CHECK(ops.call("GET", "/readyz").body.starts_with("stopping: "));
+  CHECK(ops.call("GET", "/readyz").body.starts_with("shutting down\n"));
 }
 
 TEST_CASE("metrics are served as Prometheus asks for them", "[base][ops]") {

@@ -209,7 +209,7 @@ TEST_CASE("Every call of a client with wrong TLS options returns an error", "[ba
        "client key: holds no readable"},
       {"the server's name is too long",
        {.url = "https://127.0.0.1:1", .ca = ca.pem(), .server_name = std::string(300, 'a')},
-       "can be no server's name"},
+       "is not a valid server name"},
   }));
   INFO("when " << row.when);
   const auto reply = call(row.options);
@@ -226,8 +226,8 @@ TEST_CASE("The error for a missing certificate file says what to do", "[base][tl
   REQUIRE_FALSE(started.has_value());
   CHECK(started.error().message ==
         "cannot read " + missing +
-            ": No such file or directory; a certificate and its key are needed (--tls-cert-file, "
-            "--tls-key-file): mount the Secret that holds them, or issue them first");
+            ": No such file or directory; TLS needs a certificate and its key (--tls-cert-file, "
+            "--tls-key-file): mount the Secret that contains them, or issue them first");
 }
 
 TEST_CASE("Callers that do not speak TLS are dropped, and others are served", "[base][tls]") {

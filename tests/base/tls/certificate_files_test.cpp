@@ -102,7 +102,7 @@ TEST_CASE("A pair that is replaced is used from then on", "[base][tls][swap]") {
   MountedSecret secret(first);
   const SystemClock clock;
   CertificateFiles files(secret.tls_files(), clock);
-  CHECK(files.check_valid().error().message == "there is no certificate yet");
+  CHECK(files.check_valid().error().message == "no certificate is loaded yet");
   CHECK_FALSE(files.expires());
   REQUIRE(files.load());
   CHECK(shown_by(files) == first.cert);

@@ -240,10 +240,10 @@ struct UpgradedCluster : NamedCluster {
                          {job::kControllerLabel, job::kControllerLabelValue}};
     api.add(kEndpoints, "rl", {{"metadata", {{"name", "rl"}, {"labels", labels}}}});
     for (const char* name : {"rl-abcde", "rl-fghij"}) {
-      Json of = labels;
-      of["kubernetes.io/service-name"] = "rl";
-      of["endpointslice.kubernetes.io/managed-by"] = kKubernetes;
-      api.add(kEndpointSlices, "rl", {{"metadata", {{"name", name}, {"labels", of}}}});
+      Json slice_labels = labels;
+      slice_labels["kubernetes.io/service-name"] = "rl";
+      slice_labels["endpointslice.kubernetes.io/managed-by"] = kKubernetes;
+      api.add(kEndpointSlices, "rl", {{"metadata", {{"name", name}, {"labels", slice_labels}}}});
     }
   }
   bool has_leftovers() const {

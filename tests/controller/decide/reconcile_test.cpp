@@ -21,9 +21,9 @@ template <typename T>
 const T* only(const Actions& actions) {
   const T* found = nullptr;
   for (const auto& action : actions) {
-    if (const T* of = std::get_if<T>(&action)) {
+    if (const T* match = std::get_if<T>(&action)) {
       REQUIRE(found == nullptr);
-      found = of;
+      found = match;
     }
   }
   return found;
@@ -101,8 +101,8 @@ TEST_CASE("a job waits for the plan without any pod", "[controller][reconcile]")
   CHECK(world.seen.job.status.phase == Phase::kCreated);
   CHECK(world.seen.job.status.reason == "Queued");
   CHECK(find_condition(world.seen.job.status, "Scheduled")->message ==
-        "the gang is not planned yet: nervex-extender (deployment nervex-scheduler) has not looked "
-        "at it");
+        "the gang is not planned yet: nervex-extender (deployment nervex-scheduler) has not "
+        "processed it");
 
   world.refuse("learner: 1 of 1 do not fit");
   CHECK(world.settle() == 1);
@@ -262,8 +262,8 @@ TEST_CASE("a job with aggregator PerJob waits for the AggregatorConfig",
   const auto* scheduled = find_condition(world.seen.job.status, "Scheduled");
   CHECK(scheduled->reason == "AggregatorMissing");
   CHECK(scheduled->message ==
-        "there is no AggregatorConfig rl-system/aggregators, which the job's aggregator is made "
-        "from: create it, and the job goes on by itself");
+        "AggregatorConfig rl-system/aggregators, the template of the job's aggregator, does not "
+        "exist: create it, and the job continues");
   CHECK(find_condition(world.seen.job.status, "AggregatorMissing")->message == scheduled->message);
 
   world.add_aggregator_config();

@@ -79,9 +79,10 @@ TEST_CASE("a job waits for the objects of a deleted job with its name", "[contro
   const auto* scheduled = find_condition(waiting.status, "Scheduled");
   REQUIRE(scheduled != nullptr);
   CHECK(scheduled->reason == "PreviousJobTerminating");
-  CHECK(scheduled->message == std::string(row.remains) +
-                                  " of the deleted job of the same name is still there: this one "
-                                  "starts when it is gone");
+  CHECK(
+      scheduled->message ==
+      std::string(row.remains) +
+          " of the deleted job of the same name still exists: this job starts when it is deleted");
   CHECK(cluster.api.writes("POST", "/podgroups").empty());
   CHECK(cluster.api.writes("PATCH", "/status").size() == 1);
 
@@ -106,15 +107,15 @@ TEST_CASE("a job that waits for a pod of a deleted job says how long, and how to
   const auto told = [&] { return find_condition(cluster.job().status, "Scheduled")->message; };
   CHECK(told() == "pod dqn-coordinator of the deleted job of the same name is terminating until " +
                       to_rfc3339(until) +
-                      ": this one starts when it is gone; to end it now: kubectl delete pod -n rl "
-                      "dqn-coordinator --now");
+                      ": this job starts when it is deleted; to delete it now: kubectl delete pod "
+                      "-n rl dqn-coordinator --now");
   cluster.clock.advance(std::chrono::seconds(70));
   cluster.settle();  // nothing has changed but the time
-  CHECK(told() == "pod dqn-coordinator of the deleted job of the same name should have ended at " +
-                      to_rfc3339(until) +
-                      " and is still there on node n7: this one starts when it is gone; a "
-                      "finalizer holds it, or its node does not answer: kubectl describe pod -n rl "
-                      "dqn-coordinator");
+  CHECK(told() ==
+        "pod dqn-coordinator of the deleted job of the same name should have ended at " +
+            to_rfc3339(until) +
+            " and still exists on node n7: this job starts when it is deleted; a finalizer blocks "
+            "that, or its node does not respond: kubectl describe pod -n rl dqn-coordinator");
 }
 
 TEST_CASE("a back-off far in the future is ignored permanently", "[controller][observe]") {

@@ -552,7 +552,7 @@ TEST_CASE("what was learned of enlarged pods outlives them and a restart", "[ext
   CHECK(
       c.group("a").status.gangs[0].message ==
       "learner: 1 of 2 can never fit: each needs memory 200Gi; the nodes have capacity for 1 even "
-      "when empty; a LimitRange or webhook makes its pods larger than their template");
+      "when empty; a LimitRange or a webhook raises the pods' requests above the template's");
   for (const char* pod : {"a-learner-0-0", "a-learner-1-0"}) {
     c.api.remove(kube::kPods, testing::kNs, pod);
   }
@@ -643,7 +643,7 @@ TEST_CASE("what was learned of enlarged pods ends with a later answer to a dry r
     c.set_members("a", members);
     c.cycle();
     CHECK(c.planned_nodes("a") == "waits");
-    CHECK(c.group("a").status.gangs[0].message.find("a LimitRange or webhook") !=
+    CHECK(c.group("a").status.gangs[0].message.find("a LimitRange or a webhook") !=
           std::string::npos);
   }
 }

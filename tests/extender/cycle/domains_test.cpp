@@ -77,11 +77,11 @@ TEST_CASE("a gang that fits in no domain says so", "[extender][domains]") {
   const auto five = together(a_set("collector", 5, ask(7)));
   CHECK(outcome(two_zones(), a_group("a", {five})) ==
         "collector: 1 of 5 does not fit: each needs nvidia.com/gpu 7; 4 nodes have it free, 2 do "
-        "not match nodeSelector or affinity; pod affinity wants them in one "
+        "not match nodeSelector or affinity; pod affinity requires them in one "
         "topology.kubernetes.io/zone");
   CHECK(outcome({view(a_node("n1", 8))}, a_group("a", {five})) ==
         "collector: no node is allowed: 1 does not match nodeSelector or affinity; pod affinity "
-        "wants them in one topology.kubernetes.io/zone");
+        "requires them in one topology.kubernetes.io/zone");
 }
 
 TEST_CASE("a refused plan is not repeated in the same domain", "[extender][domains]") {
@@ -116,7 +116,7 @@ TEST_CASE("a nodeSelector of one set does not tear it from the others", "[extend
   for (const char* name : {"b1", "b2"}) nodes.push_back(in_zone(name, "b"));
   SECTION("which names the label itself") {
     collectors.shape.constraints.node_selector = {{kZone, "b"}};
-    CHECK(outcome(nodes, a_group("a", {collectors, learners})).find("pod affinity wants") !=
+    CHECK(outcome(nodes, a_group("a", {collectors, learners})).find("pod affinity requires") !=
           std::string::npos);
   }
   SECTION("and is elsewhere than what runs") {

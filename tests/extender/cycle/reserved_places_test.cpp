@@ -119,7 +119,7 @@ TEST_CASE("capacity for requests is planned with the gang, all or nothing",
   CHECK(jobs.reserved("b").empty());
   CHECK(jobs.message("b") ==
         "learner: 1 of 2 does not fit: each needs nvidia.com/gpu 8; 1 node has it free, 2 more are "
-        "full, 1 is too small; all 2 are to be reserved for requests (reservedReplicas)");
+        "full, 1 is too small; all 2 are reserved capacity for requests (reservedReplicas)");
   CHECK(jobs.is_quiet());
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("a gang whose reserved capacity exceeds the cluster can never fit",
   jobs.cycle();
   CHECK(jobs.message("a") ==
         "learner: 1 of 3 can never fit: each needs nvidia.com/gpu 8; the nodes have capacity for 2 "
-        "even when empty; 2 of the 3 are to be reserved for requests (reservedReplicas)");
+        "even when empty; 2 of the 3 are reserved capacity for requests (reservedReplicas)");
 }
 
 TEST_CASE("a plan that lost a node of its reserved capacity is made again",

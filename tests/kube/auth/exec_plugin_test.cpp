@@ -76,9 +76,9 @@ TEST_CASE("an invalid answer of a plugin is refused without being quoted", "[kub
     std::string says;
   };
   const auto row = GENERATE(values<Row>({
-      {"it is empty", "", "no JSON"},
-      {"it is no JSON", "SECRET", "no JSON"},
-      {"it is a list", "[]", "no JSON object"},
+      {"it is empty", "", "not a JSON object"},
+      {"it is no JSON", "SECRET", "not a JSON object"},
+      {"it is a list", "[]", "not a JSON object"},
       {"it is something else", R"({"kind":"Pod","apiVersion":"v1","status":{"token":"SECRET"}})",
        "\"Pod\""},
       {"it is of another version",

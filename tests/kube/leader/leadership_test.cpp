@@ -59,8 +59,8 @@ TEST_CASE("a candidate that cannot read the lease is not ready", "[kube][leaders
   CHECK(a.check_ready());  // it has only just begun
   clock.advance(16s);
   CHECK(a.check_ready().error().message ==
-        "the lease nervex-system/nervex-controller could not be read or made for 16 s "
-        "(the log says why)");
+        "the lease nervex-system/nervex-controller could not be read or created for 16 s (see the "
+        "log)");
 }
 
 TEST_CASE("a candidate that waits for another is ready, and so is a leader", "[kube][leadership]") {

@@ -19,7 +19,7 @@ TEST_CASE("disruptions by the cluster are distinguished from failures of the pod
       {"its own deadline passed", "DeadlineExceeded", "-", ""},
       {"the node ran out of memory", "Evicted", "TerminationByKubelet", "Evicted"},
       {"it was evicted, by a kubelet of old", "Evicted", "-", "Evicted"},
-      {"somebody called the eviction API", "", "EvictionByEvictionAPI", "Evicted"},
+      {"it was evicted by the API", "", "EvictionByEvictionAPI", "Evicted"},
       {"a pod of higher priority came", "", "PreemptionByScheduler", "Preempted"},
       {"a critical pod came", "Preempting", "TerminationByKubelet", "Preempted"},
       {"its node was tainted", "", "DeletionByTaintManager", "NodeTainted"},
@@ -33,7 +33,7 @@ TEST_CASE("disruptions by the cluster are distinguished from failures of the pod
       {"a taint came before the pod", "TaintToleration", "-", "Rejected"},
       {"its kubelet allows no such sysctl", "SysctlForbidden", "-", "Rejected"},
       {"its node has no AppArmor, or not that profile", "AppArmor", "-", "Rejected"},
-      {"somebody has a reason of his own", "", "MyOperator", "Disrupted"},
+      {"an operator has its own reason", "", "MyOperator", "Disrupted"},
   }));
   INFO("when " << row.when);
   kube::Pod pod;

@@ -88,13 +88,14 @@ TEST_CASE("a pod occupies its node from binding until it has finished", "[kube][
     bool occupies;
   };
   const auto row = GENERATE(values<Row>({
-      {"nobody wrote a status", "{}", "null", PodPhase::kPending, false},
+      {"there is no status", "{}", "null", PodPhase::kPending, false},
       {"it is bound and pending", R"({"nodeName":"n"})", "{}", PodPhase::kPending, true},
       {"it runs", R"({"nodeName":"n"})", R"({"phase":"Running"})", PodPhase::kRunning, true},
       {"it succeeded", R"({"nodeName":"n"})", R"({"phase":"Succeeded"})", PodPhase::kSucceeded,
        false},
       {"it failed", R"({"nodeName":"n"})", R"({"phase":"Failed"})", PodPhase::kFailed, false},
-      {"nobody knows", R"({"nodeName":"n"})", R"({"phase":"Unknown"})", PodPhase::kUnknown, true},
+      {"the phase is Unknown", R"({"nodeName":"n"})", R"({"phase":"Unknown"})", PodPhase::kUnknown,
+       true},
       {"the phase is new to us", R"({"nodeName":"n"})", R"({"phase":"Resting"})",
        PodPhase::kUnknown, true},
   }));
@@ -241,7 +242,7 @@ TEST_CASE("a container ended before the deletion only if it did so in an earlier
     bool want;
   };
   const auto row = GENERATE(values<Row>({
-      {"nobody deletes the pod", "", "10:00:00", false},
+      {"the pod is not being deleted", "", "10:00:00", false},
       {"it ended before, and had no time left to be given",
        R"("deletionTimestamp":"2026-11-21T10:00:05Z","deletionGracePeriodSeconds":0,)", "10:00:04",
        true},

@@ -55,7 +55,7 @@ TEST_CASE("a refused caller learns whether to retry", "[server][caller]") {
       {"the job is being deleted", [](World& w) { w.job.meta.deleting = true; }, Code::kConflict},
       {"the job has succeeded", [](World& w) { w.job.status.phase = job::Phase::kSucceeded; },
        Code::kConflict},
-      {"the job has failed", [](World& w) { w.job.status.phase = job::Phase::kFailed; },
+      {"the job failed", [](World& w) { w.job.status.phase = job::Phase::kFailed; },
        Code::kConflict},
       {"the caller has ended", [](World& w) { w.pod->phase = kube::PodPhase::kSucceeded; },
        Code::kConflict},
@@ -89,13 +89,13 @@ TEST_CASE("the error for a missing coordinator explains the job's state", "[serv
          job.status.phase = job::Phase::kCreated;
          job.status.reason = "Unschedulable";
        },
-       "no such pod now: nervexjob dqn has no coordinator (Unschedulable)"},
-      {"nobody has seen it yet", [](job::Job& job) { job.status = {}; },
-       "no such pod now: nervexjob dqn has no coordinator. "},
+       "the pod does not exist: nervexjob dqn has no coordinator (Unschedulable)"},
+      {"the controller has not seen it yet", [](job::Job& job) { job.status = {}; },
+       "the pod does not exist: nervexjob dqn has no coordinator. "},
       {"it has finished", [](job::Job& job) { job.status.phase = job::Phase::kFailed; },
-       "no such pod any more: nervexjob dqn has finished"},
+       "the pod does not exist: nervexjob dqn has finished"},
       {"it is being deleted", [](job::Job& job) { job.meta.deleting = true; },
-       "no such pod any more: nervexjob dqn is being deleted"},
+       "the pod does not exist: nervexjob dqn is being deleted"},
   }));
   INFO("when " << row.when);
   World world;
@@ -103,7 +103,7 @@ TEST_CASE("the error for a missing coordinator explains the job's state", "[serv
   const Error error = no_such_pod(&world.job);
   CHECK(error.code == Code::kNotFound);
   CHECK(error.message.find(row.says) != std::string::npos);
-  CHECK(no_such_pod(nullptr).message == "there is no such pod");
+  CHECK(no_such_pod(nullptr).message == "the pod does not exist");
 }
 
 TEST_CASE("listing works for a pod of a job in any state", "[server][caller]") {

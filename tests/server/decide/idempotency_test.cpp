@@ -101,7 +101,7 @@ TEST_CASE("a key identifies one call, from any address", "[server][repeats]") {
     CHECK((*found != nullptr) == *row.want);
   } else {
     CHECK(found.error().code == Code::kConflict);
-    CHECK(found.error().message.find("Idempotency-Key k: was used for another") == 0);
+    CHECK(found.error().message.find("Idempotency-Key k: already used for another") == 0);
   }
 }
 

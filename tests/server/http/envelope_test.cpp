@@ -71,8 +71,9 @@ TEST_CASE("a reply does not reveal requests to the API server", "[server][envelo
   const auto row = GENERATE(values<Row>({
       {"pod rl/c: GET /apis/nervex.sensetime.com/v1alpha1/namespaces/rl/nervexjobs/x: 500: away",
        "pod rl/c: 500: away"},
-      {"cannot check who asks: POST /apis/authentication.k8s.io/v1/tokenreviews: timed out",
-       "cannot check who asks: timed out"},
+      {"cannot authenticate the caller: POST /apis/authentication.k8s.io/v1/tokenreviews: timed "
+       "out",
+       "cannot authenticate the caller: timed out"},
       {"PATCH /a: GET /b: 409", "409"},
       {"DELETE /a", ""},
       {"use GET, POST or DELETE", "use GET, POST or DELETE"},

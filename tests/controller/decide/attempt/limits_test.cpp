@@ -54,7 +54,7 @@ TEST_CASE("a job that exceeds its active deadline fails", "[controller][limits]"
   CHECK(world.seen.job.status.phase == Phase::kFailed);
   CHECK(world.seen.job.status.reason == "DeadlineExceeded");
   CHECK(message(world, kFailed) ==
-        "the job was active for longer than the 60 s that its activeDeadlineSeconds allows");
+        "the job was active for longer than its activeDeadlineSeconds (60 s)");
   CHECK(world.pod_names().empty());
 }
 
@@ -236,9 +236,9 @@ TEST_CASE("an attempt whose pods do not all run in time has failed", "[controlle
   REQUIRE(status.last_attempt);
   CHECK(status.last_attempt->reason == "StartTimeout");
   CHECK(status.last_attempt->message ==
-        "1 of 2 pods of the gang did not run within the 30 s that " +
+        "1 of 2 pods of the gang did not start within 30 s (" +
             std::string(by_default ? "nervex-controller --start-timeout" : "startTimeoutSeconds") +
-            " allows: the image of pod " + world.name(job::Role::kCollector) + " cannot be pulled");
+            "): the image of pod " + world.name(job::Role::kCollector) + " cannot be pulled");
   CHECK(world.seen.pod_groups.empty());
   CHECK(world.pod_names().empty());
   CHECK(world.events.back() != "");
@@ -331,10 +331,10 @@ TEST_CASE("a job that exceeds its schedule timeout fails and says what it waited
   world.settle();
   CHECK(world.seen.job.status.phase == Phase::kFailed);
   CHECK(world.seen.job.status.reason == "ScheduleTimeout");
-  CHECK(message(world, kFailed) ==
-        "the job waited for capacity for longer than the 30 s that its scheduleTimeoutSeconds "
-        "allows: "
-        "collector: 1 of 1 do not fit");
+  CHECK(
+      message(world, kFailed) ==
+      "the job waited for capacity for longer than its scheduleTimeoutSeconds (30 s): collector: 1 "
+      "of 1 do not fit");
   CHECK(world.seen.pod_groups.empty());
   CHECK_FALSE(world.seen.job.status.start_time.has_value());
 }
@@ -349,10 +349,10 @@ TEST_CASE("the schedule timeout message says which creation failed", "[controlle
       {std::string(kPodsCreated), false, "FailedCreate", "create pod: 403 no such account", {}, 1});
   world.seen.now += 30s;
   world.settle();
-  CHECK(message(world, kFailed) ==
-        "the job waited for capacity for longer than the 30 s that its scheduleTimeoutSeconds "
-        "allows: "
-        "create pod: 403 no such account");
+  CHECK(
+      message(world, kFailed) ==
+      "the job waited for capacity for longer than its scheduleTimeoutSeconds (30 s): create pod: "
+      "403 no such account");
 }
 
 TEST_CASE("a gang whose pods are all bound no longer waits", "[controller][limits]") {

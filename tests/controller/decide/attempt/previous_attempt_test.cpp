@@ -45,9 +45,9 @@ struct Retry : World {
     look();
     apply(reconcile(seen).actions);
     REQUIRE(seen.job.status.attempt == 2);
-    change_pod(slow, [&](kube::Pod& of) {
-      of.meta.deleting = true;
-      of.deletion_timestamp = seen.now + grace;
+    change_pod(slow, [&](kube::Pod& changed) {
+      changed.meta.deleting = true;
+      changed.deletion_timestamp = seen.now + grace;
     });
     REQUIRE(settle() >= 0);
     deleted.clear();
@@ -72,8 +72,8 @@ TEST_CASE("an attempt is not planned while a pod of an earlier one ends slowly",
   CHECK(world.scheduled() ==
         "pod " + slow + " of an earlier attempt is terminating until " +
             to_rfc3339(world.seen.now + 1h - 20s) +
-            ": attempt 2 starts when it is gone; to end it now: kubectl delete pod -n rl " + slow +
-            " --now");
+            ": attempt 2 starts when it is deleted; to delete it now: kubectl delete pod -n rl " +
+            slow + " --now");
   CHECK(reconcile(world.seen).requeue_after == 1h - 20s - 60s);
 
   SECTION("and starts when that pod is deleted, with its place in the queue") {
@@ -128,9 +128,9 @@ TEST_CASE("a plan that waits for a pod that does not end in time is released",
     CHECK(world.reason() == "PreviousAttemptTerminating");
     CHECK(world.scheduled().starts_with("pod " + world.collector +
                                         " of an earlier attempt should have ended at "));
-    CHECK(world.scheduled().find(" and is still there on node n1: attempt 2 starts when it is "
-                                 "gone; a finalizer holds it, or its node does not answer: ") !=
-          std::string::npos);
+    CHECK(world.scheduled().find(
+              " and still exists on node n1: attempt 2 starts when it is deleted; "
+              "a finalizer blocks that, or its node does not respond: ") != std::string::npos);
     world.remove_pod(world.collector);
     world.pass(1s);
     CHECK(world.created == Strings{"podgroup dqn-2"});

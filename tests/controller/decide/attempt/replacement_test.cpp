@@ -146,8 +146,9 @@ TEST_CASE("the event of a lost pod names the cause", "[controller][replacement]"
   const Decision decision = reconcile(make_round(world.seen));
   std::vector<std::string> said;
   for (const Action& action : decision.actions) {
-    const auto* of = std::get_if<RecordEvent>(&action);
-    if (of != nullptr && of->event.reason == kPodsLost) said.push_back(of->event.message);
+    const auto* recorded = std::get_if<RecordEvent>(&action);
+    if (recorded != nullptr && recorded->event.reason == kPodsLost)
+      said.push_back(recorded->event.message);
   }
   CHECK(said == Strings{"pod " + pod + row.want});
 }

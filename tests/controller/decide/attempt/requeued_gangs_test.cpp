@@ -211,8 +211,8 @@ struct LearnerCluster : GrowingCluster {
   }
   std::ptrdiff_t pods_of_learner(int ordinal, int incarnation) const {
     const Strings pods = names(kube::kPods);
-    const auto count = [&](Role role, int of) {
-      return std::count(pods.begin(), pods.end(), name(role, of, incarnation));
+    const auto count = [&](Role role, int number) {
+      return std::count(pods.begin(), pods.end(), name(role, number, incarnation));
     };
     return count(Role::kAggregator, ordinal) + count(Role::kDdpLearner, ordinal) +
            count(Role::kDdpLearner, ordinal + 1);
@@ -374,10 +374,10 @@ void give_up(GrowingCluster& cluster, const std::string& gang, const std::string
   cluster.start_planned();  // it is replaced, and its successor waits
   const gang::PodGroup group = *gang::decode_pod_group(cluster.api.list(kube::kPodGroups).front());
   gang::PodGroupStatus status = group.status;
-  for (auto& of : status.gangs) {
-    if (of.name != gang) continue;
-    of.reason = gang::kReasonHealingTimeout;
-    of.message = "it lost node n1";
+  for (auto& status_gang : status.gangs) {
+    if (status_gang.name != gang) continue;
+    status_gang.reason = gang::kReasonHealingTimeout;
+    status_gang.message = "it lost node n1";
   }
   cluster.api.change(kube::kPodGroups, kNamespace, group.meta.name,
                      {{"status", gang::encode_status(status)}});
@@ -400,10 +400,9 @@ TEST_CASE("a request that could not be healed is requeued as a whole, and starts
   REQUIRE(job.status.requeued_gangs.size() == 1);
   CHECK(job.status.requeued_gangs[0].count == 1);
   CHECK(cluster.condition("RequestsScheduled").reason == "BackOff");
-  CHECK(
-      cluster.condition("RequestsScheduled")
-          .message.starts_with(
-              "request-1: it lost pods that could not be replaced in time; it is tried again at "));
+  CHECK(cluster.condition("RequestsScheduled")
+            .message.starts_with(
+                "request-1: lost pods could not be replaced in time; it is retried at "));
   const Strings events = cluster.event_reasons();
   CHECK(std::count(events.begin(), events.end(), "Requeued") == 1);
 

@@ -104,7 +104,7 @@ TEST_CASE("after the back-off everything is created again", "[controller][attemp
   CHECK(world.deleted.back() == "podgroup dqn-1");  // when its pods are
   CHECK(condition(world, kScheduled)
             .message.starts_with(
-                "attempt 1 ended with CoordinatorFailed, exit code 1; attempt 2 begins at "));
+                "attempt 1 ended with CoordinatorFailed, exit code 1; attempt 2 starts at "));
   const auto wait = reconcile(world.seen).requeue_after;
   REQUIRE(wait.has_value());
   CHECK(*wait >= 10s);
@@ -167,7 +167,7 @@ TEST_CASE("the last retry's failure is the job's", "[controller][attempts]") {
   CHECK(status.failed_attempts == 2);
   CHECK(status.attempt == 2);
   CHECK(condition(world, kFailed).message ==
-        "2 attempts have failed, and backoffLimit is 1; the last one: the coordinator's container "
+        "2 attempts failed, and backoffLimit is 1; last failure: the coordinator's container "
         "nervex-container exited with 1: oh");
 }
 
@@ -648,7 +648,7 @@ TEST_CASE("a suspended job has no objects and says so", "[controller][attempts]"
   CHECK(condition(world, kSuspended).status);
   CHECK_FALSE(condition(world, kScheduled).status);
   CHECK(condition(world, kScheduled).message ==
-        "spec.suspend is true: the job starts when that is set to false");
+        "spec.suspend is true: set it to false to start the job");
   CHECK(status.ready == 0);
   CHECK(status.desired == 0);
   CHECK_FALSE(status.last_attempt.has_value());

@@ -86,8 +86,7 @@ TEST_CASE("pods of another PodGroup are deleted, bound or not", "[controller][st
   const Actions steps = find_stale_objects(world);
   REQUIRE(steps.size() == 2);
   CHECK(std::get<DeletePods>(steps[0]).targets.size() == 2);
-  CHECK(std::get<RecordEvent>(steps[1]).event.message ==
-        "deleted 2 pods of an attempt that is over");
+  CHECK(std::get<RecordEvent>(steps[1]).event.message == "deleted 2 pods of an earlier attempt");
 }
 
 TEST_CASE("an attempt without a PodGroup keeps nothing; the old PodGroup goes last",

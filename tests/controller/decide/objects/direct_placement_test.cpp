@@ -84,7 +84,7 @@ TEST_CASE("which templates the planner knows completely", "[controller][direct]"
       {"it has resource claims", {{"resourceClaims", {{{"name", "gpu"}}}}}, false},
       {"its runtime class may choose nodes", {{"runtimeClassName", "kata"}}, false},
       {"it is of a native gang", {{"schedulingGroup", {{"podGroupName", "x"}}}}, false},
-      {"it has a field that nobody knows", {{"placedBy", "magic"}}, false},
+      {"it has an unknown field", {{"placedBy", "magic"}}, false},
       {"it has affinity to pods",
        {{"affinity", {{"podAffinity", {{"x", Json::array({1})}}}}}},
        false},

@@ -139,16 +139,16 @@ TEST_CASE("events of deleted pods name the reason", "[controller][pods]") {
       group.status.gangs[0].message = "the plan was not bound within 60 s";
       group.status.gangs[0].placements.clear();
     });
-    want = "deleted 2 pods: the gang lost its places: the plan was not bound within 60 s";
+    want = "deleted 2 pods: the gang lost its placements: the plan was not bound within 60 s";
   }
   SECTION("the gang has other places") {
     world.change_pod("dqn-coordinator", [](kube::Pod& pod) { pod.node = "n2"; });
     world.replan("base");
-    want = "deleted pod " + collector + ": planned again, for other places";
+    want = "deleted pod " + collector + ": a new plan places it elsewhere";
   }
   SECTION("the job wants fewer") {
     world.seen.job.spec.collector->replicas = 0;
-    want = "deleted pod " + collector + ": not wanted any more";
+    want = "deleted pod " + collector + ": no longer wanted";
   }
   const Actions steps = pod_steps(make_round(world.seen));
   const auto event = std::find_if(steps.begin(), steps.end(), [](const auto& step) {

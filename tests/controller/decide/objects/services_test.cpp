@@ -37,7 +37,7 @@ std::shared_ptr<const Service> a_shared_service(const std::function<void(Json&)>
 
 const auto kNoChange = [](Json&) {};
 const auto kOtherLabel = [](Json& service) {
-  service["metadata"]["labels"][std::string(job::kControllerLabel)] = "somebody";
+  service["metadata"]["labels"][std::string(job::kControllerLabel)] = "another-operator";
 };
 const auto kOwned = [](Json& service) {
   service["metadata"]["ownerReferences"] = Json::array(
@@ -66,13 +66,13 @@ TEST_CASE("which Services an attempt uses", "[controller][services]") {
   const auto row = GENERATE(values<Row>({
       {"it is about to begin", true, false, kNone, false, kShared},
       {"it is about to begin with per-pod", false, false, kNone, false, kPerPod},
-      {"the name is somebody else's", true, false, kNone, true, kPerPod},
+      {"the name is taken by another owner", true, false, kNone, true, kPerPod},
       {"the flag has changed before it began", false, false, kShared, false, kPerPod},
       {"the flag has changed before it began", true, false, kPerPod, false, kShared},
       {"it goes on", true, true, kShared, false, kShared},
       {"the flag has changed since", false, true, kShared, false, kShared},
       {"the flag has changed since", true, true, kPerPod, false, kPerPod},
-      {"the name has become somebody else's", true, true, kShared, true, kPerPod},
+      {"the Service has got another owner", true, true, kShared, true, kPerPod},
       {"the name is free again", true, true, kPerPod, false, kPerPod},
       {"a version without modes began it", true, true, kNone, false, kPerPod},
   }));

@@ -131,8 +131,8 @@ TEST_CASE("a job whose PriorityClass does not exist waits for it, and says so",
   REQUIRE(scheduled != nullptr);
   CHECK_FALSE(scheduled->status);
   CHECK(scheduled->message ==
-        "there is no PriorityClass \"urgnet\", which spec.priorityClassName names: create it, and "
-        "the job starts by itself, or create the job with another name");
+        "PriorityClass \"urgnet\", named by spec.priorityClassName, does not exist: create it, and "
+        "the job starts, or create the job again with another priorityClassName");
   CHECK(cluster.settle() == 0);  // and does nothing else meanwhile
   cluster.add_class("urgnet", 7);
   cluster.settle();

@@ -112,15 +112,16 @@ TEST_CASE("Ready says which pod cannot start, with a stable message over retries
   const auto row = GENERATE_COPY(values<Row>({
       {"ErrImagePull", ": the image of pod dqn-coordinator cannot be pulled"},
       {"ImagePullBackOff", ": the image of pod dqn-coordinator cannot be pulled"},
-      {"InvalidImageName", ": the image of pod dqn-coordinator has no valid name"},
+      {"InvalidImageName", ": the image name of pod dqn-coordinator is invalid"},
       {"ErrImageNeverPull",
-       ": the image of pod dqn-coordinator is not on its node and must not be pulled"},
+       ": the image of pod dqn-coordinator is not present on its node, and imagePullPolicy is "
+       "Never"},
       {"CreateContainerConfigError",
-       ": pod dqn-coordinator refers to a ConfigMap, a Secret or a key that is not there"},
+       ": pod dqn-coordinator refers to a ConfigMap, a Secret or a key that does not exist"},
       {"ContainerCreating", ""},
       {"CrashLoopBackOff",
-       ": container nervex-container of pod dqn-coordinator crashes again and again, last with "
-       "exit code 0"},
+       ": container nervex-container of pod dqn-coordinator crashes repeatedly, last with exit "
+       "code 0"},
   }));
   INFO("when a container waits because of " << row.reason);
   World world(a_job(1, 0));
@@ -168,7 +169,7 @@ TEST_CASE("a container is reported as crashing also between two crashes", "[cont
   const auto* ready = find_condition(world.seen.job.status, "Ready");
   REQUIRE(ready != nullptr);
   CHECK(ready->message == "not all pods are ready: container nervex-container of pod " + pod +
-                              " crashes again and again, last with exit code 137");
+                              " crashes repeatedly, last with exit code 137");
   world.status_writes = 0;
   change("");       // it runs, and is not ready yet
   change("Error");  // it has ended again
