@@ -1,8 +1,9 @@
 // bench/extender_bench.cpp - what does the extender cost while others' pods come and go, and how
 // soon does a new leader plan?
 //
-// The real stores, sinks, Plans and Planner over an API server in memory that answers status writes
-// alone. Nodes and pods are fed as the JSON that a real API server writes. Three questions:
+// The real stores, sinks, cluster cache and planner over an API server in memory that answers
+// status writes alone. Nodes and pods are fed as the JSON that a real API server writes. Three
+// questions:
 //   start    all nodes and pods are listed, then a first gang is planned
 //   idle     nothing waits, foreign pods come and go (created, bound, running, deleted)
 //   waiting  gangs wait for GPUs that no node has, foreign pods come and go
@@ -23,6 +24,7 @@
 
 #include "base/log.h"
 #include "extender/bind/filter.h"
+#include "extender/observe/cluster_cache.h"
 #include "extender/watches.h"
 
 namespace nervex::extender {
@@ -138,13 +140,13 @@ struct Extender {
   SystemClock clock;
   GroupApi api;
   Stores stores;
-  Plans plans{stores.groups, stores.volumes, clock};
-  Planner planner{api, plans, clock};
-  Holds holds{plans, clock};
+  ClusterCache cache{stores.groups, stores.volumes, clock};
+  Planner planner{api, cache.planner, clock};
+  Holds holds{cache.binds, clock};
   LostNodes lost_nodes{api, stores.nodes, stores.pods, clock, std::chrono::seconds(60)};
-  kube::ReflectorSink nodes = node_sink(stores.nodes, plans, planner, &lost_nodes);
-  kube::ReflectorSink pods = pod_sink(stores.pods, plans, holds, planner, &lost_nodes);
-  kube::ReflectorSink groups = group_sink(stores.groups, plans, holds, planner);
+  kube::ReflectorSink nodes = node_sink(stores.nodes, cache.updates, planner, &lost_nodes);
+  kube::ReflectorSink pods = pod_sink(stores.pods, cache.updates, holds, planner, &lost_nodes);
+  kube::ReflectorSink groups = group_sink(stores.groups, cache.updates, holds, planner);
   std::atomic<int> cycles{0};
   std::atomic<std::int64_t> cycle_ns{0};
   std::jthread thread;
@@ -256,7 +258,7 @@ Figures run_load(Extender& extender, Feeder& feeder, const Options& options, dou
     FilterView view;
     view.synced = true;
     view.slot = slot;
-    view.seen = extender.plans.slot_seen(slot);
+    view.seen = extender.cache.binds.slot_seen(slot);
     (void)filter(args, view);
     filter_us.push_back(
         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - asked)

@@ -9,7 +9,7 @@
 #include <benchmark/benchmark.h>
 
 #include "extender/cycle/scheduling_cycle.h"
-#include "extender/observe/occupancy.h"
+#include "extender/observe/parts/node_table.h"
 #include "placement/plan.h"
 
 namespace nervex::placement {

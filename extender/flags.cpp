@@ -56,7 +56,7 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   kube::add_leader_flags(app, flags.leader, "nervex-extender");
   add_tls_flags(app, flags.tls);
   add_hold_flags(app, flags.holds);
-  add_duration(app, "--plan-deadline", flags.unstarted.deadline,
+  add_duration(app, "--plan-deadline", flags.plan_expiry.deadline,
                "drop a plan that has not started, to free its capacity, when none of its pods was "
                "created, held, bound or refused for this time, and after 10m in any case; must be "
                "longer than --hold-deadline; 0: never");
@@ -74,7 +74,7 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_help_footer(app, "nervex-extender --listen 127.0.0.1:9080 --metrics-listen 0.0.0.0:8082");
   if (const auto code = parse_flags(app, argc, argv, flags.common)) return code;
   complete(flags.holds);
-  const auto plan_deadline = flags.unstarted.deadline;
+  const auto plan_deadline = flags.plan_expiry.deadline;
   const bool is_order_wrong = plan_deadline.count() > 0 && plan_deadline <= flags.holds.longest;
   if (flags.holds.longest.count() == 0 || is_order_wrong) {
     std::cerr

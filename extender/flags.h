@@ -15,7 +15,7 @@ struct Flags {
   kube::LeaderFlags leader;
   TlsFiles tls;  // none: plain HTTP, on loopback only
   HoldOptions holds;
-  UnstartedOptions unstarted;
+  PlanExpiryOptions plan_expiry;
   HealingOptions healing;
   std::chrono::milliseconds node_lost_after{60'000};  // 0: never
 };

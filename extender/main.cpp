@@ -7,7 +7,7 @@
 #include "extender/bind/routes.h"
 #include "extender/flags.h"
 #include "extender/metrics.h"
-#include "extender/observe/plans.h"
+#include "extender/observe/cluster_cache.h"
 #include "extender/recovery/lost_nodes.h"
 #include "extender/watches.h"
 #include "kube/events.h"
@@ -26,17 +26,18 @@ int main(int argc, char** argv) {
 
   kube::LeaderApi planner_api(manager->client(), manager->leadership());
   extender::Stores stores;
-  extender::Plans plans(stores.groups, stores.volumes, manager->clock());
-  extender::Planner planner(planner_api, plans, manager->clock(), flags.healing, flags.unstarted);
-  extender::Holds holds(plans, manager->clock(), flags.holds);
-  plans.observe_folds([&holds](const std::string& uid) { holds.group_changed(uid); });
+  extender::ClusterCache cache(stores.groups, stores.volumes, manager->clock());
+  extender::Planner planner(planner_api, cache.planner, manager->clock(), flags.healing,
+                            flags.plan_expiry);
+  extender::Holds holds(cache.binds, manager->clock(), flags.holds);
+  cache.observe_folds([&holds](const std::string& uid) { holds.group_changed(uid); });
   extender::LostNodes lost_nodes(planner_api, stores.nodes, stores.pods, manager->clock(),
                                  flags.node_lost_after);
   kube::EventRecorder events(manager->client(), manager->clock(), "nervex-extender");
   planner.tell_events_to(events);
   planner.begin_cycles_with([&lost_nodes] { return lost_nodes.mark_pods(); });
-  extender::add_watches(caches, stores, plans, holds, planner, lost_nodes);
-  extender::Binder binder(manager->client(), plans, holds, stores.pods,
+  extender::add_watches(caches, stores, cache.updates, holds, planner, lost_nodes);
+  extender::Binder binder(manager->client(), cache.binds, holds, stores.pods,
                           manager->clock());  // every replica binds
   binder.wake_planner_with([&planner] { planner.wake(); });
   planner.observe_cycles(extender::cycle_observer(manager->metrics()));
@@ -49,7 +50,7 @@ int main(int argc, char** argv) {
   // Filter and bind need synced caches, and any replica answers them. A leader's planner needs what
   // the leader before it wrote as well.
   extender::add_routes(
-      server, plans, binder, [&caches] { return caches.check_synced(); }, manager->metrics());
+      server, cache.binds, binder, [&caches] { return caches.check_synced(); }, manager->metrics());
   if (optional_tls_files(flags.tls))
     show_certificate(server, manager->metrics(), manager->health());
   manager->add(server);

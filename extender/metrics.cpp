@@ -3,13 +3,6 @@
 namespace nervex::extender {
 namespace {
 
-Counter verb_counter(Metrics& metrics, const std::string& verb, const char* result) {
-  return metrics.counter(
-      "nervex_extender_requests_total",
-      "Total number of calls from kube-scheduler that were answered, by verb and result.",
-      {{"verb", verb}, {"result", result}});
-}
-
 struct GangCounts {
   double waiting = 0;
   double planned = 0;
@@ -29,23 +22,6 @@ void count_gangs(const gang::PodGroup& group, GangCounts& counts) {
 }
 
 }  // namespace
-
-VerbMetrics::VerbMetrics(Metrics& metrics, const std::string& verb)
-    : success_(verb_counter(metrics, verb, "success")),
-      no_node_(verb_counter(metrics, verb, "refused")),
-      error_(verb_counter(metrics, verb, "error")),
-      seconds_(metrics.histogram("nervex_extender_request_duration_seconds",
-                                 "Time from a call of kube-scheduler to the reply, in seconds; for "
-                                 "a bind it includes the time it was held.",
-                                 request_bounds(), {{"verb", verb}})) {}
-
-void VerbMetrics::count(VerbResult result, std::chrono::nanoseconds took) const {
-  seconds_.observe(took);
-  (result == VerbResult::kSuccess  ? success_
-   : result == VerbResult::kNoNode ? no_node_
-                                   : error_)
-      .add();
-}
 
 void add_gang_metrics(Metrics& metrics, const kube::Store<gang::PodGroup>& groups) {
   metrics.collect("nervex_gangs", "Number of gangs of all PodGroups, by state.", MetricType::kGauge,

@@ -1,6 +1,6 @@
 #include "extender/watches.h"
 
-#include "extender/observe/pods.h"
+#include "extender/observe/live_objects.h"
 
 namespace nervex::extender {
 namespace {
@@ -43,49 +43,49 @@ void tell(Holds& holds, const PodPtr& before, const PodPtr& after) {
 
 }  // namespace
 
-kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Planner& planner,
-                              LostNodes* lost_nodes) {
+kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, WatchUpdates& updates,
+                              Planner& planner, LostNodes* lost_nodes) {
   return kube::sink_into<kube::Node>(
       store, kube::decode_node,
-      [&plans, &planner, lost_nodes](const NodePtr& before, const NodePtr& after) {
-        plans.node_changed(before, after);
+      [&updates, &planner, lost_nodes](const NodePtr& before, const NodePtr& after) {
+        updates.node_changed(before, after);
         if (lost_nodes != nullptr) lost_nodes->node_changed(before, after);
         if (matters(before, after)) planner.wake();
       });
 }
 
-kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds& holds,
+kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, WatchUpdates& updates, Holds& holds,
                              Planner& planner, LostNodes* lost_nodes) {
   kube::ReflectorSink sink = kube::sink_into<kube::Pod>(
       store, [](std::string_view json) { return kube::decode_pod(json, pod_filter()); },
-      [&plans, &holds, &planner, lost_nodes](const PodPtr& before, const PodPtr& after) {
-        const Plans::Look look = plans.pod_changed(before, after);
+      [&updates, &holds, &planner, lost_nodes](const PodPtr& before, const PodPtr& after) {
+        const WatchUpdates::Look look = updates.pod_changed(before, after);
         tell(holds, before, after);
         if (foreign_pod_matters(before, after)) tell_foreign(holds, before, after);
         const bool is_on_lost_node = lost_nodes != nullptr && lost_nodes->pod_changed(after);
-        if (look == Plans::Look::kNow || is_on_lost_node) {
+        if (look == WatchUpdates::Look::kNow || is_on_lost_node) {
           planner.wake();
-        } else if (look == Plans::Look::kAtCapacity) {
+        } else if (look == WatchUpdates::Look::kAtCapacity) {
           planner.wake_for_capacity();
         }
       });
-  sink.begin_list = [&plans, begin = std::move(sink.begin_list)] {
-    plans.pod_list_begins();
+  sink.begin_list = [&updates, begin = std::move(sink.begin_list)] {
+    updates.pod_list_begins();
     begin();
   };
-  sink.end_list = [&store, &plans, &planner,
+  sink.end_list = [&store, &updates, &planner,
                    end = std::move(sink.end_list)](std::string_view version) {
     end(version);
-    if (plans.pods_listed(store)) planner.wake();
+    if (updates.pods_listed(store)) planner.wake();
   };
   return sink;
 }
 
-kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Holds& holds,
-                               Planner& planner) {
+kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, WatchUpdates& updates,
+                               Holds& holds, Planner& planner) {
   return kube::sink_into<gang::PodGroup>(
       store, gang::parse_pod_group, [&](const PodGroupPtr& before, const PodGroupPtr& after) {
-        plans.group_changed((after ? after : before)->meta.key());
+        updates.group_changed((after ? after : before)->meta.key());
         const bool is_gone = before && (!after || before->meta.uid != after->meta.uid);
         if (is_gone) holds.group_changed(before->meta.uid);
         if (after) holds.group_changed(after->meta.uid);
@@ -93,65 +93,68 @@ kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans,
       });
 }
 
-kube::ReflectorSink claim_sink(kube::Store<kube::Claim>& store, Plans& plans, Planner& planner) {
+kube::ReflectorSink claim_sink(kube::Store<kube::Claim>& store, WatchUpdates& updates,
+                               Planner& planner) {
   using Ptr = std::shared_ptr<const kube::Claim>;
   return kube::sink_into<kube::Claim>(
       store, kube::decode_claim, [&](const Ptr& before, const Ptr& after) {
         if (before && after && before->volume == after->volume) return;  // only its status changed
-        if (plans.claim_changed((after ? after : before)->meta.key())) planner.wake();
+        if (updates.claim_changed((after ? after : before)->meta.key())) planner.wake();
       });
 }
 
-kube::ReflectorSink volume_sink(kube::Store<kube::Volume>& store, Plans& plans, Planner& planner) {
+kube::ReflectorSink volume_sink(kube::Store<kube::Volume>& store, WatchUpdates& updates,
+                                Planner& planner) {
   using Ptr = std::shared_ptr<const kube::Volume>;
   return kube::sink_into<kube::Volume>(
       store, kube::decode_volume, [&](const Ptr& before, const Ptr& after) {
         if (before && after && before->node_terms == after->node_terms) return;
-        if (plans.volume_changed((after ? after : before)->meta.name)) planner.wake();
+        if (updates.volume_changed((after ? after : before)->meta.name)) planner.wake();
       });
 }
 
-kube::ReflectorSink quota_sink(kube::Store<kube::Quota>& store, Plans& plans, Planner& planner) {
+kube::ReflectorSink quota_sink(kube::Store<kube::Quota>& store, WatchUpdates& updates,
+                               Planner& planner) {
   return kube::sink_into<kube::Quota>(store, kube::decode_quota,
                                       [&](const QuotaPtr& before, const QuotaPtr& after) {
                                         if (before && after && before->limits == after->limits &&
                                             before->not_best_effort == after->not_best_effort) {
                                           return;
                                         }
-                                        if (plans.quota_changed(before, after)) planner.wake();
+                                        if (updates.quota_changed(before, after)) planner.wake();
                                       });
 }
 
-kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store, Plans& plans,
-                                       Holds& holds, Planner& planner) {
+kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store,
+                                       WatchUpdates& updates, Holds& holds, Planner& planner) {
   return kube::sink_into<kube::ForeignPodGroup>(
       store, kube::decode_foreign_pod_group,
       [&](const ForeignGroupPtr& before, const ForeignGroupPtr& after) {
-        plans.foreign_group_changed(before, after);
+        updates.foreign_group_changed(before, after);
         holds.foreign_changed((after ? after : before)->meta.key());
         planner.wake();
       });
 }
 
-void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds& holds,
+void add_watches(kube::Reflectors& watches, Stores& stores, WatchUpdates& updates, Holds& holds,
                  Planner& planner, LostNodes& lost_nodes) {
   watches.add("nodes", kube::api_path(kube::kNodes), stores.nodes,
-              node_sink(stores.nodes, plans, planner, &lost_nodes));
+              node_sink(stores.nodes, updates, planner, &lost_nodes));
   watches.add("pods", kube::api_path(kube::kPods), stores.pods,
-              pod_sink(stores.pods, plans, holds, planner, &lost_nodes));
+              pod_sink(stores.pods, updates, holds, planner, &lost_nodes));
   watches.add("resourcequotas", kube::api_path(kube::kResourceQuotas), stores.quotas,
-              quota_sink(stores.quotas, plans, planner));
+              quota_sink(stores.quotas, updates, planner));
   // Before the PodGroups that depend on them; a later change reaches those that are there.
   watches.add("persistentvolumeclaims", kube::api_path(kube::kPersistentVolumeClaims),
-              stores.volumes.claims, claim_sink(stores.volumes.claims, plans, planner));
+              stores.volumes.claims, claim_sink(stores.volumes.claims, updates, planner));
   watches.add("persistentvolumes", kube::api_path(kube::kPersistentVolumes), stores.volumes.volumes,
-              volume_sink(stores.volumes.volumes, plans, planner));
+              volume_sink(stores.volumes.volumes, updates, planner));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.groups,
-              group_sink(stores.groups, plans, holds, planner));
+              group_sink(stores.groups, updates, holds, planner));
   watches.add_optional("podgroups.scheduling.x-k8s.io", kube::api_path(kube::kForeignPodGroups),
                        stores.foreign_groups,
-                       foreign_group_sink(stores.foreign_groups, plans, holds, planner),
-                       [&plans](bool missing) { plans.set_foreign_kind_missing(missing); });
+                       foreign_group_sink(stores.foreign_groups, updates, holds, planner),
+                       [&updates](bool missing) { updates.set_foreign_kind_missing(missing); });
 }
 
 }  // namespace nervex::extender

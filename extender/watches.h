@@ -7,7 +7,7 @@
 #include "extender/act/planner.h"
 #include "extender/bind/bind.h"
 #include "extender/bind/holds.h"
-#include "extender/observe/plans.h"
+#include "extender/observe/watch_updates.h"
 #include "extender/recovery/lost_nodes.h"
 #include "kube/api.h"
 #include "kube/cache/reflectors.h"
@@ -15,25 +15,28 @@
 
 namespace nervex::extender {
 
-// The reflector sink of each kind: updates the store and `plans`, notifies `holds`, and wakes
-// `planner` if the change matters.
-kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, Plans& plans, Planner& planner,
-                              LostNodes* lost_nodes = nullptr);
-kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, Plans& plans, Holds& holds,
+// The reflector sink of each kind: updates the store and the cluster cache, notifies `holds`, and
+// wakes `planner` if the change matters.
+kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, WatchUpdates& updates,
+                              Planner& planner, LostNodes* lost_nodes = nullptr);
+kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, WatchUpdates& updates, Holds& holds,
                              Planner& planner, LostNodes* lost_nodes = nullptr);
-kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, Plans& plans, Holds& holds,
-                               Planner& planner);
+kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, WatchUpdates& updates,
+                               Holds& holds, Planner& planner);
 
 // Claims and volumes: only those that a PodGroup's pods mount matter.
-kube::ReflectorSink claim_sink(kube::Store<kube::Claim>& store, Plans& plans, Planner& planner);
-kube::ReflectorSink volume_sink(kube::Store<kube::Volume>& store, Plans& plans, Planner& planner);
+kube::ReflectorSink claim_sink(kube::Store<kube::Claim>& store, WatchUpdates& updates,
+                               Planner& planner);
+kube::ReflectorSink volume_sink(kube::Store<kube::Volume>& store, WatchUpdates& updates,
+                                Planner& planner);
 
 // ResourceQuotas: limits and usage.
-kube::ReflectorSink quota_sink(kube::Store<kube::Quota>& store, Plans& plans, Planner& planner);
+kube::ReflectorSink quota_sink(kube::Store<kube::Quota>& store, WatchUpdates& updates,
+                               Planner& planner);
 
 // PodGroups of other operators; pod_sink notifies `holds` about their pods.
-kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store, Plans& plans,
-                                       Holds& holds, Planner& planner);
+kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store,
+                                       WatchUpdates& updates, Holds& holds, Planner& planner);
 
 struct Stores {
   kube::Store<kube::Node> nodes;
@@ -45,7 +48,7 @@ struct Stores {
 };
 
 // Adds all kinds.
-void add_watches(kube::Reflectors& watches, Stores& stores, Plans& plans, Holds& holds,
+void add_watches(kube::Reflectors& watches, Stores& stores, WatchUpdates& updates, Holds& holds,
                  Planner& planner, LostNodes& lost_nodes);
 
 }  // namespace nervex::extender

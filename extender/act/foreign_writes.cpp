@@ -70,7 +70,7 @@ void ForeignWrites::tell(const ForeignDecision& decision) {
               {"nominations", std::to_string(decision.nominations.size())}});
   }
   if (!decision.is_news) return;
-  plans_.explain_foreign(key, decision.message);
+  cache_.explain_foreign(key, decision.message);
   if (decision.message.empty()) return;
   log_info("foreign gang waits", {{"podgroup", key}, {"message", decision.message}});
   if (events_ == nullptr) return;

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "extender/cycle/foreign_plan.h"
-#include "extender/observe/plans.h"
+#include "extender/observe/planner_cache.h"
 #include "kube/api.h"
 #include "kube/events.h"
 
@@ -17,8 +17,8 @@ namespace nervex::extender {
 // Used by the planner's thread only; write() sends from a few threads at a time.
 class ForeignWrites {
  public:
-  ForeignWrites(kube::Api& api, Plans& plans, const Clock& clock)
-      : api_(api), plans_(plans), clock_(clock) {}
+  ForeignWrites(kube::Api& api, PlannerCache& cache, const Clock& clock)
+      : api_(api), cache_(cache), clock_(clock) {}
   ForeignWrites(const ForeignWrites&) = delete;
   ForeignWrites& operator=(const ForeignWrites&) = delete;
 
@@ -38,7 +38,7 @@ class ForeignWrites {
   void tell(const ForeignDecision& decision);
 
   kube::Api& api_;
-  Plans& plans_;
+  PlannerCache& cache_;
   const Clock& clock_;
   kube::EventRecorder* events_ = nullptr;
   ForeignMemory memory_;

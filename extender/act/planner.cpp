@@ -12,8 +12,7 @@
 #include "extender/act/side_by_side.h"
 #include "extender/bind/commit.h"
 #include "extender/cycle/direct_placement.h"
-#include "extender/observe/pod_groups.h"
-#include "extender/observe/pods.h"
+#include "extender/observe/live_objects.h"
 
 namespace nervex::extender {
 namespace {
@@ -39,7 +38,7 @@ milliseconds retry_after(int failures) {
 
 // It is checked against committed capacity at the write: other writers may win every time.
 bool takes_committed(const gang::PodGroup& base, const gang::PodGroupStatus& status) {
-  return !new_places(base.status, status).empty() ||
+  return !added_placements(base.status, status).empty() ||
          std::any_of(status.gangs.begin(), status.gangs.end(),
                      [&](const auto& gang) { return is_committed_directly(base.status, gang); });
 }
@@ -95,9 +94,9 @@ void Planner::schedule_once() {
   repeat_unconfirmed();
   resolve_commits();
   resolve_binds();
-  give_up_unstarted();
+  expire_plans();
   std::vector<NodeChange> changes;
-  const Snapshot snapshot = plans_.snapshot(changes);
+  const Snapshot snapshot = cache_.snapshot(changes);
   note_changes(changes);
   forget_deleted();
   CycleResult result = run_cycle(snapshot, memory_, clock_.now(), rejections(), healing_,
@@ -111,7 +110,7 @@ void Planner::schedule_once() {
   if (result.may_fit_soon) waiting_.gain_all();
   const bool is_any_written = !result.writes.empty();
   write(std::move(result.writes));
-  if (is_any_written) watch_unstarted();
+  if (is_any_written) watch_uncommitted();
   if (const auto again = foreign_.write(snapshot.foreign, std::move(result.foreign))) {
     queue_.add_after(kCycle, *again);
   }
@@ -125,10 +124,10 @@ void Planner::look_at_changes_since(bool is_any_new) {
   bool has_gained = false;
   if (is_any_new) {
     std::vector<placement::NodeView> spare;
-    has_gained = note_changes(plans_.take_changes(spare));
+    has_gained = note_changes(cache_.take_changes(spare));
     waiting_.sum_up(spare);
   } else {
-    has_gained = note_changes(plans_.take_changes());
+    has_gained = note_changes(cache_.take_changes());
   }
   // Includes gains since the snapshot that came up while plans were marked: if nothing waited then,
   // they did not wake the planner.
@@ -144,7 +143,7 @@ void Planner::look_when_old() {
 }
 
 bool Planner::schedule_at_capacity() {
-  note_changes(plans_.take_changes());
+  note_changes(cache_.take_changes());
   const auto refresh = waiting_.first_refresh();
   const bool is_old = refresh && *refresh <= clock_.now();
   if (is_old || waiting_.any_may_fit() || (waits_otherwise_ && has_gained_otherwise_)) {
@@ -163,9 +162,9 @@ bool Planner::note_changes(const std::vector<NodeChange>& changes) {
   return has_gained;
 }
 
-void Planner::give_up_unstarted() {
-  UnstartedResult result = extender::give_up_unstarted(plans_.unstarted(), plan_ages_,
-                                                       clock_.mono(), clock_.now(), unstarted_);
+void Planner::expire_plans() {
+  ExpiredPlans result = extender::expire_plans(cache_.uncommitted_plans(), plan_ages_,
+                                               clock_.mono(), clock_.now(), plan_expiry_);
   plan_ages_ = std::move(result.ages);
   std::vector<StatusWrite> writes;
   for (const auto& [group, status] : result.writes) {
@@ -176,15 +175,15 @@ void Planner::give_up_unstarted() {
 }
 
 // Nothing else may wake us when the plans that were just written have not started in time.
-void Planner::watch_unstarted() {
-  UnstartedResult result = extender::give_up_unstarted(plans_.unstarted(), plan_ages_,
-                                                       clock_.mono(), clock_.now(), unstarted_);
+void Planner::watch_uncommitted() {
+  ExpiredPlans result = extender::expire_plans(cache_.uncommitted_plans(), plan_ages_,
+                                               clock_.mono(), clock_.now(), plan_expiry_);
   plan_ages_ = std::move(result.ages);
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
 }
 
 void Planner::forget_deleted() {
-  const auto is_deleted = [this](const auto& entry) { return !plans_.has_group(entry.first); };
+  const auto is_deleted = [this](const auto& entry) { return !cache_.has_group(entry.first); };
   std::erase_if(retries_, is_deleted);
   std::erase_if(rejected_, is_deleted);
 }
@@ -201,23 +200,23 @@ Rejections Planner::rejections() {
 }
 
 void Planner::repeat_unconfirmed() {
-  for (const PodGroupPtr& attempted : plans_.unconfirmed()) {
+  for (const PodGroupPtr& attempted : cache_.unconfirmed()) {
     if (must_wait(attempted->meta.uid)) continue;
     after_write(*attempted, write_status(api_, *attempted, attempted->status));
   }
 }
 
 void Planner::resolve_commits() {
-  const Plans::OpenCommits open = plans_.open_commits();
+  const PlannerCache::OpenCommits open = cache_.open_commits();
   // If it ends unconfirmed, a watch event may never come.
-  if (open.any_running) queue_.add_after(kCycle, kCommitTime);
-  for (const Plans::UnconfirmedCommit& commit : open.unconfirmed) {
+  if (open.is_any_running) queue_.add_after(kCycle, kCommitTime);
+  for (const PlannerCache::UnconfirmedCommit& commit : open.unconfirmed) {
     const std::string& uid = commit.group->meta.uid;
     if (must_wait(uid)) continue;
     const auto live = read_pod_group(api_, *commit.group);
     if (live) {
-      plans_.fold(*live);
-      plans_.resolve_commit(commit);
+      cache_.fold(*live);
+      cache_.resolve_commit(commit);
     } else if (live.error().code != Code::kNotFound) {  // the watch reports a deletion
       back_off(uid);
     }
@@ -225,7 +224,7 @@ void Planner::resolve_commits() {
 }
 
 void Planner::resolve_binds() {
-  for (const Plans::UnconfirmedBind& bind : plans_.unconfirmed_binds()) {
+  for (const PlannerCache::UnconfirmedBind& bind : cache_.unconfirmed_binds()) {
     const auto left = bind.since + kLongestRequest - clock_.mono();
     if (left > left.zero()) {
       queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(left));
@@ -233,7 +232,7 @@ void Planner::resolve_binds() {
     }
     const auto live = read_pod(api_, bind.ns, bind.pod, bind.uid);
     if (live ? live->node.empty() : live.error().code == Code::kNotFound) {
-      plans_.resolve_bind(bind);
+      cache_.resolve_bind(bind);
     } else if (!live) {
       queue_.add_after(kCycle, kCommitTime);
     }  // else the watch reports it
@@ -254,7 +253,7 @@ void Planner::write(std::vector<StatusWrite> writes) {
     attempted.push_back(std::make_shared<const gang::PodGroup>(std::move(one)));
   }
   std::vector<NodeChange> changes;
-  const std::vector<bool> are_marked = plans_.mark_unconfirmed(attempted, changes);
+  const std::vector<bool> are_marked = cache_.mark_unconfirmed(attempted, changes);
   note_changes(changes);
   std::vector<Result<gang::PodGroup>> written(writes.size(), Error{Code::kTransient, "not sent"});
   do_side_by_side(writes.size(), [&](std::size_t i) {
@@ -275,7 +274,7 @@ void Planner::after_first_write(const gang::PodGroup& base, const Result<gang::P
   if (written) log_decision(base, *written);
   if (!written && written.error().code == Code::kInvalid) {
     // This was the first try, so it is not stored: its capacity is free at once.
-    plans_.resolve(base.meta.uid);
+    cache_.resolve(base.meta.uid);
     not_stored(base.meta.uid);
     return note_rejection(base, written.error());
   }
@@ -302,8 +301,8 @@ void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGrou
   const std::string& uid = base.meta.uid;
   if (written) {
     retries_.erase(uid);
-    plans_.fold(*written);
-    plans_.resolve(uid);
+    cache_.fold(*written);
+    cache_.resolve(uid);
     return;
   }
   const Error& error = written.error();
@@ -316,8 +315,8 @@ void Planner::after_write(const gang::PodGroup& base, const Result<gang::PodGrou
   // This write was rejected and is not stored. An earlier one may be: only a read can show it.
   const auto live = read_pod_group(api_, base);
   const bool is_deleted = !live && live.error().code == Code::kNotFound;
-  if (live) plans_.fold(*live);
-  if (live || is_deleted) plans_.resolve(uid);
+  if (live) cache_.fold(*live);
+  if (live || is_deleted) cache_.resolve(uid);
   if (is_deleted) {  // the watch reports it, too
     retries_.erase(uid);
   } else if (live && error.code == Code::kInvalid) {

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "extender/act/foreign_writes.h"
 #include "extender/cycle/scheduling_cycle.h"
-#include "extender/observe/plans.h"
+#include "extender/observe/planner_cache.h"
 #include "kube/api.h"
 #include "kube/work_queue.h"
 
@@ -22,14 +22,14 @@ namespace nervex::extender {
 
 class Planner {
  public:
-  Planner(kube::Api& api, Plans& plans, const Clock& clock, HealingOptions healing = {},
-          UnstartedOptions unstarted = {})
+  Planner(kube::Api& api, PlannerCache& cache, const Clock& clock, HealingOptions healing = {},
+          PlanExpiryOptions plan_expiry = {})
       : api_(api),
-        plans_(plans),
+        cache_(cache),
         clock_(clock),
-        unstarted_(unstarted),
+        plan_expiry_(plan_expiry),
         queue_(clock),
-        foreign_(api, plans, clock) {
+        foreign_(api, cache, clock) {
     healing_.options = healing;
   }
   Planner(const Planner&) = delete;
@@ -80,8 +80,8 @@ class Planner {
   // First step of a cycle: repeats unconfirmed writes. They are conditional, so this resolves them
   // whether the first write was stored or not.
   void repeat_unconfirmed();
-  void give_up_unstarted();
-  void watch_unstarted();
+  void expire_plans();
+  void watch_uncommitted();
   // Drops back-off and rejections of deleted PodGroups.
   void forget_deleted();
   // A gang with an unconfirmed commit counts as committed: it would not be moved from a lost node,
@@ -110,9 +110,9 @@ class Planner {
   void not_stored(const std::string& uid);
 
   kube::Api& api_;
-  Plans& plans_;
+  PlannerCache& cache_;
   const Clock& clock_;
-  const UnstartedOptions unstarted_;
+  const PlanExpiryOptions plan_expiry_;
   kube::WorkQueue queue_;
   std::function<void(std::chrono::nanoseconds)> observe_ = [](auto) {};
   CycleStep first_step_ = [] { return std::nullopt; };

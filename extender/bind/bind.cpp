@@ -7,8 +7,7 @@
 
 #include "base/log.h"
 #include "extender/bind/commit.h"
-#include "extender/observe/pod_groups.h"
-#include "extender/observe/pods.h"
+#include "extender/observe/live_objects.h"
 
 namespace nervex::extender {
 namespace {
@@ -28,15 +27,15 @@ Result<kube::Pod> read_live(kube::Api& api, const kube::BindArgs& args) {
   return read_pod(api, args.pod_namespace, args.pod_name, args.pod_uid);
 }
 
-// Ends the commit that Plans::begin_commit() began, on every way out of the scope.
+// Ends the commit that BindCache::begin_commit() began, on every way out of the scope.
 struct CommitGuard {
-  Plans& plans;
+  BindCache& cache;
   const std::string& uid;
   const std::string& gang;
   Result<Nothing> result = Error{Code::kTransient, "the commit was interrupted"};
-  Plans::Outcome outcome = Plans::Outcome::kUnconfirmed;
+  BindCache::Outcome outcome = BindCache::Outcome::kUnconfirmed;
 
-  ~CommitGuard() { plans.end_commit(uid, gang, result, outcome); }
+  ~CommitGuard() { cache.end_commit(uid, gang, result, outcome); }
 };
 
 gang::PodGroupStatus with_committed(gang::PodGroupStatus status, std::string_view gang) {
@@ -80,9 +79,9 @@ Result<Binder::Bind> Binder::prepare(const kube::BindArgs& args) const {
   if ((*pod)->meta.deleting) return Error{Code::kNotFound, "the pod is being deleted"};
   Bind bind{args, *pod, std::nullopt};
   if (const auto slot = gang::pod_slot(**pod)) {
-    bind.call = {*slot, plans_.slot_seen(*slot).gang, (*pod)->meta.uid, HoldUntil::kAllHere, {}};
+    bind.call = {*slot, cache_.slot_seen(*slot).gang, (*pod)->meta.uid, HoldUntil::kAllHere, {}};
     if (auto may = check(bind); !may) return may.error();
-    plans_.note_bind_call(*slot);
+    cache_.note_bind_call(*slot);
   } else if (!kube::annotation((*pod)->meta, gang::kPodGroupUidAnnotation).empty()) {
     return Error{Code::kInvalid, "the pod's gang annotations are damaged"};
   } else if (auto gang = foreign_gang_name(**pod); !gang.empty()) {
@@ -104,7 +103,7 @@ Result<Nothing> Binder::wait(const Bind& bind, const std::function<bool()>& has_
 Result<bool> Binder::start(Bind& bind) {
   if (bind.call->until == HoldUntil::kQuorumHere) return false;
   const SlotSeen seen =
-      plans_.slot_seen(bind.call->slot);  // the spec may have moved it to another gang
+      cache_.slot_seen(bind.call->slot);  // the spec may have moved it to another gang
   if (auto done = commit(bind.call->slot.pod_group_uid, seen.gang); !done) return done.error();
   bind.call->gang = seen.gang;
   bind.call->until = HoldUntil::kOthersBound;
@@ -120,25 +119,25 @@ Result<Nothing> Binder::finish(const Bind& bind) {
   auto bound = write_binding(bind.args);
   if (bound) return bound;
   if (bound.error().code == Code::kTransient) {  // it may be stored all the same
-    plans_.note_unconfirmed_bind(bind.args.pod_uid, clock_.mono());
+    cache_.note_unconfirmed_bind(bind.args.pod_uid, clock_.mono());
     wake_planner_();
   } else {
-    plans_.forget(bind.call->slot, bind.args.pod_uid);
+    cache_.forget(bind.call->slot, bind.args.pod_uid);
   }
   return bound;
 }
 
 Result<Nothing> Binder::check(const Bind& bind) const {
   const gang::PodSlot& slot = bind.call->slot;
-  return check_bind(slot, plans_.slot_seen(slot), bind.args.pod_namespace, bind.args.node);
+  return check_bind(slot, cache_.slot_seen(slot), bind.args.pod_namespace, bind.args.node);
 }
 
 Result<Nothing> Binder::assume(const Bind& bind) {
   const auto& [args, pod, call] = bind;
-  auto other = plans_.assume(call->slot, *pod, args.node);
+  auto other = cache_.assume(call->slot, *pod, args.node);
   if (other && *other && was_deleted_unseen(args.pod_namespace, **other)) {
-    plans_.forget(call->slot, (*other)->uid);
-    other = plans_.assume(call->slot, *pod, args.node);
+    cache_.forget(call->slot, (*other)->uid);
+    other = cache_.assume(call->slot, *pod, args.node);
   }
   const std::string slot = gang::slot_key(call->slot.role, call->slot.slot.ordinal);
   if (!other) return with_context(slot, other.error());
@@ -149,7 +148,7 @@ Result<Nothing> Binder::assume(const Bind& bind) {
 void Binder::learn(const Bind& bind, const Holds::Outcome& held) {
   if (held.refusals.empty()) return;
   const std::string& gang = bind.call->gang;
-  PodGroupPtr group = plans_.slot_seen(bind.call->slot).group;
+  PodGroupPtr group = cache_.slot_seen(bind.call->slot).group;
   for (int tries = 0; tries < kMostTries && group; ++tries) {
     const auto status = refuse_plan(*group, gang, held.refusals, clock_.now());
     if (!status) return;
@@ -180,7 +179,7 @@ Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
 }
 
 // No watch event reports a pod that was created and deleted while a list of all pods was under way.
-bool Binder::was_deleted_unseen(const std::string& ns, const SlotPods::Named& pod) const {
+bool Binder::was_deleted_unseen(const std::string& ns, const NamedPod& pod) const {
   const PodPtr known = pods_.get(ns + "/" + pod.name);
   if (known && known->meta.uid == pod.uid) return false;  // the watch will report its deletion
   const auto live = read_pod(api_, ns, pod.name, pod.uid);
@@ -189,10 +188,10 @@ bool Binder::was_deleted_unseen(const std::string& ns, const SlotPods::Named& po
 
 Result<Nothing> Binder::commit(const std::string& uid, const std::string& gang) {
   for (int tries = 0; tries < kMostTries; ++tries) {
-    const auto begun = plans_.begin_commit(uid, gang);
+    const auto begun = cache_.begin_commit(uid, gang);
     if (!begun) return cannot_start(gang, begun.error());
-    if (std::holds_alternative<Plans::Committed>(*begun)) return ok();
-    auto written = write_commit(*std::get<Plans::Commit>(*begun).group, gang);
+    if (std::holds_alternative<BindCache::Committed>(*begun)) return ok();
+    auto written = write_commit(*std::get<BindCache::Commit>(*begun).group, gang);
     wake_planner_();
     if (!written && written.error().code != Code::kConflict) return written;
   }
@@ -200,13 +199,13 @@ Result<Nothing> Binder::commit(const std::string& uid, const std::string& gang) 
 }
 
 Result<Nothing> Binder::write_commit(const gang::PodGroup& group, const std::string& gang) {
-  CommitGuard commit{plans_, group.meta.uid, gang};
+  CommitGuard commit{cache_, group.meta.uid, gang};
   const auto written = write_status(api_, group, with_committed(group.status, gang));
   const auto stored = written ? written : read_pod_group(api_, group);
-  if (stored) plans_.fold(*stored);
+  if (stored) cache_.fold(*stored);
   if (stored && is_committed(*stored, gang)) {
     commit.result = ok();
-    commit.outcome = Plans::Outcome::kKnown;
+    commit.outcome = BindCache::Outcome::kKnown;
     log_info("gang committed", {{"podgroup", group.meta.key()}, {"gang", gang}});
     return ok();
   }
@@ -214,7 +213,7 @@ Result<Nothing> Binder::write_commit(const gang::PodGroup& group, const std::str
   commit.result = written.error();
   if (written.error().code == Code::kConflict) commit.result = ok();  // other calls may retry
   // An earlier write whose reply was lost may be stored: only a read shows it.
-  if (stored) commit.outcome = Plans::Outcome::kKnown;
+  if (stored) commit.outcome = BindCache::Outcome::kKnown;
   return written.error();
 }
 

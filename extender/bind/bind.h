@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "extender/bind/holds.h"
-#include "extender/observe/plans.h"
+#include "extender/observe/bind_cache.h"
 #include "extender/recovery/refusals.h"
 #include "gang/slot.h"
 #include "kube/api.h"
@@ -21,9 +21,9 @@ namespace nervex::extender {
 class Binder {
  public:
   // Borrows all arguments.
-  Binder(kube::Api& api, Plans& plans, Holds& holds, const kube::Store<kube::Pod>& pods,
+  Binder(kube::Api& api, BindCache& cache, Holds& holds, const kube::Store<kube::Pod>& pods,
          const Clock& clock)
-      : api_(api), plans_(plans), holds_(holds), pods_(pods), clock_(clock) {}
+      : api_(api), cache_(cache), holds_(holds), pods_(pods), clock_(clock) {}
   Binder(const Binder&) = delete;
   Binder& operator=(const Binder&) = delete;
 
@@ -57,13 +57,13 @@ class Binder {
   Result<Nothing> wait(const Bind& bind, const std::function<bool()>& has_caller_left);
   Result<Nothing> check(const Bind& bind) const;
   Result<Nothing> assume(const Bind& bind);
-  bool was_deleted_unseen(const std::string& ns, const SlotPods::Named& pod) const;
+  bool was_deleted_unseen(const std::string& ns, const NamedPod& pod) const;
   Result<Nothing> commit(const std::string& uid, const std::string& gang);
   Result<Nothing> write_commit(const gang::PodGroup& group, const std::string& gang);
   Result<Nothing> write_binding(const kube::BindArgs& args) const;
 
   kube::Api& api_;
-  Plans& plans_;
+  BindCache& cache_;
   Holds& holds_;
   const kube::Store<kube::Pod>& pods_;
   const Clock& clock_;

@@ -103,8 +103,8 @@ Result<Nothing> check_bind(const gang::PodSlot& slot, const SlotSeen& seen, std:
   return ok();
 }
 
-std::vector<const gang::Placement*> new_places(const gang::PodGroupStatus& before,
-                                               const gang::PodGroupStatus& after) {
+std::vector<const gang::Placement*> added_placements(const gang::PodGroupStatus& before,
+                                                     const gang::PodGroupStatus& after) {
   std::vector<const gang::Placement*> places;
   for (const gang::GangStatus& gang : after.gangs) {
     const gang::GangStatus* known = gang::find_gang(before, gang.name);
@@ -116,23 +116,23 @@ std::vector<const gang::Placement*> new_places(const gang::PodGroupStatus& befor
   return places;
 }
 
-bool have_room(const gang::PodGroup& after, const gang::PodGroupStatus& before,
-               std::span<const placement::NodeView> nodes) {
+bool have_capacity(const gang::PodGroup& after, const gang::PodGroupStatus& before,
+                   std::span<const placement::NodeView> nodes) {
   Ledger ledger{placement::Cluster(nodes)};
-  std::map<std::pair<std::string_view, std::string_view>, int> given_up;  // by set and node
+  std::map<std::pair<std::string_view, std::string_view>, int> released;  // by set and node
   for (const gang::GangStatus& gang : before.gangs) {
-    for (const auto& entry : gang.reserved) given_up[{entry.set, entry.node}] += entry.count;
+    for (const auto& entry : gang.reserved) released[{entry.set, entry.node}] += entry.count;
   }
   for (const gang::GangStatus& gang : after.status.gangs) {
-    for (const auto& entry : gang.reserved) given_up[{entry.set, entry.node}] -= entry.count;
+    for (const auto& entry : gang.reserved) released[{entry.set, entry.node}] -= entry.count;
   }
-  for (const auto& [where, count] : given_up) {
+  for (const auto& [where, count] : released) {
     const auto& [name, node] = where;
     const gang::MemberSet* set = gang::find_set(after.spec, name);
     for (int i = 0; set != nullptr && i < count; ++i) ledger.give_back(*set, node);
   }
   const auto sets = gang::all_sets(after.spec.gangs);
-  const auto places = new_places(before, after.status);
+  const auto places = added_placements(before, after.status);
   return std::all_of(places.begin(), places.end(), [&](const gang::Placement* place) {
     const auto set = std::find_if(sets.begin(), sets.end(), [&](const gang::MemberSet& one) {
       return one.role == place->role &&

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "extender/cycle/snapshot.h"
+#include "extender/bind/bind_view.h"
+#include "placement/cluster.h"
 
 namespace nervex::extender {
 
@@ -28,13 +29,13 @@ Result<Nothing> check_bind(const gang::PodSlot& slot, const SlotSeen& seen, std:
 
 // Placements that `after` adds to slots of committed gangs, compared with `before`: for the
 // planner's status writes. In the order of the status.
-std::vector<const gang::Placement*> new_places(const gang::PodGroupStatus& before,
-                                               const gang::PodGroupStatus& after);
+std::vector<const gang::Placement*> added_placements(const gang::PodGroupStatus& before,
+                                                     const gang::PodGroupStatus& after);
 
 // True if these nodes have capacity for them; the nodes' free capacity excludes committed
 // placements. Capacity that the PodGroup has reserved itself and that `after` releases counts as
 // free.
-bool have_room(const gang::PodGroup& after, const gang::PodGroupStatus& before,
-               std::span<const placement::NodeView> nodes);
+bool have_capacity(const gang::PodGroup& after, const gang::PodGroupStatus& before,
+                   std::span<const placement::NodeView> nodes);
 
 }  // namespace nervex::extender

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "extender/cycle/snapshot.h"
+#include "extender/bind/bind_view.h"
 #include "gang/slot.h"
 #include "kube/model/extender_api.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "extender/cycle/snapshot.h"
+#include "extender/bind/bind_view.h"
 
 namespace nervex::extender {
 

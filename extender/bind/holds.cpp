@@ -140,7 +140,7 @@ Holds::Ticket Holds::add(const Call& call) {
 
 auto Holds::open(const Call& call) -> Opening {
   if (call.until == HoldUntil::kQuorumHere) return open_foreign(call);
-  const GangSeen gang = plans_.gang_seen(call.slot.pod_group_uid, call.gang);
+  const GangSeen gang = cache_.gang_seen(call.slot.pod_group_uid, call.gang);
   const bool is_start = call.until == HoldUntil::kAllHere;
   Opening opening{{}, is_start ? gang.members.size() : 1, options_.longest};
   if (!gang.group) {
@@ -154,11 +154,11 @@ auto Holds::open(const Call& call) -> Opening {
 }
 
 auto Holds::open_foreign(const Call& call) -> Opening {
-  const ForeignHoldSeen gang = plans_.foreign_hold(call.gang);
+  const ForeignHoldSeen gang = cache_.foreign_hold(call.gang);
   if (!gang.group) return {Outcome{failed(Code::kNotFound, "its PodGroup was not found")}};
   const auto needed = static_cast<std::size_t>(gang.needed);
   if (needed <= 1 || needed > options_.largest_gang) {
-    return {Outcome{plans_.assume_foreign({&call.foreign, 1})}};
+    return {Outcome{cache_.assume_foreign({&call.foreign, 1})}};
   }
   Opening opening{{}, std::max(needed, gang.nominated.size()), options_.longest};
   if (const auto seconds = gang.group->schedule_timeout_seconds) {
@@ -182,7 +182,7 @@ void Holds::judge(Gates::iterator at) {
   const auto& [uid, gang, until] = at->first;
   if (until == HoldUntil::kQuorumHere) return judge_foreign(at, false);
   Gate& gate = *at->second;
-  const GangSeen seen = plans_.gang_seen(uid, gang);
+  const GangSeen seen = cache_.gang_seen(uid, gang);
   if (!seen.group) {
     return end_all(at, failed(Code::kNotFound, "the pod's PodGroup was deleted"));
   }
@@ -210,7 +210,7 @@ void Holds::judge(Gates::iterator at) {
 void Holds::judge_foreign(Gates::iterator at, bool is_late) {
   const std::string gang = std::get<1>(at->first);
   Gate& gate = *at->second;
-  const ForeignHoldSeen seen = plans_.foreign_hold(gang);
+  const ForeignHoldSeen seen = cache_.foreign_hold(gang);
   if (!seen.group) {
     return end_all(at, failed(Code::kNotFound, "its PodGroup was deleted"));
   }
@@ -231,7 +231,7 @@ void Holds::judge_foreign(Gates::iterator at, bool is_late) {
   const QuorumState state = quorum_state(seen, held);
   gate.lacking = state.lacking;
   if (!binds.empty() && state.is_reached && (state.lacking == 0 || is_late)) {
-    auto assumed = plans_.assume_foreign(binds);
+    auto assumed = cache_.assume_foreign(binds);
     if (!assumed) {
       assumed = with_context(fmt::format("podgroup {} cannot start now", gang), assumed.error());
     }
@@ -245,7 +245,7 @@ void Holds::end_foreign_late(Gates::iterator at) {
   judge_foreign(at, true);
   at = gates_.find({"", gang, HoldUntil::kQuorumHere});
   if (at == gates_.end()) return;
-  const ForeignHoldSeen seen = plans_.foreign_hold(gang);
+  const ForeignHoldSeen seen = cache_.foreign_hold(gang);
   const auto waited = std::chrono::floor<milliseconds>(clock_.mono() - at->second->last);
   end_all(at, failed(Code::kTransient,
                      fmt::format("podgroup {} cannot start: {} of the {} pods that it needs came "
@@ -260,7 +260,7 @@ void Holds::end_late(Gates::iterator at) {
   judge(at);  // what has come since may be enough
   at = gates_.find({uid, gang, until});
   if (at == gates_.end()) return;
-  const GangSeen seen = plans_.gang_seen(uid, gang);
+  const GangSeen seen = cache_.gang_seen(uid, gang);
   const HoldState state =
       hold_state(seen, {at->second->numbers.begin(), at->second->numbers.end()}, until);
   const auto waited = std::chrono::floor<milliseconds>(clock_.mono() - at->second->last);

@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "extender/bind/hold_rules.h"
-#include "extender/observe/plans.h"
+#include "extender/observe/bind_cache.h"
 #include "extender/recovery/refusals.h"
 #include "gang/slot.h"
 
@@ -44,8 +44,8 @@ struct HoldOptions {
 class Holds {
  public:
   // Both must outlive this.
-  Holds(Plans& plans, const Clock& clock, const HoldOptions& options = {})
-      : plans_(plans), clock_(clock), options_(options) {}
+  Holds(BindCache& cache, const Clock& clock, const HoldOptions& options = {})
+      : cache_(cache), clock_(clock), options_(options) {}
   Holds(const Holds&) = delete;
   Holds& operator=(const Holds&) = delete;
 
@@ -55,7 +55,8 @@ class Holds {
     std::string pod_uid;
     HoldUntil until = HoldUntil::kAllHere;
     // Only for a foreign gang, whose pods have no slot; `gang` is then its "namespace/name". Before
-    // the calls continue, all of their pods are assumed (Plans::assume_foreign), or the calls fail.
+    // the calls continue, all of their pods are assumed (BindCache::assume_foreign), or the calls
+    // fail.
     ForeignBind foreign{};
   };
   // Ok: continue. Otherwise kube-scheduler has to retry; the message is for people.
@@ -68,7 +69,7 @@ class Holds {
 
   // Waits until the gang's calls may continue or fail: the time is up, the pod, its placement or
   // its PodGroup was deleted, the caller has left (checked each second), or stop(). Cost:
-  // log(calls), and that of Plans::gang_seen() where the last call may have arrived.
+  // log(calls), and that of BindCache::gang_seen() where the last call may have arrived.
   Outcome wait(const Call& call, const std::function<bool()>& has_caller_left);
 
   // The same without a waiting thread, for simulations: nullopt while the call is held. A ticket
@@ -78,7 +79,7 @@ class Holds {
   std::optional<Outcome> poll(Ticket ticket);
   void leave(Ticket ticket);
 
-  // Watch changes, after Plans has them. A PodGroup changed:
+  // Watch changes, after the cluster cache has them. A PodGroup changed:
   void group_changed(const std::string& uid);
   // A pod of that PodGroup was bound, or its kubelet has started it; or it was deleted.
   void pod_bound(const std::string& group_uid);
@@ -138,7 +139,7 @@ class Holds {
   std::optional<Outcome> take(Ticket ticket) REQUIRES(mutex_);
   MonoTime gate_deadline(const Gate& gate) const;
 
-  Plans& plans_;
+  BindCache& cache_;
   const Clock& clock_;
   const HoldOptions options_;
   mutable Mutex mutex_;

@@ -2,8 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "extender/metrics.h"
-#include "extender/observe/pods.h"
+#include "extender/observe/live_objects.h"
 #include "kube/model/extender_api.h"
 
 namespace nervex::extender {
@@ -13,6 +12,50 @@ namespace {
 constexpr std::size_t kMaxBody = 8U << 20;
 // Concurrent calls beside held ones: filter, and binds that wait for the API server.
 constexpr std::size_t kOtherCalls = 1024;
+
+enum class VerbResult {
+  kSuccess,
+  kNoNode,  // filter: no node is left for this pod, now or permanently; label "refused"
+  kError,   // `Error` is set: kube-scheduler retries
+};
+
+// nervex_extender_requests_total{verb,result} and nervex_extender_request_duration_seconds{verb}.
+// Looks its metrics up once.
+class VerbMetrics {
+ public:
+  VerbMetrics(Metrics& metrics, const std::string& verb);
+  void count(VerbResult result, std::chrono::nanoseconds took) const;
+
+ private:
+  const Counter success_;
+  const Counter no_node_;
+  const Counter error_;
+  const Histogram seconds_;
+};
+
+Counter verb_counter(Metrics& metrics, const std::string& verb, const char* result) {
+  return metrics.counter(
+      "nervex_extender_requests_total",
+      "Total number of calls from kube-scheduler that were answered, by verb and result.",
+      {{"verb", verb}, {"result", result}});
+}
+
+VerbMetrics::VerbMetrics(Metrics& metrics, const std::string& verb)
+    : success_(verb_counter(metrics, verb, "success")),
+      no_node_(verb_counter(metrics, verb, "refused")),
+      error_(verb_counter(metrics, verb, "error")),
+      seconds_(metrics.histogram("nervex_extender_request_duration_seconds",
+                                 "Time from a call of kube-scheduler to the reply, in seconds; for "
+                                 "a bind it includes the time it was held.",
+                                 request_bounds(), {{"verb", verb}})) {}
+
+void VerbMetrics::count(VerbResult result, std::chrono::nanoseconds took) const {
+  seconds_.observe(took);
+  (result == VerbResult::kSuccess  ? success_
+   : result == VerbResult::kNoNode ? no_node_
+                                   : error_)
+      .add();
+}
 
 struct Answer {
   std::string body;
@@ -26,10 +69,10 @@ Answer answer_with(const kube::FilterResult& filtered) {
   return {kube::encode_filter_result(filtered), result};
 }
 
-Answer answer_filter(const std::string& body, const Plans& plans, bool synced) {
+Answer answer_filter(const std::string& body, const BindCache& cache, bool synced) {
   const auto args = kube::decode_filter_args(body, pod_filter());
   if (!args) return answer_with({{}, {}, args.error().message});
-  return answer_with(filter(*args, synced ? filter_view(plans, *args) : FilterView{}));
+  return answer_with(filter(*args, synced ? filter_view(cache, *args) : FilterView{}));
 }
 
 Answer answer_bind(const HttpRequest& request, Binder& binder, const Result<Nothing>& ready) {
@@ -67,14 +110,14 @@ HttpReply reject_request(int status, const std::string& reason) {
 
 }  // namespace
 
-FilterView filter_view(const Plans& plans, const kube::FilterArgs& args) {
+FilterView filter_view(const BindCache& cache, const kube::FilterArgs& args) {
   FilterView view{true, gang::pod_slot(args.pod), {}, {}};
   if (view.slot) {
-    view.seen = plans.slot_seen(*view.slot);
+    view.seen = cache.slot_seen(*view.slot);
   } else if (const auto gang = foreign_gang_name(args.pod); !gang.empty()) {
-    view.foreign = plans.foreign_seen(gang);
+    view.foreign = cache.foreign_seen(gang);
   } else {
-    view.reserved = plans.reserved_nodes(args.node_names);
+    view.reserved = cache.reserved_nodes(args.node_names);
   }
   return view;
 }
@@ -91,12 +134,12 @@ HttpServerOptions server_options(const std::string& listen, std::size_t most_hel
   return options;
 }
 
-void add_routes(HttpServer& server, Plans& plans, Binder& binder,
+void add_routes(HttpServer& server, BindCache& cache, Binder& binder,
                 const std::function<Result<Nothing>()>& check_ready, Metrics& metrics) {
   server.handle(
       "/filter",
-      counted(VerbMetrics(metrics, "filter"), [&plans, check_ready](const HttpRequest& request) {
-        return answer_filter(request.body, plans, check_ready().has_value());
+      counted(VerbMetrics(metrics, "filter"), [&cache, check_ready](const HttpRequest& request) {
+        return answer_filter(request.body, cache, check_ready().has_value());
       }));
   server.handle("/bind", counted(VerbMetrics(metrics, "bind"),
                                  [&binder, check_ready](const HttpRequest& request) {

@@ -1,23 +1,19 @@
-// extender/cycle/foreign_view.h - what is known of other operators' gangs? Values, copied out of
-// Plans.
+// extender/cycle/foreign_view.h - what is known of other operators' gangs? Values, copied
+// out of the cluster cache.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "kube/model/foreign_pod_group.h"
+#include "extender/objects.h"
 #include "kube/model/json.h"
-#include "kube/model/pod.h"
+#include "kube/model/resources.h"
 
 namespace nervex::extender {
-
-using PodPtr = std::shared_ptr<const kube::Pod>;
-using ForeignGroupPtr = std::shared_ptr<const kube::ForeignPodGroup>;
 
 // Counts of the gang's pods with our schedulerName.
 struct ForeignCounts {

@@ -25,7 +25,7 @@ namespace nervex::extender {
 class ReservedPlaces {
  public:
   // Starts from the status if the base gang is committed: the snapshot has subtracted it. Capacity
-  // for sets that are no longer in the spec is left out, as in Plans.
+  // for sets that are no longer in the spec is left out, as in the cluster cache.
   explicit ReservedPlaces(const GroupSeen& seen);
 
   // Releases what is on deleted or overfull nodes: no pod runs there yet. Call before anything else

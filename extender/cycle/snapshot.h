@@ -1,4 +1,5 @@
-// extender/cycle/snapshot.h - which state does the extender decide on? Values, copied out of Plans.
+// extender/cycle/snapshot.h - which state does a scheduling cycle decide on? Values, copied out of
+// the cluster cache.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 #include <vector>
 
 #include "extender/cycle/foreign_view.h"
+#include "extender/objects.h"
 #include "gang/pod_group.h"
-#include "gang/slot.h"
 #include "placement/cluster.h"
 #include "queue/quota.h"
 #include "queue/settled.h"
@@ -21,7 +22,6 @@
 namespace nervex::extender {
 
 using queue::QuotaPtr;
-using PodGroupPtr = std::shared_ptr<const gang::PodGroup>;
 
 // A slot of a committed gang whose pod was not seen to run on the slot's node.
 struct OpenSlot {
@@ -96,56 +96,11 @@ struct Snapshot {
   // Gangs of other operators. Their nominated pods are not subtracted from `nodes`.
   std::vector<ForeignGangSeen> foreign{};
   std::vector<Nominated> nominated{};  // not of gangs; in no order
-  // PodGroups whose gangs are all placed and committed according to spec and status. `groups` still
-  // has those with something to decide: a pod is lost, or not bound yet.
+  // The workloads that use capacity and wait for nothing, for the queue: what each namespace uses,
+  // and whom a queue could take capacity back from. They are of PodGroups whose gangs are all
+  // placed and committed according to spec and status; `groups` has those of them with something to
+  // decide, too: a pod is lost, or not bound yet.
   std::shared_ptr<const queue::Settled> settled{};
-};
-
-// What is known about the slot in a pod's annotations.
-struct SlotSeen {
-  PodGroupPtr group;  // null: no PodGroup of that UID was seen
-  // The slot's placement, if any, while the spec wants the slot, in any incarnation.
-  std::optional<gang::Placement> placement;
-  // The gang whose status has the placement; the spec may have moved the slot since.
-  std::string gang;
-  bool committed = false;    // `gang` is committed
-  kube::Resources requests;  // of the pod as planned
-  bool bind_last = false;    // as MemberSet::bind_last
-  // From the status as it was read: a pod with this number or a higher one is newer than that.
-  std::int64_t next_placement = 0;
-};
-
-// A wanted slot of a gang, and the state of its pod. `set` points into the PodGroup beside it.
-struct MemberSeen {
-  enum class Pod {
-    kUnbound,  // or no pod yet
-    kAssumed,  // being bound
-    // Created with its node (gang::is_direct()); its kubelet has not started it, or has rejected
-    // it. kube-scheduler never checks such a pod, so the kubelet has to.
-    kNotStarted,
-    kBound,  // seen bound, or finished since
-  };
-  const gang::MemberSet* set = nullptr;
-  gang::SlotId slot;
-  std::optional<gang::Placement> placement;  // in any gang's plan
-  Pod pod = Pod::kUnbound;                   // of that placement
-  std::string refusal{};                     // kube-scheduler's message, if it refuses the pod
-  // In that case: Refusal::unusable_claims.
-  std::vector<std::string> unusable_claims{};
-};
-
-struct GangSeen {
-  PodGroupPtr group;  // null: no PodGroup of that UID was seen
-  bool committed = false;
-  std::vector<MemberSeen> members;  // all wanted by the spec, in its order
-};
-
-// A node on which capacity is reserved for gangs.
-struct ReservedNode {
-  std::string name;
-  // allocatable - occupying pods - reserved placements; may be negative. nullopt: the node is not
-  // known (yet), for example if kube-scheduler saw before us that it came back.
-  std::optional<kube::Resources> spare;
 };
 
 }  // namespace nervex::extender

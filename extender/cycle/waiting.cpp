@@ -46,8 +46,7 @@ bool keeps_apart_by_domain(const gang::PodShape& shape) {
 
 }  // namespace
 
-bool matters(const std::shared_ptr<const kube::Node>& before,
-             const std::shared_ptr<const kube::Node>& after) {
+bool matters(const NodePtr& before, const NodePtr& after) {
   if (!before || !after) return before != after;
   return before->ready != after->ready || before->unschedulable != after->unschedulable ||
          before->taints != after->taints || before->labels != after->labels ||

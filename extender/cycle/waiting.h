@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "kube/model/node.h"
+#include "extender/objects.h"
 #include "placement/capacity.h"
 #include "placement/explain.h"
 
@@ -25,14 +25,12 @@ namespace nervex::extender {
 
 // Whether a change of a node can affect a plan. Heartbeats and changes of other conditions do not.
 // Null: no node.
-bool matters(const std::shared_ptr<const kube::Node>& before,
-             const std::shared_ptr<const kube::Node>& after);
+bool matters(const NodePtr& before, const NodePtr& after);
 
 // A node that changed, itself or in capacity, between two looks.
 struct NodeChange {
-  std::shared_ptr<const kube::Node> before;  // null: no previous node; `after`: no relevant change
-                                             // changed
-  std::shared_ptr<const kube::Node> after;
+  NodePtr before;  // null: no previous node; `after`: only its capacity has changed
+  NodePtr after;
   // allocatable - occupying pods - all that is reserved, committed or not.
   kube::Resources spare_before;
   kube::Resources spare_after;

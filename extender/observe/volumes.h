@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "extender/cycle/snapshot.h"
+#include "extender/objects.h"
 #include "kube/cache/store.h"
 #include "kube/model/volume.h"
 

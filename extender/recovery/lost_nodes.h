@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "extender/observe/plans.h"
+#include "extender/objects.h"
 #include "kube/api.h"
 #include "kube/cache/store.h"
 

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::int64_t last_plan_number(const UnstartedGang& gang) {
+std::int64_t last_plan_number(const UncommittedPlan& gang) {
   std::int64_t last = 0;
   const gang::GangStatus* status = gang::find_gang(gang.group->status, gang.gang);
   for (const gang::Placement& placement : status->placements) {
@@ -23,8 +23,8 @@ struct Limit {
   milliseconds waited;
 };
 
-Limit choose_limit(const UnstartedGang& gang, bool all_refused, MonoTime since,
-                   const UnstartedOptions& options) {
+Limit choose_limit(const UncommittedPlan& gang, bool all_refused, MonoTime since,
+                   const PlanExpiryOptions& options) {
   if (all_refused) {
     const MonoTime complete = std::max(since, gang.last_created.value_or(since));
     return {complete + options.refused_deadline, options.refused_deadline};
@@ -38,11 +38,11 @@ Limit choose_limit(const UnstartedGang& gang, bool all_refused, MonoTime since,
 
 }  // namespace
 
-UnstartedResult give_up_unstarted(const std::vector<UnstartedGang>& gangs, const PlanAges& ages,
-                                  MonoTime mono, SysTime now, const UnstartedOptions& options) {
-  UnstartedResult out;
+ExpiredPlans expire_plans(const std::vector<UncommittedPlan>& gangs, const PlanAges& ages,
+                          MonoTime mono, SysTime now, const PlanExpiryOptions& options) {
+  ExpiredPlans out;
   std::set<std::string_view> written;  // by UID; others follow with the next status
-  for (const UnstartedGang& gang : gangs) {
+  for (const UncommittedPlan& gang : gangs) {
     const std::string& uid = gang.group->meta.uid;
     const auto key = std::pair(uid, gang.gang);
     PlanAge age{last_plan_number(gang), mono};

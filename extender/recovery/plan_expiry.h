@@ -19,7 +19,7 @@
 namespace nervex::extender {
 
 // A gang that is planned and not committed.
-struct UnstartedGang {
+struct UncommittedPlan {
   PodGroupPtr group;
   std::string gang;
   std::size_t pods = 0;     // wanted by the gang
@@ -34,7 +34,7 @@ struct UnstartedGang {
 // Limit on the total age of a plan that still makes progress; a longer deadline overrides it.
 inline constexpr std::chrono::milliseconds kLongestPlan{600'000};
 
-struct UnstartedOptions {
+struct PlanExpiryOptions {
   // Since the plan's last progress. Must be longer than binds are held. 0: no such plan is dropped.
   std::chrono::milliseconds deadline{120'000};
   // Since the last pod was created, if kube-scheduler refuses every pod, so that no bind is held.
@@ -48,13 +48,13 @@ struct PlanAge {
 };
 using PlanAges = std::map<std::pair<std::string, std::string>, PlanAge>;
 
-struct UnstartedResult {
+struct ExpiredPlans {
   std::vector<std::pair<PodGroupPtr, gang::PodGroupStatus>> writes;  // one per PodGroup at most
   PlanAges ages;                                                     // for the next time
   std::optional<std::chrono::milliseconds> look_again;
 };
 // `mono` and `now` are the same moment.
-UnstartedResult give_up_unstarted(const std::vector<UnstartedGang>& gangs, const PlanAges& ages,
-                                  MonoTime mono, SysTime now, const UnstartedOptions& options);
+ExpiredPlans expire_plans(const std::vector<UncommittedPlan>& gangs, const PlanAges& ages,
+                          MonoTime mono, SysTime now, const PlanExpiryOptions& options);
 
 }  // namespace nervex::extender

@@ -11,8 +11,8 @@
 #include "extender/bind/bind.h"
 #include "extender/bind/filter.h"
 #include "extender/bind/routes.h"
-#include "extender/observe/plans.h"
-#include "extender/observe/pods.h"
+#include "extender/observe/cluster_cache.h"
+#include "extender/observe/live_objects.h"
 #include "extender/recovery/lost_nodes.h"
 #include "extender/watches.h"
 #include "tests/extender/held_binds.h"
@@ -24,7 +24,7 @@ struct ExtenderOptions {
   extender::HoldOptions holds{};
   const Clock* hold_clock = nullptr;  // different from the other parts' clock
   extender::HealingOptions healing{};
-  extender::UnstartedOptions unstarted{};
+  extender::PlanExpiryOptions plan_expiry{};
   std::chrono::milliseconds node_lost_after{60'000};
 };
 
@@ -32,25 +32,27 @@ struct ExtenderProcess {
   // Sends its requests to `api`, which may be a Door before `cluster`. Has listed nothing yet.
   ExtenderProcess(kube::Api& api, const FakeApi& cluster, const Clock& clock,
                   const ExtenderOptions& options = {})
-      : plans(groups, volumes, clock),
-        planner(api, plans, clock, options.healing, options.unstarted),
-        holds(plans, options.hold_clock != nullptr ? *options.hold_clock : clock, options.holds),
-        binder(api, plans, holds, pods, clock),
+      : cache(groups, volumes, clock),
+        planner(api, cache.planner, clock, options.healing, options.plan_expiry),
+        holds(cache.binds, options.hold_clock != nullptr ? *options.hold_clock : clock,
+              options.holds),
+        binder(api, cache.binds, holds, pods, clock),
         lost_nodes(api, nodes, pods, clock, options.node_lost_after) {
-    plans.observe_folds([this](const std::string& uid) { holds.group_changed(uid); });
+    cache.observe_folds([this](const std::string& uid) { holds.group_changed(uid); });
     planner.begin_cycles_with([this] { return lost_nodes.mark_pods(); });
     const auto add = [&](const kube::ResourceKind& kind, kube::ReflectorSink sink) {
       feeds.push_back(std::make_unique<Feed>(cluster, kube::api_path(kind), std::move(sink)));
       return feeds.back().get();
     };
-    node_feed = add(kube::kNodes, extender::node_sink(nodes, plans, planner, &lost_nodes));
-    pod_feed = add(kube::kPods, extender::pod_sink(pods, plans, holds, planner, &lost_nodes));
-    quota_feed = add(kube::kResourceQuotas, extender::quota_sink(quotas, plans, planner));
-    claim_feed =
-        add(kube::kPersistentVolumeClaims, extender::claim_sink(volumes.claims, plans, planner));
-    volume_feed =
-        add(kube::kPersistentVolumes, extender::volume_sink(volumes.volumes, plans, planner));
-    group_feed = add(kube::kPodGroups, extender::group_sink(groups, plans, holds, planner));
+    node_feed = add(kube::kNodes, extender::node_sink(nodes, cache.updates, planner, &lost_nodes));
+    pod_feed =
+        add(kube::kPods, extender::pod_sink(pods, cache.updates, holds, planner, &lost_nodes));
+    quota_feed = add(kube::kResourceQuotas, extender::quota_sink(quotas, cache.updates, planner));
+    claim_feed = add(kube::kPersistentVolumeClaims,
+                     extender::claim_sink(volumes.claims, cache.updates, planner));
+    volume_feed = add(kube::kPersistentVolumes,
+                      extender::volume_sink(volumes.volumes, cache.updates, planner));
+    group_feed = add(kube::kPodGroups, extender::group_sink(groups, cache.updates, holds, planner));
   }
 
   void list(std::int64_t version) {
@@ -69,7 +71,7 @@ struct ExtenderProcess {
   kube::Store<gang::PodGroup> groups;
   extender::VolumeStores volumes;
   kube::Store<kube::Quota> quotas;
-  extender::Plans plans;
+  extender::ClusterCache cache;
   extender::Planner planner;
   extender::Holds holds;
   extender::Binder binder;

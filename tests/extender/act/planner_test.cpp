@@ -116,21 +116,22 @@ TEST_CASE("capacity of a write whose reply was lost stays reserved until the out
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, applied);
   c.planner.schedule_once();
-  REQUIRE(c.plans.unconfirmed().size() == 1);
+  REQUIRE(c.cache.planner.unconfirmed().size() == 1);
 
   c.add_group("b", learners(1), 0);  // before it in the queue
   c.see_groups();
   c.planner.schedule_once();
   if (applied == Applied::kYes) {
-    CHECK(c.plans.unconfirmed().empty());  // the watch has read it
+    CHECK(c.cache.planner.unconfirmed().empty());  // the watch has read it
   } else {
-    CHECK(c.plans.unconfirmed().size() == 1);  // and is not written again before the back-off
+    CHECK(c.cache.planner.unconfirmed().size() ==
+          1);  // and is not written again before the back-off
   }
   CHECK(c.planned_nodes("b") == "waits");
 
   c.clock.advance(std::chrono::seconds(1));
   c.planner.schedule_once();
-  CHECK(c.plans.unconfirmed().empty());
+  CHECK(c.cache.planner.unconfirmed().empty());
   CHECK(c.planned_nodes("a") == "n1");
   CHECK(c.planned_nodes("b") == "waits");
   CHECK(c.group("a").status.next_placement == 2);
@@ -146,9 +147,10 @@ TEST_CASE("a lost reply is resolved by repeating the write when no watch event c
   c.planner.schedule_once();
   c.clock.advance(std::chrono::seconds(1));
   c.planner.schedule_once();
-  CHECK(c.plans.unconfirmed().empty());
+  CHECK(c.cache.planner.unconfirmed().empty());
   CHECK(c.planned_nodes("a") == "n1");
-  CHECK(c.plans.slot_seen({c.group("a").meta.uid, "learner", {0, 0}, 1}).placement.has_value());
+  CHECK(
+      c.cache.binds.slot_seen({c.group("a").meta.uid, "learner", {0, 0}, 1}).placement.has_value());
 }
 
 TEST_CASE("a forbidden write is tried again with back-off", "[extender][planner]") {
@@ -202,8 +204,8 @@ TEST_CASE("a plan that is too large to be stored reserves nothing and is reporte
   c.see();
   limit_placements(c, 1);
   c.planner.schedule_once();
-  CHECK(c.plans.unconfirmed().empty());
-  CHECK(c.plans.reserved_nodes({"n1", "n2"}).empty());
+  CHECK(c.cache.planner.unconfirmed().empty());
+  CHECK(c.cache.binds.reserved_nodes({"n1", "n2"}).empty());
   c.planner.schedule_once();
   CHECK(c.planned_nodes("a") == "waits");
   CHECK(c.planned_nodes("b") == "n1 n2");
@@ -309,17 +311,17 @@ TEST_CASE("a repeated write that is rejected for good is resolved", "[extender][
   c.see();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, Applied::kNo);
   c.planner.schedule_once();
-  REQUIRE(c.plans.unconfirmed().size() == 1);
+  REQUIRE(c.cache.planner.unconfirmed().size() == 1);
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kInvalid, "no"}, Applied::kNo, 1);
   if (is_down) c.api.fail_next("GET", "/podgroups/a", {Code::kTransient, "timeout"});
   c.clock.advance(std::chrono::seconds(1));
   c.planner.schedule_once();
   // Only a read shows whether the first write was stored.
-  CHECK(c.plans.unconfirmed().size() == (is_down ? 1U : 0U));
+  CHECK(c.cache.planner.unconfirmed().size() == (is_down ? 1U : 0U));
   c.clock.advance(std::chrono::seconds(1));
   c.planner.schedule_once();
   c.planner.schedule_once();
-  CHECK(c.plans.unconfirmed().empty());
+  CHECK(c.cache.planner.unconfirmed().empty());
   CHECK(c.planned_nodes("a") == (is_down ? "n1" : "waits"));
 }
 
@@ -349,7 +351,7 @@ TEST_CASE("a PodGroup that was deleted before its status is written is forgotten
   c.see();
   c.api.remove(kube::kPodGroups, testing::kNs, "a");
   c.planner.schedule_once();
-  CHECK(c.plans.unconfirmed().empty());
+  CHECK(c.cache.planner.unconfirmed().empty());
   c.add_group("a", learners(1));  // another one of the same name
   c.planner.schedule_once();      // still on the old one
   CHECK(c.planned_nodes("a") == "undecided");
@@ -405,7 +407,7 @@ TEST_CASE("an unconfirmed commit does not keep a gang on a lost node", "[extende
     c.clock.advance(std::chrono::seconds(1));
     c.planner.schedule_once();
   }
-  CHECK(c.plans.open_commits().unconfirmed.empty());
+  CHECK(c.cache.planner.open_commits().unconfirmed.empty());
   // Committed or not, no pod of it is bound: the slot moves.
   CHECK(c.planned_nodes("a") == (applied == Applied::kYes ? "n3 n2!" : "n3 n2"));
 }

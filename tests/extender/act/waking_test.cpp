@@ -15,7 +15,7 @@ using testing::a_set;
 using testing::ask;
 using testing::ExtenderCluster;
 using testing::kNs;
-using Look = Plans::Look;
+using Look = WatchUpdates::Look;
 
 // Says what the watch of pods told the planner.
 struct Waking : ExtenderCluster {
@@ -25,7 +25,7 @@ struct Waking : ExtenderCluster {
     const auto sink = kube::sink_into<kube::Pod>(
         pods, [](std::string_view json) { return kube::decode_pod(json, pod_filter()); },
         [&](const PodPtr& before, const PodPtr& after) {
-          strongest = std::max(strongest, plans.pod_changed(before, after));
+          strongest = std::max(strongest, cache.updates.pod_changed(before, after));
         });
     sink.begin_list();
     for (const Json& pod : api.list(kube::kPods)) (void)sink.upsert(kube::to_text(pod));
@@ -115,10 +115,10 @@ TEST_CASE("a quota wakes the planner also before a gang's first decision is stor
   c.see();
   const auto quota = std::make_shared<const kube::Quota>(*kube::decode_quota(
       R"({"metadata":{"name":"team","namespace":"rl"},"spec":{"hard":{"pods":"1"}}})"));
-  CHECK(c.plans.quota_changed(nullptr, quota));
+  CHECK(c.cache.updates.quota_changed(nullptr, quota));
   c.planner.schedule_once();
   c.see_groups();
-  CHECK_FALSE(c.plans.quota_changed(quota, nullptr));
+  CHECK_FALSE(c.cache.updates.quota_changed(quota, nullptr));
 }
 
 TEST_CASE("while no gang waits, pods of others wake nobody", "[extender][waking]") {
@@ -134,7 +134,7 @@ TEST_CASE("while no gang waits, pods of others wake nobody", "[extender][waking]
   c.watch_pods();
   c.see_groups();
   c.planner.schedule_once();
-  CHECK(c.plans.snapshot().groups.empty());  // nothing is left to decide
+  CHECK(c.cache.planner.snapshot().groups.empty());  // nothing is left to decide
   c.add_plain_pod("p", ask(1), "n1");
   CHECK(c.watch_pods() == Look::kAtCapacity);
   CHECK_FALSE(c.planner.schedule_at_capacity());
@@ -221,7 +221,7 @@ TEST_CASE("plans of one cycle are written side by side, and one that fails stops
     planned += c.planned_nodes("g" + std::to_string(i)) == "n1" ? 1 : 0;
   }
   CHECK(planned == 39);
-  CHECK(c.plans.unconfirmed().size() == 1);
+  CHECK(c.cache.planner.unconfirmed().size() == 1);
   CHECK(c.api.writes().size() == 40);  // one for each plan
   c.clock.advance(std::chrono::seconds(1));
   c.planner.schedule_once();
@@ -320,7 +320,7 @@ TEST_CASE("what wakes nobody leaves nothing to decide", "[extender][waking][prop
     while (c.planner.schedule_at_capacity()) {
     }
     const std::string before = plans();
-    Planner fresh(c.api, c.plans, c.clock);  // which remembers nothing and plans all
+    Planner fresh(c.api, c.cache.planner, c.clock);  // which remembers nothing and plans all
     fresh.schedule_once();
     INFO("step " << step);
     REQUIRE(plans() == before);

@@ -87,7 +87,7 @@ TEST_CASE("many binds of a gang that cannot start bind no pod", "[extender][bind
 
 // No watch event reports a pod that was created, bound and deleted while the watch was down.
 struct Unwatched : Planned {
-  kube::ReflectorSink sink = pod_sink(pods, plans, holds, planner);
+  kube::ReflectorSink sink = pod_sink(pods, cache.updates, holds, planner);
   Unwatched() {
     for (const std::string& name : names) delete_pod(name);
     see_pods();
@@ -232,7 +232,7 @@ TEST_CASE("a commit whose reply was lost is found or repeated", "[extender][bind
     c.add_group("b", {a_set("learner", 1, ask(8))}, 0, 9);
     c.api.change(kube::kPodGroups, kNs, "b",
                  {{"status", gang::encode_status(c.group("a").status)}});
-    const auto reserved = c.plans.reserved_nodes({"n1", "n2"});
+    const auto reserved = c.cache.binds.reserved_nodes({"n1", "n2"});
     CHECK(reserved.size() == 2);
     CHECK(c.bind(c.names[0], "n1").empty());
   }

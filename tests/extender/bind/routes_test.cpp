@@ -22,7 +22,7 @@ struct Server : ExtenderCluster {
 
   Server() {
     add_routes(
-        server, plans, binder, [this] { return ready; }, metrics);
+        server, cache.binds, binder, [this] { return ready; }, metrics);
     REQUIRE(server.start().has_value());
     client = std::make_unique<HttpClient>(
         HttpClientOptions{"http://127.0.0.1:" + std::to_string(server.port())});

@@ -139,17 +139,17 @@ TEST_CASE("the commit is checked on what is true when it is written", "[extender
   c.api.change(kube::kPodGroups, kNs, "a", {{"status", nullptr}});
   c.see();
   SECTION("and nothing has happened") {
-    CHECK(c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided)));
+    CHECK(c.cache.planner.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided)));
   }
   SECTION("and somebody else's pod came") {
     c.add_plain_pod("intruder", ask(1), "n2");
     c.see();
-    CHECK_FALSE(c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided)));
+    CHECK_FALSE(c.cache.planner.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided)));
   }
   SECTION("and a node was cordoned") {
     c.api.change(kube::kNodes, "", "n2", {{"spec", {{"unschedulable", true}}}});
     c.see();
-    CHECK_FALSE(c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided)));
+    CHECK_FALSE(c.cache.planner.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided)));
   }
 }
 
@@ -172,8 +172,8 @@ TEST_CASE("a stored plan counts as committed while the write that commits it is 
   other.status.gangs = {planned};
   c.api.change(kube::kPodGroups, kNs, "b", {{"status", gang::encode_status(other.status)}});
   c.see();
-  CHECK(c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided)));
-  CHECK_FALSE(c.plans.begin_commit(other.meta.uid, planned.name));
+  CHECK(c.cache.planner.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided)));
+  CHECK_FALSE(c.cache.binds.begin_commit(other.meta.uid, planned.name));
 }
 
 // Its pods are there: counted once more, they would not fit.

@@ -1,5 +1,5 @@
 // Gangs of other operators: planned by nomination, started whole by held binds.
-#include "extender/observe/foreign_gangs.h"
+#include "extender/observe/parts/foreign_gangs.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -56,7 +56,7 @@ struct Foreign : ExtenderCluster {
     }
   }
   void see_foreign() {
-    const auto sink = foreign_group_sink(foreign_groups, plans, holds, planner);
+    const auto sink = foreign_group_sink(foreign_groups, cache.updates, holds, planner);
     sink.begin_list();
     for (const Json& one : api.list(kube::kForeignPodGroups)) (void)sink.upsert(kube::to_text(one));
     sink.end_list(std::to_string(api.resource_version()));
@@ -159,7 +159,7 @@ TEST_CASE("a new leader keeps the nominations that it finds", "[extender][foreig
   c.add_pods("a", 2, 8);
   c.plan();
   CHECK(c.nominated("a") == "n1 n2");
-  Planner other(c.api, c.plans, c.clock);
+  Planner other(c.api, c.cache.planner, c.clock);
   c.api.clear_writes();
   other.schedule_once();
   CHECK(c.api.writes("PATCH", "/pods/").empty());
@@ -204,10 +204,10 @@ TEST_CASE("pods whose PodGroup or its kind is not there wait", "[extender][forei
   c.add_pods("a", 1, 1);
   c.plan();
   CHECK(c.why("a-0", {"n1"}) == "podgroup a waits: it was not found");
-  c.plans.set_foreign_kind_missing(true);
+  c.cache.updates.set_foreign_kind_missing(true);
   CHECK(c.why("a-0", {"n1"}) ==
         "podgroup a waits: this cluster has no PodGroups of scheduling.x-k8s.io");
-  c.plans.set_foreign_kind_missing(false);
+  c.cache.updates.set_foreign_kind_missing(false);
   c.add_foreign_group("a", 1);
   c.plan();
   CHECK(c.why("a-0", {"n1"}) == "n1");

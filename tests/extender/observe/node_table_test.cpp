@@ -6,14 +6,14 @@
 
 #include <random>
 
-#include "extender/observe/occupancy.h"
+#include "extender/observe/parts/node_table.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::extender {
 namespace {
 
 // cluster() is kept from call to call, and view() is computed.
-TEST_CASE("the cluster that is kept has what each node has free", "[extender][plans][property]") {
+TEST_CASE("the cluster that is kept has what each node has free", "[extender][cache][property]") {
   const auto seed = GENERATE(take(50, random(0U, 1'000'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);

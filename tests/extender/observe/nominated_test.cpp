@@ -27,8 +27,8 @@ struct NominatedPods : ExtenderCluster {
   void add_learner(const std::string& name, int priority) {
     add_group(name, {a_set("learner", 1, ask(8))}, 0, priority);
   }
-  Plans::Look look(const PodPtr& before, const PodPtr& after) {
-    return plans.pod_changed(before, after);
+  WatchUpdates::Look look(const PodPtr& before, const PodPtr& after) {
+    return cache.updates.pod_changed(before, after);
   }
   PodPtr pod_ptr(const std::string& name) const {
     return std::make_shared<const kube::Pod>(pod(name));
@@ -96,7 +96,7 @@ TEST_CASE("a plan that is not committed leaves a node for which a pod is nominat
     const PodPtr before = c.pod_ptr("urgent");
     c.look(nullptr, before);
     c.nominate("urgent", 5, "n1");
-    CHECK(c.look(before, c.pod_ptr("urgent")) == Plans::Look::kNow);
+    CHECK(c.look(before, c.pod_ptr("urgent")) == WatchUpdates::Look::kNow);
   }
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("a gang that waits gets what a nominated pod does not take", "[extende
   const PodPtr before = c.pod_ptr("urgent");
   SECTION("it is nominated for no node any more") {
     c.nominate("urgent", 5, nullptr);
-    CHECK(c.look(before, c.pod_ptr("urgent")) == Plans::Look::kAtCapacity);
+    CHECK(c.look(before, c.pod_ptr("urgent")) == WatchUpdates::Look::kAtCapacity);
     CHECK(c.planner.schedule_at_capacity());
     CHECK(c.planned_nodes("a") == "n1");
   }

@@ -341,7 +341,7 @@ TEST_CASE("pods of others on a lost node are left alone, and 0 turns it off",
 }
 
 TEST_CASE("what a kubelet rejects is kept in the status, though the pod is deleted at once",
-          "[extender][plans]") {
+          "[extender][cache]") {
   RunningGang c;
   c.api.change(kube::kPods, testing::kNs, c.names[0],
                {{"status", {{"phase", "Failed"}, {"reason", "OutOfcpu"}}}});
@@ -362,7 +362,7 @@ TEST_CASE("what a kubelet rejects is kept in the status, though the pod is delet
 }
 
 TEST_CASE("a pod that kube-scheduler refuses for too long moves, and its node is avoided",
-          "[extender][plans]") {
+          "[extender][cache]") {
   RunningGang c;
   c.api.remove(kube::kPods, testing::kNs, c.names[0]);
   auto members = list_members(c.group("a"));
@@ -390,19 +390,19 @@ TEST_CASE("a pod that kube-scheduler refuses for too long moves, and its node is
 }
 
 TEST_CASE("a placement is not taken from a pod that was bound since the snapshot",
-          "[extender][plans]") {
+          "[extender][cache]") {
   RunningGang c;
   auto attempted = c.group("a");
   attempted.status.gangs.front().placements.front() = {"learner", {0, 0}, "n3", 3};
-  CHECK_FALSE(c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(attempted)));
-  CHECK(c.plans.unconfirmed().empty());
+  CHECK_FALSE(c.cache.planner.mark_unconfirmed(std::make_shared<const gang::PodGroup>(attempted)));
+  CHECK(c.cache.planner.unconfirmed().empty());
   c.api.remove(kube::kPods, testing::kNs, c.names[0]);
   c.see_pods();
-  CHECK(c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(attempted)));
+  CHECK(c.cache.planner.mark_unconfirmed(std::make_shared<const gang::PodGroup>(attempted)));
 }
 
 // The write is repeated unchanged: a pod bound in between would have lost its placement.
-TEST_CASE("no pod is bound while a write that may move it is not answered", "[extender][plans]") {
+TEST_CASE("no pod is bound while a write that may move it is not answered", "[extender][cache]") {
   const auto applied = GENERATE(Applied::kNo, Applied::kYes);
   testing::ExtenderCluster c;
   for (const char* node : {"n1", "n2"}) c.add_node(node, 8);
@@ -418,13 +418,13 @@ TEST_CASE("no pod is bound while a write that may move it is not answered", "[ex
   c.see_nodes();
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, applied);
   c.planner.schedule_once();
-  REQUIRE(c.plans.unconfirmed().size() == 1);
+  REQUIRE(c.cache.planner.unconfirmed().size() == 1);
   CHECK(c.bind(names[1], placements[1].node) ==
         "learner/0: another plan of its gang is being written");
 
   c.clock.advance(seconds(1));
   c.planner.schedule_once();
-  CHECK(c.plans.unconfirmed().empty());
+  CHECK(c.cache.planner.unconfirmed().empty());
   CHECK(c.bind(names[1], placements[1].node).find("superseded") != std::string::npos);
 }
 

@@ -53,7 +53,7 @@ struct Unstarted : ExtenderCluster {
   gang::GangStatus gang() const { return group("a").status.gangs.front(); }
 };
 
-TEST_CASE("a plan that nobody binds gives its capacity to others", "[extender][unstarted]") {
+TEST_CASE("a plan whose pods are not bound gives its capacity to others", "[extender][expiry]") {
   Unstarted c;
   c.create_pods();
   c.pass(119s);
@@ -69,8 +69,7 @@ TEST_CASE("a plan that nobody binds gives its capacity to others", "[extender][u
   CHECK(c.gang().reason == "Unschedulable");
 }
 
-TEST_CASE("a plan expires also if a pod of an older placement has finished",
-          "[extender][unstarted]") {
+TEST_CASE("a plan expires also if a pod of an older placement has finished", "[extender][expiry]") {
   Unstarted c;
   c.create_pods();
   c.api.change(kube::kPods, kNs, c.names[0],
@@ -84,8 +83,7 @@ TEST_CASE("a plan expires also if a pod of an older placement has finished",
   CHECK(c.gang().reason == "PlanExpired");
 }
 
-TEST_CASE("a plan whose pods have schedulingGates says so when it expires",
-          "[extender][unstarted]") {
+TEST_CASE("a plan whose pods have schedulingGates says so when it expires", "[extender][expiry]") {
   Unstarted c;
   c.create_pods();
   c.gate("a-learner-0-0");
@@ -103,8 +101,7 @@ TEST_CASE("a plan whose pods have schedulingGates says so when it expires",
   CHECK(opened.gang().message.starts_with("kube-scheduler has not bound any of 2 pods"));
 }
 
-TEST_CASE("a plan whose pods are not created gives its capacity to others",
-          "[extender][unstarted]") {
+TEST_CASE("a plan whose pods are not created gives its capacity to others", "[extender][expiry]") {
   Unstarted c;
   c.pass(119s);
   CHECK(c.planned_nodes("a") == "n1 n2");
@@ -117,7 +114,7 @@ TEST_CASE("a plan whose pods are not created gives its capacity to others",
   CHECK(c.planned_nodes("b") != "waits");
 }
 
-TEST_CASE("an expired plan is made again after a pause that doubles", "[extender][unstarted]") {
+TEST_CASE("an expired plan is made again after a pause that doubles", "[extender][expiry]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(8))});
@@ -141,17 +138,19 @@ TEST_CASE("an expired plan is made again after a pause that doubles", "[extender
 }
 
 TEST_CASE("a plan is looked at again when its time is over, also if it has no pods",
-          "[extender][unstarted]") {
+          "[extender][expiry]") {
   Unstarted c;
-  const auto result = give_up_unstarted(c.plans.unstarted(), {}, c.clock.mono(), c.clock.now(), {});
+  const auto result =
+      expire_plans(c.cache.planner.uncommitted_plans(), {}, c.clock.mono(), c.clock.now(), {});
   CHECK(result.writes.empty());
   CHECK(result.look_again == 120s);
 }
 
-TEST_CASE("a plan that could not be given up yet keeps its age", "[extender][unstarted]") {
+TEST_CASE("a plan that could not be dropped yet keeps its age", "[extender][expiry]") {
   Unstarted c;
   const auto look = [&c](const PlanAges& ages) {
-    return give_up_unstarted(c.plans.unstarted(), ages, c.clock.mono(), c.clock.now(), {});
+    return expire_plans(c.cache.planner.uncommitted_plans(), ages, c.clock.mono(), c.clock.now(),
+                        {});
   };
   const auto first = look({});
   c.clock.advance(120s);
@@ -161,7 +160,7 @@ TEST_CASE("a plan that could not be given up yet keeps its age", "[extender][uns
   CHECK(look(due.ages).writes.size() == 1);
 }
 
-TEST_CASE("a plan has its time from when something about it moved last", "[extender][unstarted]") {
+TEST_CASE("a plan has its time from when something about it moved last", "[extender][expiry]") {
   Unstarted c;
   const gang::PodGroup group = c.group("a");
   const auto create = [&](std::size_t number) {
@@ -188,7 +187,7 @@ TEST_CASE("a plan has its time from when something about it moved last", "[exten
   }
   SECTION("the bind of a pod has begun") {
     c.pass(119s);
-    c.plans.note_bind_call(*gang::pod_slot(c.pod(first)));
+    c.cache.binds.note_bind_call(*gang::pod_slot(c.pod(first)));
     c.pass(119s);
     CHECK(c.planned_nodes("a") == "n1 n2");
     c.pass(1s);
@@ -196,7 +195,7 @@ TEST_CASE("a plan has its time from when something about it moved last", "[exten
   }
 }
 
-TEST_CASE("a plan that moves all the time ends after ten minutes", "[extender][unstarted]") {
+TEST_CASE("a plan that moves all the time ends after ten minutes", "[extender][expiry]") {
   Unstarted c;
   const gang::PodGroup group = c.group("a");
   c.planner.schedule_once();
@@ -212,7 +211,7 @@ TEST_CASE("a plan that moves all the time ends after ten minutes", "[extender][u
   CHECK(c.gang().message.starts_with("1 of 2 pods were not created within 600s"));
 }
 
-TEST_CASE("a pod that is created for an expired plan is not bound", "[extender][unstarted]") {
+TEST_CASE("a pod that is created for an expired plan is not bound", "[extender][expiry]") {
   Unstarted c;
   const gang::PodGroup group = c.group("a");
   c.pass(120s);
@@ -224,16 +223,16 @@ TEST_CASE("a pod that is created for an expired plan is not bound", "[extender][
   CHECK(c.bound_node(late).empty());
 }
 
-TEST_CASE("a pod of a committed gang wakes nobody", "[extender][unstarted]") {
+TEST_CASE("a pod of a committed gang does not wake the planner", "[extender][expiry]") {
   Unstarted c;
   c.create_pods();
   CHECK(c.bind(c.names[0], "n1").empty());
   const auto pod = std::make_shared<const kube::Pod>(c.pod(c.names[1]));
-  c.plans.pod_changed(pod, nullptr);
-  CHECK(c.plans.pod_changed(nullptr, pod) == Plans::Look::kNo);
+  c.cache.updates.pod_changed(pod, nullptr);
+  CHECK(c.cache.updates.pod_changed(nullptr, pod) == WatchUpdates::Look::kNo);
 }
 
-TEST_CASE("a clock that is set back lengthens no plan", "[extender][unstarted]") {
+TEST_CASE("a clock that is set back lengthens no plan", "[extender][expiry]") {
   Unstarted c;
   c.create_pods();
   c.pass(1s);
@@ -243,7 +242,7 @@ TEST_CASE("a clock that is set back lengthens no plan", "[extender][unstarted]")
   CHECK(c.gang().reason == "PlanExpired");
 }
 
-TEST_CASE("a plan of which every pod is refused is given up sooner", "[extender][unstarted]") {
+TEST_CASE("a plan whose pods are all refused expires sooner", "[extender][expiry]") {
   Unstarted c;
   c.create_pods();
   c.refuse(c.names[0]);
@@ -257,7 +256,7 @@ TEST_CASE("a plan of which every pod is refused is given up sooner", "[extender]
       std::string::npos);
 }
 
-TEST_CASE("a gang that is committed is not given up", "[extender][unstarted]") {
+TEST_CASE("the plan of a committed gang does not expire", "[extender][expiry]") {
   Unstarted c;
   c.create_pods();
   CHECK(c.bind(c.names[0], "n1").empty());

@@ -261,7 +261,7 @@ TEST_CASE("filter of a replica whose PodGroups are older than its pods asks for 
     see();
   }
   const auto result = behind.filter(c.names[0], {"n1", "n2", "n3"});
-  REQUIRE(behind.plans.has_group(c.group("a").meta.uid));
+  REQUIRE(behind.cache.planner.has_group(c.group("a").meta.uid));
   CHECK(result.failed_and_unresolvable.empty());
   CHECK(result.error.find("was not seen yet, retrying") != std::string::npos);
 }

@@ -577,7 +577,8 @@ void SimCluster::come_to_rest() {
   } else if (quiet < 3) {
     observer_.breach("something happens at rest, endlessly");
   }
-  if (!extender_->plans.unconfirmed().empty()) observer_.breach("at rest a write is unconfirmed");
+  if (!extender_->cache.planner.unconfirmed().empty())
+    observer_.breach("at rest a write is unconfirmed");
 }
 
 }  // namespace nervex::testing

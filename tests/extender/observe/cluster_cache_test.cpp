@@ -1,4 +1,4 @@
-#include "extender/observe/plans.h"
+#include "extender/observe/cluster_cache.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -16,17 +16,17 @@ using testing::Member;
 
 // GPUs of a node that are neither used nor reserved; -1: nothing is reserved there.
 std::int64_t spare_gpus(const ExtenderCluster& c, const std::string& node) {
-  const auto reserved = c.plans.reserved_nodes({node});
+  const auto reserved = c.cache.binds.reserved_nodes({node});
   return reserved.empty() ? -1 : reserved[0].spare.value().get("nvidia.com/gpu");
 }
 
 std::int64_t free_gpus(const ExtenderCluster& c, const std::string& node) {
-  const placement::Cluster nodes = c.plans.snapshot().nodes;
+  const placement::Cluster nodes = c.cache.planner.snapshot().nodes;
   const auto at = nodes.find(node);
   return at ? nodes.free(*at, "nvidia.com/gpu") : -1;
 }
 
-TEST_CASE("capacity of a placement is reserved until its pod is bound", "[extender][plans]") {
+TEST_CASE("capacity of a placement is reserved until its pod is bound", "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
@@ -64,7 +64,7 @@ TEST_CASE("capacity of a placement is reserved until its pod is bound", "[extend
 }
 
 // kube-scheduler may see before us that a deleted node is there again.
-TEST_CASE("capacity stays reserved on a node that was deleted", "[extender][plans]") {
+TEST_CASE("capacity stays reserved on a node that was deleted", "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
@@ -72,13 +72,13 @@ TEST_CASE("capacity stays reserved on a node that was deleted", "[extender][plan
   c.planner.schedule_once();
   c.api.remove(kube::kNodes, "", "n1");
   c.see();
-  const auto reserved = c.plans.reserved_nodes({"n1"});
+  const auto reserved = c.cache.binds.reserved_nodes({"n1"});
   REQUIRE(reserved.size() == 1);
   CHECK(!reserved[0].spare);
 }
 
 TEST_CASE("capacity of a pod that is being bound stays reserved when its placement is released",
-          "[extender][plans]") {
+          "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
@@ -101,7 +101,7 @@ TEST_CASE("capacity of a pod that is being bound stays reserved when its placeme
   CHECK(free_gpus(c, "n1") == 5);
 }
 
-TEST_CASE("capacity of a superseded slot is free when its pod is deleted", "[extender][plans]") {
+TEST_CASE("capacity of a superseded slot is free when its pod is deleted", "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(6))});
@@ -126,7 +126,7 @@ TEST_CASE("capacity of a superseded slot is free when its pod is deleted", "[ext
 }
 
 TEST_CASE("the slot of a pod that has finished reserves nothing, whatever its placement was",
-          "[extender][plans]") {
+          "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
@@ -170,7 +170,7 @@ TEST_CASE("the slot of a pod that has finished reserves nothing, whatever its pl
   }
 }
 
-TEST_CASE("a snapshot names the bound pods that are being deleted", "[extender][plans]") {
+TEST_CASE("a snapshot names the bound pods that are being deleted", "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
@@ -184,7 +184,7 @@ TEST_CASE("a snapshot names the bound pods that are being deleted", "[extender][
                  {{"metadata", {{"deletionTimestamp", "2026-11-22T10:00:07Z"}}}});
     c.see_pods();
   };
-  const auto ending = [&c] { return c.plans.snapshot().groups.at(0).ending; };
+  const auto ending = [&c] { return c.cache.planner.snapshot().groups.at(0).ending; };
   delete_pod(names[1]);  // not bound: it goes at once
   CHECK(ending().empty());
   delete_pod(names[0]);
@@ -208,30 +208,30 @@ TEST_CASE("a snapshot names the bound pods that are being deleted", "[extender][
 }
 
 TEST_CASE("a gang that runs is settled: in the totals, with nothing to decide",
-          "[extender][plans]") {
+          "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
-  CHECK(c.plans.snapshot().settled->groups.empty());
+  CHECK(c.cache.planner.snapshot().settled->groups.empty());
   c.planner.schedule_once();
   const auto names = c.add_gang_pods("a");
   c.see();
   for (const std::string& name : names) REQUIRE(c.bind(name, "n1").empty());
   c.see();
-  const Snapshot snapshot = c.plans.snapshot();
+  const Snapshot snapshot = c.cache.planner.snapshot();
   CHECK(snapshot.groups.empty());
   REQUIRE(snapshot.settled->groups.size() == 1);
   CHECK(snapshot.settled->use.at(kNs).get("nvidia.com/gpu") == 6);
-  CHECK(c.plans.snapshot().settled == snapshot.settled);  // no copy while nothing changes
+  CHECK(c.cache.planner.snapshot().settled == snapshot.settled);  // no copy while nothing changes
 
   c.api.remove(kube::kPodGroups, kNs, "a");
   c.see();
-  CHECK(c.plans.snapshot().settled->groups.empty());
+  CHECK(c.cache.planner.snapshot().settled->groups.empty());
   CHECK(snapshot.settled->groups.size() == 1);
 }
 
-TEST_CASE("pods may reach the cache before their node and their PodGroup", "[extender][plans]") {
+TEST_CASE("pods may reach the cache before their node and their PodGroup", "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
@@ -245,12 +245,12 @@ TEST_CASE("pods may reach the cache before their node and their PodGroup", "[ext
   late.api.add(kube::kNodes, "", c.api.get(kube::kNodes, "", "n1"));
   for (const Json& pod : c.api.list(kube::kPods)) late.api.add(kube::kPods, kNs, pod);
   late.see_pods();
-  CHECK(late.plans.snapshot().nodes.empty());
+  CHECK(late.cache.planner.snapshot().nodes.empty());
   late.see_nodes();
   CHECK(free_gpus(late, "n1") == 5);
 }
 
-TEST_CASE("a pod with forged gang annotations frees no capacity", "[extender][plans]") {
+TEST_CASE("a pod with forged gang annotations frees no capacity", "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
@@ -266,23 +266,23 @@ TEST_CASE("a pod with forged gang annotations frees no capacity", "[extender][pl
 }
 
 TEST_CASE("slots that are not wanted reserve no capacity and have no placement",
-          "[extender][plans]") {
+          "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
   c.planner.schedule_once();
   const std::string uid = c.group("a").meta.uid;
-  CHECK(c.plans.slot_seen({uid, "learner", {1, 0}, 2}).placement.has_value());
+  CHECK(c.cache.binds.slot_seen({uid, "learner", {1, 0}, 2}).placement.has_value());
   c.set_members("a", {a_set("learner", 1, ask(3))});
   c.see_groups();
   CHECK(spare_gpus(c, "n1") == 5);
-  CHECK_FALSE(c.plans.slot_seen({uid, "learner", {1, 0}, 2}).placement.has_value());
-  CHECK(c.plans.slot_seen({uid, "learner", {0, 0}, 1}).placement.has_value());
-  CHECK(c.plans.slot_seen({"unknown", "learner", {0, 0}, 1}).group == nullptr);
+  CHECK_FALSE(c.cache.binds.slot_seen({uid, "learner", {1, 0}, 2}).placement.has_value());
+  CHECK(c.cache.binds.slot_seen({uid, "learner", {0, 0}, 1}).placement.has_value());
+  CHECK(c.cache.binds.slot_seen({"unknown", "learner", {0, 0}, 1}).group == nullptr);
 }
 
-TEST_CASE("a PodGroup that was deleted and created again is another one", "[extender][plans]") {
+TEST_CASE("a PodGroup that was deleted and created again is another one", "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
@@ -292,12 +292,12 @@ TEST_CASE("a PodGroup that was deleted and created again is another one", "[exte
   c.api.remove(kube::kPodGroups, kNs, "a");
   c.add_group("a", {a_set("learner", 1, ask(3))});
   c.see();
-  CHECK(c.plans.slot_seen({first, "learner", {0, 0}, 1}).group == nullptr);
+  CHECK(c.cache.binds.slot_seen({first, "learner", {0, 0}, 1}).group == nullptr);
   CHECK(spare_gpus(c, "n1") == -1);
-  CHECK(c.plans.snapshot().groups.size() == 1);
+  CHECK(c.cache.planner.snapshot().groups.size() == 1);
 }
 
-TEST_CASE("old and new placements of an unconfirmed write are both reserved", "[extender][plans]") {
+TEST_CASE("old and new placements of an unconfirmed write are both reserved", "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
@@ -307,10 +307,10 @@ TEST_CASE("old and new placements of an unconfirmed write are both reserved", "[
   gang::PodGroup moved = c.group("a");
   moved.status.gangs[0].placements[0].node = "n2";
   moved.status.gangs[0].placements[0].number = 2;
-  c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(moved));
+  c.cache.planner.mark_unconfirmed(std::make_shared<const gang::PodGroup>(moved));
   CHECK(spare_gpus(c, "n1") == 5);
   CHECK(spare_gpus(c, "n2") == 5);
-  c.plans.resolve(moved.meta.uid);
+  c.cache.planner.resolve(moved.meta.uid);
   CHECK(spare_gpus(c, "n1") == 5);
   CHECK(spare_gpus(c, "n2") == -1);
 }
@@ -318,7 +318,7 @@ TEST_CASE("old and new placements of an unconfirmed write are both reserved", "[
 // A running gang may take the place of a plan; but that may have been committed since the cycle
 // began, which is a write to another object.
 TEST_CASE("a lost slot gets no place that another gang was committed to meanwhile",
-          "[extender][plans]") {
+          "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_node("n2", 8);
@@ -346,8 +346,8 @@ TEST_CASE("a lost slot gets no place that another gang was committed to meanwhil
   decided.status.next_placement = 4;
   const auto mark = [&] {
     const bool is_marked =
-        c.plans.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided));
-    c.plans.resolve(decided.meta.uid);
+        c.cache.planner.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided));
+    c.cache.planner.resolve(decided.meta.uid);
     return is_marked;
   };
   CHECK(mark());
@@ -355,7 +355,7 @@ TEST_CASE("a lost slot gets no place that another gang was committed to meanwhil
   CHECK_FALSE(mark());
 }
 
-TEST_CASE("a late reply does not restore a deleted PodGroup", "[extender][plans]") {
+TEST_CASE("a late reply does not restore a deleted PodGroup", "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(3))});
@@ -365,13 +365,13 @@ TEST_CASE("a late reply does not restore a deleted PodGroup", "[extender][plans]
   c.api.remove(kube::kPodGroups, kNs, "a");
   c.add_group("b", {a_set("learner", 1, ask(3))});
   c.see();
-  c.plans.fold(reply);
-  CHECK(c.plans.snapshot().groups.size() == 1);
+  c.cache.binds.fold(reply);
+  CHECK(c.cache.planner.snapshot().groups.size() == 1);
   CHECK(spare_gpus(c, "n1") == -1);
 }
 
 TEST_CASE("slots that move between committed gangs are counted once and never released",
-          "[extender][plans]") {
+          "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   std::vector<Member> members{a_set("coordinator", 1, ask(0))};
@@ -434,7 +434,7 @@ TEST_CASE("slots that move between committed gangs are counted once and never re
   CHECK(c.api.writes().empty());
 }
 
-TEST_CASE("a gang whose slots have moved to another one is not committed", "[extender][plans]") {
+TEST_CASE("a gang whose slots have moved to another one is not committed", "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   std::vector<Member> members{a_set("coordinator", 1, ask(0))};

@@ -1,4 +1,4 @@
-#include "extender/observe/foreign_gangs.h"
+#include "extender/observe/parts/foreign_gangs.h"
 
 #include <algorithm>
 #include <tuple>

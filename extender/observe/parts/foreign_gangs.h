@@ -1,5 +1,5 @@
-// extender/observe/foreign_gangs.h - which pods of other operators' gangs exist, and in which
-// state? A part of Plans, guarded by its lock.
+// extender/observe/parts/foreign_gangs.h - which pods of other operators' gangs exist, and in which
+// state? A part of the cluster cache.
 //
 // Such a pod has our schedulerName and the label of a scheduling.x-k8s.io PodGroup
 // (kube/model/foreign_pod_group.h). docs/adr/2026-11-22-foreign-gangs.md.

@@ -1,0 +1,44 @@
+// extender/observe/cluster_cache.h - which capacity is used and reserved, for which pods and gangs?
+// The extender's single view of the cluster.
+//
+// Updated with each change, so that filter costs one look-up. Everything in it can be read from the
+// API again, except the capacity of writes in progress. Each user gets the part of it that it
+// needs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "extender/observe/bind_cache.h"
+#include "extender/observe/parts/cluster_state.h"
+#include "extender/observe/planner_cache.h"
+#include "extender/observe/watch_updates.h"
+
+namespace nervex::extender {
+
+// Thread-safe.
+class ClusterCache {
+ private:
+  ClusterState state_;
+
+ public:
+  // Reads PodGroups from `groups` and their volumes from `volumes`, and folds API replies into
+  // `groups`. All arguments must outlive this.
+  ClusterCache(kube::Store<gang::PodGroup>& groups, const VolumeStores& volumes, const Clock& clock)
+      : state_(groups, volumes, clock) {}
+  ClusterCache(const ClusterCache&) = delete;
+  ClusterCache& operator=(const ClusterCache&) = delete;
+
+  // `observe` gets the PodGroup's UID after each fold(), without the lock: the watch does not
+  // report what the store already has. Call before any other.
+  void observe_folds(std::function<void(const std::string& uid)> observe) {
+    state_.observe_fold = std::move(observe);
+  }
+
+  WatchUpdates updates{state_};
+  PlannerCache planner{state_};
+  BindCache binds{state_};
+};
+
+}  // namespace nervex::extender

@@ -1,0 +1,129 @@
+#include "extender/observe/parts/cached_groups.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "extender/bind/commit.h"
+#include "extender/cycle/scheduling_cycle.h"
+
+namespace nervex::extender {
+namespace {
+
+// Each write of ours is conditional: once the resourceVersion has moved it was stored or never will
+// be.
+void end_unconfirmed(CachedGroup& entry, const gang::PodGroup& now) {
+  const PodGroupPtr& before = entry.group();
+  if (!before || before->meta.resource_version == now.meta.resource_version) return;
+  if (entry.placements.attempted()) entry.placements.set_attempted(nullptr);
+  const std::set<std::string> committing = entry.placements.committing();
+  for (const std::string& gang : committing) {
+    if (!entry.commits.get(gang).is_running) entry.placements.set_committing(gang, false);
+  }
+}
+
+// A gang that is only in the spec waits, too: its first decision may be under way.
+bool has_waiting_gang(const gang::PodGroup& group) {
+  const auto& gangs = group.spec.gangs;
+  return std::any_of(gangs.begin(), gangs.end(), [&](const gang::Gang& wanted) {
+    const gang::GangStatus* gang = gang::find_gang(group.status, wanted.name);
+    return gang == nullptr || !gang->planned;
+  });
+}
+
+}  // namespace
+
+void CachedGroup::note_progress(const gang::PodSlot& slot, bool is_created, MonoTime now) {
+  const SlotSeen seen = placements.seen(slot.role, slot.slot.ordinal);
+  if (seen.committed || !seen.placement || seen.placement->number != slot.placement) return;
+  history.note_progress(seen.gang, is_created, now);
+}
+
+CachedGroup* CachedGroups::find(std::string_view uid) {
+  const auto found = by_uid_.find(uid);
+  return found == by_uid_.end() ? nullptr : &found->second;
+}
+
+const CachedGroup* CachedGroups::find(std::string_view uid) const {
+  const auto found = by_uid_.find(uid);
+  return found == by_uid_.end() ? nullptr : &found->second;
+}
+
+CachedGroup* CachedGroups::find(std::string_view uid, std::string_view ns) {
+  CachedGroup* entry = find(uid);
+  return entry != nullptr && entry->group()->meta.ns == ns ? entry : nullptr;
+}
+
+void CachedGroups::set(const std::string& key, const PodGroupPtr& stored) {
+  uids_[key] = stored->meta.uid;
+  CachedGroup& entry = by_uid_.try_emplace(stored->meta.uid, nodes_, pods_).first->second;
+  end_unconfirmed(entry, *stored);
+  set_stored(entry, stored);
+}
+
+std::optional<std::string> CachedGroups::erase_replaced(const std::string& key,
+                                                        const PodGroupPtr& stored) {
+  const auto known = uids_.find(key);
+  if (known == uids_.end() || (stored && stored->meta.uid == known->second)) return std::nullopt;
+  std::string uid = std::move(known->second);
+  uids_.erase(known);
+  const auto entry = by_uid_.find(uid);
+  set_waits_in(entry->second, "");
+  by_uid_.erase(entry);
+  settled_.erase(uid);
+  return uid;
+}
+
+bool CachedGroups::refresh_if(const std::function<bool(const VolumesUsed&)>& is_one) {
+  bool any = false;
+  for (auto& [uid, entry] : by_uid_) {
+    if (!is_one(entry.effective.volumes)) continue;
+    any = true;
+    refresh(entry);
+  }
+  return any;
+}
+
+void CachedGroups::refresh_slot(const gang::PodSlot& slot) {
+  if (CachedGroup* entry = find(slot.pod_group_uid)) entry->placements.refresh(slot);
+}
+
+void CachedGroups::set_stored(CachedGroup& entry, const PodGroupPtr& stored) {
+  entry.stored = stored;
+  entry.effective =
+      make_effective(stored, entry.effective.highest_placement, existing_, pods_, volumes_);
+  entry.placements.set_group(entry.effective.group);
+  const gang::PodGroup& group = *entry.group();
+  set_waits_in(entry, has_waiting_gang(group) ? group.meta.ns.str() : "");
+  entry.history.keep_uncommitted(group.status);
+  entry.is_settled = !entry.effective.is_restored && is_settled(group, entry.effective.enlarged);
+  settled_.set(group.meta.uid,
+               entry.is_settled ? queue::list_workloads(group) : std::vector<queue::Workload>());
+}
+
+void CachedGroups::set_waits_in(CachedGroup& entry, const std::string& ns) {
+  if (entry.waits_in == ns) return;
+  if (const auto before = waiting_.find(entry.waits_in); before != waiting_.end()) {
+    if (--before->second == 0) waiting_.erase(before);
+  }
+  if (!ns.empty()) ++waiting_[ns];
+  entry.waits_in = ns;
+}
+
+Result<Nothing> check_capacity(CachedGroup& entry, const gang::PodGroup& group,
+                               const std::string& gang, const NodeTable& nodes) {
+  // Capacity that an unconfirmed commit has reserved is the gang's own.
+  const bool is_unconfirmed = entry.placements.committing().count(gang) > 0;
+  entry.placements.set_committing(gang, false);
+  std::set<std::string_view> names;  // sorted, as check_commit() wants the nodes
+  if (const gang::GangStatus* status = gang::find_gang(group.status, gang)) {
+    for (const gang::Placement& placement : status->placements) names.insert(placement.node);
+    for (const gang::ReservedCapacity& reserved : status->reserved) names.insert(reserved.node);
+  }
+  auto fits = check_commit(group, gang, nodes.views(names, group.spec.priority));
+  entry.placements.set_committing(gang, is_unconfirmed);
+  return fits;
+}
+
+}  // namespace nervex::extender

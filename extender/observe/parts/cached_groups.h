@@ -1,0 +1,85 @@
+// extender/observe/parts/cached_groups.h - which PodGroups are there, and which of them wait, run
+// or are settled?
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "extender/observe/parts/commits.h"
+#include "extender/observe/parts/effective_group.h"
+#include "extender/observe/parts/group_placements.h"
+#include "extender/observe/parts/pod_history.h"
+#include "queue/settled.h"
+
+namespace nervex::extender {
+
+struct CachedGroup {
+  CachedGroup(NodeTable& nodes, const SlotPods& pods) : placements(nodes, pods) {}
+  // To plan with: see EffectiveGroup.
+  const PodGroupPtr& group() const { return placements.group(); }
+  // A pod of this slot was created, held or refused. Counts only for an uncommitted plan.
+  void note_progress(const gang::PodSlot& slot, bool is_created, MonoTime now);
+
+  PodGroupPtr stored;  // as read
+  EffectiveGroup effective;
+  GroupPlacements placements;
+  Commits commits;
+  PodHistory history;
+  bool is_settled = false;  // according to spec and status
+  std::string waits_in;     // the namespace, if a gang has no plan; else ""
+};
+
+class CachedGroups {
+ public:
+  CachedGroups(NodeTable& nodes, const SlotPods& pods, const ExistingPods& existing,
+               const VolumeStores& volumes)
+      : nodes_(nodes), pods_(pods), existing_(existing), volumes_(volumes) {}
+
+  // Null: no PodGroup of that UID was seen.
+  CachedGroup* find(std::string_view uid);
+  const CachedGroup* find(std::string_view uid) const;
+  // Null also if it is in another namespace: a pod cannot speak for it.
+  CachedGroup* find(std::string_view uid, std::string_view ns);
+  const std::map<std::string, CachedGroup, std::less<>>& all() const { return by_uid_; }
+
+  // The API server's object of this key (namespace/name) is `stored`, of a known or a new UID.
+  void set(const std::string& key, const PodGroupPtr& stored);
+  // The UID of the PodGroup that had this key and is not `stored`, which may be null; nullopt:
+  // none.
+  std::optional<std::string> erase_replaced(const std::string& key, const PodGroupPtr& stored);
+  // What its pods or volumes show has changed.
+  void refresh(CachedGroup& entry) { set_stored(entry, entry.stored); }
+  // The same for those that depend on volumes that `is_one` chooses. True if there were any.
+  bool refresh_if(const std::function<bool(const VolumesUsed&)>& is_one);
+  // A pod of that slot was bound, deleted, refused or stopped.
+  void refresh_slot(const gang::PodSlot& slot);
+
+  // A gang of this namespace has no plan.
+  bool is_any_waiting(const std::string& ns) const { return waiting_.count(ns) > 0; }
+  std::shared_ptr<const queue::Settled> settled() { return settled_.get(); }
+
+ private:
+  void set_stored(CachedGroup& entry, const PodGroupPtr& stored);
+  void set_waits_in(CachedGroup& entry, const std::string& ns);
+
+  NodeTable& nodes_;
+  const SlotPods& pods_;
+  const ExistingPods& existing_;
+  const VolumeStores& volumes_;
+  std::map<std::string, CachedGroup, std::less<>> by_uid_;
+  std::map<std::string, std::string, std::less<>> uids_;  // by namespace/name
+  queue::SettledWorkloads settled_;                       // of CachedGroup::is_settled
+  std::map<std::string, int> waiting_;  // PodGroups with a gang that has no plan, by namespace
+};
+
+// check_commit() of this gang on the node table. `group`: the entry's, or the one about to be
+// written.
+Result<Nothing> check_capacity(CachedGroup& entry, const gang::PodGroup& group,
+                               const std::string& gang, const NodeTable& nodes);
+
+}  // namespace nervex::extender

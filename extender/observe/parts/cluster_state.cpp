@@ -1,0 +1,33 @@
+#include "extender/observe/parts/cluster_state.h"
+
+#include <utility>
+
+namespace nervex::extender {
+
+void ClusterState::group_changed(const std::string& key) {
+  MutexLock lock(mutex);
+  // Read under our lock: the last caller has read the store's last state.
+  const PodGroupPtr group = store.get(key);
+  if (const auto deleted = groups.erase_replaced(key, group)) {
+    // The pods that were being bound for it are deleted next.
+    for (const auto& [uid, slot] : assumed.find_group(*deleted)) release_assumed(slot, uid);
+    commit_ended.notify_all();
+  }
+  if (group) groups.set(key, group);
+}
+
+void ClusterState::fold(gang::PodGroup group) {
+  const std::string key = group.meta.key();
+  const std::string uid = group.meta.uid;
+  store.update(key, std::move(group));
+  group_changed(key);
+  observe_fold(uid);
+}
+
+void ClusterState::release_assumed(const gang::PodSlot& slot, const std::string& pod_uid) {
+  pods.forget(slot, pod_uid);
+  assumed.forget(pod_uid);
+  groups.refresh_slot(slot);
+}
+
+}  // namespace nervex::extender

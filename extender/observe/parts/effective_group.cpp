@@ -1,0 +1,112 @@
+#include "extender/observe/parts/effective_group.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "extender/cycle/enlarged.h"
+#include "extender/recovery/refusals.h"
+#include "extender/recovery/restored.h"
+
+namespace nervex::extender {
+namespace {
+
+const gang::EnlargedSet* find_enlarged(const gang::PodGroup& group, std::string_view set) {
+  const auto& known = group.status.enlarged;
+  const auto at =
+      std::find_if(known.begin(), known.end(), [&](const auto& entry) { return entry.set == set; });
+  return at == known.end() ? nullptr : &*at;
+}
+
+// The largest requests of the set's pods.
+kube::Resources find_requests(const gang::MemberSet& set, const ExistingPods::BySlot* pods) {
+  kube::Resources seen;
+  if (pods == nullptr) return seen;
+  for (const gang::SlotId slot : set.slots) {
+    const auto pod = pods->find({set.role, slot.ordinal});
+    if (pod == pods->end()) continue;
+    // Other checks are left to the scheduler's own filters.
+    seen.raise_to(kube::without_implicit(pod->second.requests));
+  }
+  return seen;
+}
+
+void apply_sizes(EffectiveGroup& out, const ExistingPods::BySlot* pods) {
+  const PodGroupPtr& group = out.group;
+  const auto sets = gang::all_sets(group->spec.gangs);
+  const bool are_plain = std::all_of(sets.begin(), sets.end(),
+                                     [](const auto& set) { return set.admitted.answer == 0; });
+  if (pods == nullptr && group->status.enlarged.empty() && are_plain) return;
+  std::vector<gang::Gang> gangs = group->spec.gangs;
+  bool is_any_changed = false;
+  for (gang::MemberSet& set : gang::all_sets(gangs)) {
+    SetSize size = compute_set_size(set, find_enlarged(*group, set.name), find_requests(set, pods));
+    is_any_changed = is_any_changed || size.requests != set.shape.requests;
+    set.shape.requests = std::move(size.requests);
+    if (size.enlarged) out.enlarged.push_back(*std::move(size.enlarged));
+  }
+  if (!is_any_changed) return;
+  auto enlarged = std::make_shared<gang::PodGroup>(*group);
+  enlarged->spec.gangs = std::move(gangs);
+  out.group = std::move(enlarged);
+}
+
+// A gang whose plan was refused for a claim that has changed since is planned again at once.
+void end_pauses(EffectiveGroup& out, const VolumeStores& volumes) {
+  const PodGroupPtr group = out.group;
+  std::shared_ptr<gang::PodGroup> changed;
+  for (std::size_t i = 0; i < group->status.gangs.size(); ++i) {
+    const gang::GangStatus& gang = group->status.gangs[i];
+    if (gang.refusals.waits_for.empty()) continue;
+    const gang::Gang* wanted = gang::find_gang(group->spec, gang.name);
+    if (wanted == nullptr) continue;
+    std::vector<std::string> unusable;
+    for (const gang::MemberSet& set : wanted->members) {
+      for (auto& one : unusable_claims(set.shape.claims, group->meta.ns.str(), volumes)) {
+        unusable.push_back(std::move(one));
+      }
+    }
+    if (!is_cause_over(gang, unusable)) continue;
+    if (!changed) changed = std::make_shared<gang::PodGroup>(*group);
+    changed->status.gangs[i].refusals.plan_after = {};
+  }
+  if (changed) out.group = std::move(changed);
+}
+
+void restore_placements(EffectiveGroup& out, const ExistingPods::BySlot* existing,
+                        const SlotPods& pods) {
+  const PodGroupPtr& group = out.group;
+  const gang::PodGroupStatus& status = group->status;
+  std::int64_t& highest = out.highest_placement;
+  highest = std::max({highest, status.next_placement - 1, group->spec.highest_placement});
+  std::vector<BoundSlot> bound;
+  if (existing != nullptr && !has_all_placements(*group)) {
+    bound = pods.bound(group->meta.uid, group->meta.ns.str());
+    for (const auto& [slot, one] : *existing) {
+      if (!one.placements.empty()) highest = std::max(highest, *one.placements.rbegin());
+    }
+  }
+  auto restored = restored_status(*group, bound, highest);
+  if (!restored) return;
+  out.is_restored = restored->gangs != status.gangs;
+  auto changed = std::make_shared<gang::PodGroup>(*group);
+  changed->status = *std::move(restored);
+  out.group = std::move(changed);
+}
+
+}  // namespace
+
+EffectiveGroup make_effective(const PodGroupPtr& stored, std::int64_t highest_placement,
+                              const ExistingPods& existing, const SlotPods& pods,
+                              const VolumeStores& volumes) {
+  EffectiveGroup out;
+  out.highest_placement = highest_placement;
+  out.group = with_volumes(stored, volumes, out.volumes);
+  const ExistingPods::BySlot* own = existing.find(stored->meta.uid, stored->meta.ns);
+  apply_sizes(out, own);
+  end_pauses(out, volumes);
+  restore_placements(out, own, pods);
+  return out;
+}
+
+}  // namespace nervex::extender

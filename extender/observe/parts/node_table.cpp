@@ -1,0 +1,210 @@
+#include "extender/observe/parts/node_table.h"
+
+#include <algorithm>
+
+namespace nervex::extender {
+namespace {
+
+placement::NodeView make_node_view(const NodePtr& node, const kube::Resources& used,
+                                   const kube::Resources& reserved) {
+  placement::NodeView view{node, node->allocatable};
+  view.free -= used;
+  view.free -= reserved;
+  return view;
+}
+
+}  // namespace
+
+void NodeTable::set_node(const std::string& name, const NodePtr& node) {
+  Entry& entry = touch(name);
+  if (matters(entry.node, node)) {
+    is_outdated_ = true;
+    changed_.clear();
+  }
+  entry.node = node;
+  drop_if_empty(name);
+}
+
+void NodeTable::use(const std::string& node, const kube::Resources& amount) {
+  touch(node).used += amount;
+}
+
+void NodeTable::stop_using(const std::string& node, const kube::Resources& amount) {
+  touch(node).used -= amount;
+  drop_if_empty(node);
+}
+
+void NodeTable::reserve(const std::string& node, const kube::Resources& amount, bool committed) {
+  Entry& entry = touch(node);
+  entry.reserved += amount;
+  if (committed) entry.reserved_committed += amount;
+}
+
+void NodeTable::release(const std::string& node, const kube::Resources& amount, bool committed) {
+  Entry& entry = touch(node);
+  entry.reserved -= amount;
+  if (committed) entry.reserved_committed -= amount;
+  drop_if_empty(node);
+}
+
+void NodeTable::nominate(const std::string& node, int priority, const kube::Resources& amount) {
+  nominated_[node][priority] += amount;
+}
+
+void NodeTable::withdraw(const std::string& node, int priority, const kube::Resources& amount,
+                         bool stays) {
+  const auto at = nominated_.find(node);
+  const auto pods = at->second.find(priority);
+  pods->second -= amount;
+  if (pods->second.empty()) at->second.erase(pods);
+  if (at->second.empty()) nominated_.erase(at);
+  if (stays) return;
+  touch(node).has_lost_nominated = true;
+  drop_if_empty(node);
+}
+
+std::vector<Nominated> NodeTable::nominated() const {
+  std::vector<Nominated> all;
+  for (const auto& [node, by_priority] : nominated_) {
+    for (const auto& [priority, requests] : by_priority) {
+      all.push_back({node, priority, requests});
+    }
+  }
+  return all;
+}
+
+void NodeTable::rebuild() const {
+  std::vector<placement::NodeView> views;
+  views.reserve(entries_.size());
+  for (const auto& [name, entry] : entries_) {
+    entry.is_changed = false;
+    if (!entry.node) continue;
+    entry.row = views.size();
+    views.push_back({entry.node, free_resources(entry)});
+  }
+  cluster_ = placement::Cluster(views);
+}
+
+const placement::Cluster& NodeTable::cluster() const {
+  if (is_outdated_) rebuild();
+  is_outdated_ = false;
+  for (const Entry* entry : changed_) {
+    entry->is_changed = false;
+    cluster_.set_free(entry->row, free_resources(*entry));
+  }
+  changed_.clear();
+  return cluster_;
+}
+
+std::vector<placement::NodeView> NodeTable::spare_views() const {
+  std::vector<placement::NodeView> views;
+  views.reserve(entries_.size());
+  for (const auto& [name, entry] : entries_) {
+    if (entry.node) views.push_back({entry.node, spare_resources(entry)});
+  }
+  return views;
+}
+
+std::optional<placement::NodeView> NodeTable::view(std::string_view name, int priority) const {
+  const auto at = entries_.find(name);
+  if (at == entries_.end() || !at->second.node) return std::nullopt;
+  placement::NodeView view{at->second.node, free_resources(at->second)};
+  const auto nominated = nominated_.find(name);
+  if (nominated == nominated_.end()) return view;
+  for (const auto& [of, requests] : nominated->second) {
+    if (of >= priority) view.free -= requests;
+  }
+  return view;
+}
+
+std::vector<placement::NodeView> NodeTable::views(const std::set<std::string_view>& names,
+                                                  int priority) const {
+  std::vector<placement::NodeView> nodes;
+  for (const std::string_view name : names) {
+    if (auto known = view(name, priority)) nodes.push_back(*std::move(known));
+  }
+  return nodes;
+}
+
+std::optional<ReservedNode> NodeTable::reserved_node(std::string_view name) const {
+  const auto at = entries_.find(name);
+  if (at == entries_.end() || at->second.reserved.empty()) return std::nullopt;
+  if (!at->second.node) return ReservedNode{at->first, std::nullopt};
+  return ReservedNode{at->first, spare_resources(at->second)};
+}
+
+bool NodeTable::is_overfull(std::string_view name) const {
+  auto node = reserved_node(name);
+  if (!node || !node->spare) return false;
+  if (const auto nominated = nominated_.find(name); nominated != nominated_.end()) {
+    for (const auto& [priority, requests] : nominated->second) *node->spare -= requests;
+  }
+  const auto& amounts = node->spare->amounts();
+  return std::any_of(amounts.begin(), amounts.end(), [](const kube::ResourceAmount& of) {
+    return of.amount < (kube::is_implicit(of.name) ? -1 : 0);
+  });
+}
+
+std::vector<NodeChange> NodeTable::take_changes() {
+  std::vector<NodeChange> changes;
+  if (!are_changes_taken_) {
+    are_changes_taken_ = true;
+    for (const auto& [name, entry] : entries_) touched_.push_back(name);
+  }
+  for (const std::string& name : touched_) {
+    const auto at = entries_.find(name);
+    if (at == entries_.end()) continue;
+    Entry& entry = at->second;
+    entry.is_touched = false;
+    kube::Resources spare = entry.node ? spare_resources(entry) : kube::Resources();
+    const bool is_other = matters(entry.shown_node, entry.node);
+    if (is_other || spare != entry.shown_spare || entry.has_lost_nominated) {
+      changes.push_back({is_other ? entry.shown_node : entry.node, entry.node, entry.shown_spare,
+                         spare, entry.has_lost_nominated});
+      entry.has_lost_nominated = false;
+      entry.shown_spare = std::move(spare);
+    }
+    entry.shown_node = entry.node;
+    drop_if_empty(name);
+  }
+  touched_.clear();
+  return changes;
+}
+
+NodeTable::Entry& NodeTable::touch(const std::string& name) {
+  Entry& entry = entries_[name];
+  entry.is_free_known = false;
+  if (are_changes_taken_ && !entry.is_touched) {
+    touched_.push_back(name);
+    entry.is_touched = true;
+  }
+  if (!is_outdated_ && entry.node && !entry.is_changed) {
+    changed_.push_back(&entry);
+    entry.is_changed = true;
+  }
+  return entry;
+}
+
+const kube::Resources& NodeTable::free_resources(const Entry& entry) {
+  if (!entry.is_free_known) {
+    entry.free = make_node_view(entry.node, entry.used, entry.reserved_committed).free;
+    entry.is_free_known = true;
+  }
+  return entry.free;
+}
+
+kube::Resources NodeTable::spare_resources(const Entry& entry) {
+  if (entry.reserved == entry.reserved_committed) return free_resources(entry);
+  return make_node_view(entry.node, entry.used, entry.reserved).free;
+}
+
+void NodeTable::drop_if_empty(const std::string& name) {
+  const auto at = entries_.find(name);
+  const Entry& entry = at->second;
+  // One that was touched is dropped when its change is taken.
+  if (!entry.node && entry.used.empty() && entry.reserved.empty() && !entry.is_touched) {
+    entries_.erase(at);
+  }
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,215 @@
+#include "extender/observe/parts/slot_pods.h"
+
+#include <algorithm>
+
+#include "kube/model/disruption.h"
+
+namespace nervex::extender {
+namespace {
+
+// "OutOfcpu: Node didn't have enough resource"
+std::string end_reason(const kube::Pod& pod) {
+  if (!kube::was_taken_away(pod)) return "";
+  const auto reason = pod.reason.empty() ? pod.disruption_reason : pod.reason;
+  return reason.empty() ? std::string(*kube::classify_disruption(pod)) : reason.str();
+}
+
+}  // namespace
+
+void SlotPods::add(const gang::PodSlot& slot, const kube::Pod& pod) {
+  refusals_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
+  gated_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
+  groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}][pod.meta.uid] = {
+      pod.meta.name,         pod.meta.ns,       pod.node,      "",
+      slot.placement,        pod.is_finished(), pod.node_lost, end_reason(pod),
+      slot.slot.incarnation, pod.has_start_time};
+  const bool is_ending = pod.meta.deleting && !pod.is_finished() && pod.node_lost.empty();
+  if (is_ending) {
+    ending_[{slot.pod_group_uid, pod.meta.uid}] = {
+        {slot.role, slot.slot.ordinal},
+        pod.meta.ns,
+        {pod.meta.name, slot.slot.incarnation, pod.deletion_timestamp}};
+  } else {
+    ending_.erase({slot.pod_group_uid, pod.meta.uid});
+  }
+}
+
+void SlotPods::remove(const gang::PodSlot& slot, const kube::Pod& pod) {
+  erase(slot, pod.meta.uid);
+  ending_.erase({slot.pod_group_uid, pod.meta.uid});
+  const auto refusal = refusals_.find({slot.pod_group_uid, pod.meta.ns, slot.placement});
+  if (refusal != refusals_.end() && refusal->second.pod_uid == pod.meta.uid) {
+    refusals_.erase(refusal);
+  }
+  const auto gated = gated_.find({slot.pod_group_uid, pod.meta.ns, slot.placement});
+  if (gated != gated_.end() && gated->second == pod.meta.uid) gated_.erase(gated);
+}
+
+void SlotPods::set_unbound(const gang::PodSlot& slot, const kube::Pod& pod) {
+  const std::tuple key(slot.pod_group_uid, pod.meta.ns.str(), slot.placement);
+  // Silence, or an error of the scheduler's, says nothing about the node.
+  if (pod.unscheduled_reason == "Unschedulable") {
+    refusals_[key] = {pod.meta.uid, pod.unscheduled_message, pod.unscheduled_since};
+  } else {
+    refusals_.erase(key);
+  }
+  if (pod.unscheduled_reason == "SchedulingGated") {
+    gated_[key] = pod.meta.uid;
+  } else {
+    gated_.erase(key);
+  }
+}
+
+bool SlotPods::is_gated(const std::string& group_uid, std::string_view ns,
+                        const gang::Placement& placement) const {
+  return gated_.count({group_uid, std::string(ns), placement.number}) > 0;
+}
+
+std::map<std::pair<std::string, int>, EndingPod> SlotPods::ending(const std::string& group_uid,
+                                                                  std::string_view ns) const {
+  std::map<std::pair<std::string, int>, EndingPod> found;
+  for (auto at = ending_.lower_bound({group_uid, ""});
+       at != ending_.end() && at->first.first == group_uid; ++at) {
+    const Ending& of = at->second;
+    if (of.ns != ns) continue;
+    EndingPod& longest = found[of.slot];
+    if (longest.name.empty() || of.pod.until > longest.until) longest = of.pod;
+  }
+  return found;
+}
+
+std::string SlotPods::refusal(const std::string& group_uid, std::string_view ns,
+                              const gang::Placement& placement) const {
+  const auto found = refusals_.find({group_uid, std::string(ns), placement.number});
+  return found == refusals_.end() ? "" : found->second.message.str();
+}
+
+std::optional<OpenSlot> SlotPods::open_slot(const std::string& group_uid, std::string_view ns,
+                                            const gang::Placement& placement) const {
+  for (const auto& [uid, pod] : find(group_uid, {placement.role, placement.slot.ordinal})) {
+    if (pod.placement != placement.number || pod.ns != ns) continue;
+    if (!pod.node_lost.empty()) {
+      return OpenSlot{placement, OpenSlot::Why::kNodeLost, pod.node_lost, {}};
+    }
+    if (!pod.taken_away.empty()) {
+      return OpenSlot{placement, OpenSlot::Why::kTakenAway, pod.taken_away, {}};
+    }
+  }
+  const bool is_over = has_finished(group_uid, ns, placement.role, placement.slot);
+  if (is_over || is_bound(group_uid, ns, placement)) return std::nullopt;
+  const auto refusal = refusals_.find({group_uid, std::string(ns), placement.number});
+  if (refusal == refusals_.end()) return OpenSlot{placement, OpenSlot::Why::kUnbound, {}, {}};
+  return OpenSlot{placement, OpenSlot::Why::kRefused, refusal->second.message,
+                  refusal->second.since};
+}
+
+std::vector<BoundSlot> SlotPods::bound(const std::string& group_uid, std::string_view ns) const {
+  std::vector<BoundSlot> found;
+  const auto group = groups_.find(group_uid);
+  if (group == groups_.end()) return found;
+  for (const auto& [name, pods] : group->second) {
+    for (const auto& [uid, pod] : pods) {
+      if (pod.ns != ns) continue;
+      found.push_back({name.first,
+                       {name.second, pod.incarnation},
+                       pod.node.empty() ? pod.target : pod.node,
+                       pod.placement,
+                       pod.finished});
+    }
+  }
+  return found;
+}
+
+void SlotPods::assume(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node) {
+  auto& pods = groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}];
+  pods.try_emplace(pod.meta.uid, BoundPod{pod.meta.name,
+                                          pod.meta.ns,
+                                          "",
+                                          node,
+                                          slot.placement,
+                                          false,
+                                          {},
+                                          {},
+                                          slot.slot.incarnation});
+}
+
+void SlotPods::forget(const gang::PodSlot& slot, std::string_view pod_uid) {
+  const PodsOfSlot& pods = find(slot.pod_group_uid, {slot.role, slot.slot.ordinal});
+  const auto at = pods.find(pod_uid);
+  if (at != pods.end() && at->second.node.empty()) erase(slot, pod_uid);
+}
+
+bool SlotPods::is_bound(const std::string& group_uid, std::string_view ns,
+                        const gang::Placement& placement) const {
+  return state(group_uid, ns, placement) != MemberSeen::Pod::kUnbound;
+}
+
+bool SlotPods::has_finished(const std::string& group_uid, std::string_view ns,
+                            std::string_view role, gang::SlotId slot) const {
+  const PodsOfSlot& pods = find(group_uid, {std::string(role), slot.ordinal});
+  return std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {
+    const BoundPod& pod = entry.second;
+    return pod.finished && pod.incarnation == slot.incarnation && pod.ns == ns;
+  });
+}
+
+MemberSeen::Pod SlotPods::state(const std::string& group_uid, std::string_view ns,
+                                const gang::Placement& placement) const {
+  auto state = MemberSeen::Pod::kUnbound;
+  for (const auto& [uid, pod] : find(group_uid, {placement.role, placement.slot.ordinal})) {
+    const bool is_assumed = pod.node.empty();
+    const std::string& node = is_assumed ? pod.target : pod.node;
+    if (pod.placement != placement.number || node != placement.node || pod.ns != ns) continue;
+    if (!is_assumed) return MemberSeen::Pod::kBound;
+    state = MemberSeen::Pod::kAssumed;
+  }
+  return state;
+}
+
+bool SlotPods::has_started(const std::string& group_uid, std::string_view ns,
+                           const gang::Placement& placement) const {
+  const PodsOfSlot& pods = find(group_uid, {placement.role, placement.slot.ordinal});
+  return std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {
+    const BoundPod& pod = entry.second;
+    const bool is_its = pod.finished ? pod.incarnation == placement.slot.incarnation
+                                     : pod.placement == placement.number;
+    return is_its && pod.ns == ns && !pod.node.empty() && pod.taken_away.empty() &&
+           (pod.has_started || pod.finished);
+  });
+}
+
+bool SlotPods::is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const {
+  const PodsOfSlot& pods = find(slot.pod_group_uid, {slot.role, slot.slot.ordinal});
+  const auto at = pods.find(pod_uid);
+  return at != pods.end() && !at->second.node.empty();
+}
+
+std::optional<NamedPod> SlotPods::other_live_pod(const gang::PodSlot& slot,
+                                                 const kube::Pod& pod) const {
+  for (const auto& [uid, other] : find(slot.pod_group_uid, {slot.role, slot.slot.ordinal})) {
+    if (uid == pod.meta.uid || other.ns != pod.meta.ns || other.finished) continue;
+    return NamedPod{other.name, uid};
+  }
+  return std::nullopt;
+}
+
+auto SlotPods::find(const std::string& group_uid, const SlotName& name) const -> const PodsOfSlot& {
+  static const PodsOfSlot kNone;
+  const auto group = groups_.find(group_uid);
+  if (group == groups_.end()) return kNone;
+  const auto pods = group->second.find(name);
+  return pods == group->second.end() ? kNone : pods->second;
+}
+
+void SlotPods::erase(const gang::PodSlot& slot, std::string_view pod_uid) {
+  const auto group = groups_.find(slot.pod_group_uid);
+  if (group == groups_.end()) return;
+  const auto slots = group->second.find({slot.role, slot.slot.ordinal});
+  if (slots == group->second.end()) return;
+  const auto at = slots->second.find(pod_uid);
+  if (at != slots->second.end()) slots->second.erase(at);
+  if (slots->second.empty()) group->second.erase(slots);
+  if (group->second.empty()) groups_.erase(group);
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,109 @@
+// extender/observe/parts/slot_pods.h - which pods were or are being bound for which slot?
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "extender/bind/bind_view.h"
+#include "extender/cycle/snapshot.h"
+#include "extender/recovery/restored.h"
+#include "gang/slot.h"
+
+namespace nervex::extender {
+
+// Pods may be seen before their PodGroup: the UID in their
+// annotation is enough.
+class SlotPods {
+ public:
+  // The pod of a slot was bound to a node.
+  void add(const gang::PodSlot& slot, const kube::Pod& pod);
+  // That pod, bound or not, was deleted.
+  void remove(const gang::PodSlot& slot, const kube::Pod& pod);
+
+  // A pod of namespace `ns` was or is being bound for this placement: its capacity counts as the
+  // pod's own, or the pod has finished.
+  bool is_bound(const std::string& group_uid, std::string_view ns,
+                const gang::Placement& placement) const;
+  // The state of the pod of namespace `ns` for this placement. Cost: log(slots).
+  MemberSeen::Pod state(const std::string& group_uid, std::string_view ns,
+                        const gang::Placement& placement) const;
+  // A pod of this slot and incarnation has finished, for any placement: the slot gets no other pod.
+  bool has_finished(const std::string& group_uid, std::string_view ns, std::string_view role,
+                    gang::SlotId slot) const;
+  // The kubelet has started the pod of this placement, or the pod has finished on its own.
+  bool has_started(const std::string& group_uid, std::string_view ns,
+                   const gang::Placement& placement) const;
+  bool is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const;
+  // Another pod of its namespace that was or is being bound for the slot, and has not finished.
+  // nullopt: none.
+  std::optional<NamedPod> other_live_pod(const gang::PodSlot& slot, const kube::Pod& pod) const;
+
+  // That pod is not bound. Records whether kube-scheduler has refused it.
+  void set_unbound(const gang::PodSlot& slot, const kube::Pod& pod);
+  // kube-scheduler's message if it refused the pod of this placement; else "".
+  std::string refusal(const std::string& group_uid, std::string_view ns,
+                      const gang::Placement& placement) const;
+  // Its pod has schedulingGates: kube-scheduler ignores it.
+  bool is_gated(const std::string& group_uid, std::string_view ns,
+                const gang::Placement& placement) const;
+  // Why no pod runs for this placement, if so. Finished pods count as running unless the cluster
+  // stopped them. Cost: the pods of the slot.
+  std::optional<OpenSlot> open_slot(const std::string& group_uid, std::string_view ns,
+                                    const gang::Placement& placement) const;
+
+  // Pods of that PodGroup and namespace that are being deleted: GroupSeen::ending. Cost: their
+  // number.
+  std::map<std::pair<std::string, int>, EndingPod> ending(const std::string& group_uid,
+                                                          std::string_view ns) const;
+
+  // Pods of that PodGroup and namespace that were or are being bound, by slot. Cost: their number.
+  std::vector<BoundSlot> bound(const std::string& group_uid, std::string_view ns) const;
+
+  // This pod is being bound to that node for the slot, until it is added or removed.
+  void assume(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);
+  void forget(const gang::PodSlot& slot, std::string_view pod_uid);
+
+ private:
+  struct BoundPod {
+    std::string name;
+    std::string ns;
+    std::string node;    // empty: being bound
+    std::string target;  // the node, while it is being bound
+    std::int64_t placement = 0;
+    bool finished = false;
+    kube::SharedString node_lost{};   // why its node counts as lost
+    kube::SharedString taken_away{};  // why the cluster stopped it
+    int incarnation = 0;
+    bool has_started = false;
+  };
+  struct Refusal {
+    std::string pod_uid;
+    kube::SharedString message;
+    SysTime since{};
+  };
+  using PlacementKey = std::tuple<std::string, std::string, std::int64_t>;
+  using SlotName = std::pair<std::string, int>;                     // role and ordinal
+  using PodsOfSlot = std::map<std::string, BoundPod, std::less<>>;  // by pod UID
+
+  const PodsOfSlot& find(const std::string& group_uid, const SlotName& name) const;
+  void erase(const gang::PodSlot& slot, std::string_view pod_uid);
+
+  std::map<std::string, std::map<SlotName, PodsOfSlot>> groups_;  // by PodGroup UID
+  // By PodGroup UID, the pod's namespace, and placement number.
+  std::map<PlacementKey, Refusal> refusals_;
+  std::map<PlacementKey, std::string> gated_;  // the pod's UID, by the same key
+  struct Ending {
+    SlotName slot;
+    std::string ns;
+    EndingPod pod;
+  };
+  std::map<std::pair<std::string, std::string>, Ending> ending_;  // by PodGroup UID and pod UID
+};
+
+}  // namespace nervex::extender

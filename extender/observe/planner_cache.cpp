@@ -1,0 +1,234 @@
+#include "extender/observe/planner_cache.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "extender/bind/commit.h"
+#include "extender/cycle/direct_placement.h"
+
+namespace nervex::extender {
+
+// ---- what a cycle decides on
+
+Snapshot PlannerCache::snapshot() const {
+  MutexLock lock(state_.mutex);
+  return make_snapshot();
+}
+
+Snapshot PlannerCache::snapshot(std::vector<NodeChange>& changes) {
+  MutexLock lock(state_.mutex);
+  changes = state_.nodes.take_changes();
+  return make_snapshot();
+}
+
+Snapshot PlannerCache::make_snapshot() const {
+  Snapshot snapshot;
+  snapshot.nodes = state_.nodes.cluster();
+  for (const auto& [uid, entry] : state_.groups.all()) {
+    if (has_nothing_to_decide(entry)) continue;
+    const bool unconfirmed = entry.placements.attempted() != nullptr;
+    GroupSeen& seen = snapshot.groups.emplace_back();
+    seen.group = unconfirmed ? entry.placements.attempted() : entry.group();
+    seen.unconfirmed = unconfirmed;
+    seen.committing = entry.placements.committing();
+    if (!unconfirmed) seen.open = entry.placements.open_slots();
+    seen.rejections = entry.history.rejections();
+    seen.enlarged = entry.effective.enlarged;
+    seen.is_restored = entry.effective.is_restored;
+    seen.losses = entry.history.losses();
+    seen.ending = state_.pods.ending(uid, seen.group->meta.ns.str());
+  }
+  if (!state_.quotas.empty()) add_quotas(snapshot);
+  snapshot.foreign = state_.foreign.all(state_.volumes);
+  snapshot.nominated = state_.nodes.nominated();
+  snapshot.settled = state_.groups.settled();
+  return snapshot;
+}
+
+bool PlannerCache::has_nothing_to_decide(const CachedGroup& entry) const {
+  return entry.is_settled && !entry.placements.is_open() && !entry.history.has_rejections() &&
+         !entry.placements.attempted() && entry.placements.committing().empty() &&
+         state_.quotas.find(entry.group()->meta.ns) == nullptr;
+}
+
+void PlannerCache::add_quotas(Snapshot& snapshot) const {
+  std::set<std::string_view> namespaces;
+  for (GroupSeen& seen : snapshot.groups) {
+    const std::string& ns = seen.group->meta.ns;
+    if (state_.quotas.find(ns) == nullptr) continue;
+    namespaces.insert(ns);
+    const ExistingPods::BySlot* pods = state_.existing.find(seen.group->meta.uid, ns);
+    for (const gang::MemberSet& set : gang::all_sets(seen.group->spec.gangs)) {
+      for (const gang::SlotId slot : set.slots) {
+        const bool has_pod = pods != nullptr && pods->count({set.role, slot.ordinal}) > 0;
+        if (!has_pod) seen.without_pod.emplace_back(set.role, slot.ordinal);
+      }
+    }
+    std::sort(seen.without_pod.begin(), seen.without_pod.end());
+  }
+  for (const std::string_view ns : namespaces) {
+    for (const auto& [name, quota] : *state_.quotas.find(std::string(ns))) {
+      snapshot.quotas.push_back(quota);
+    }
+  }
+}
+
+std::vector<NodeChange> PlannerCache::take_changes() {
+  MutexLock lock(state_.mutex);
+  return state_.nodes.take_changes();
+}
+
+std::vector<NodeChange> PlannerCache::take_changes(std::vector<placement::NodeView>& spare) {
+  MutexLock lock(state_.mutex);
+  auto changes = state_.nodes.take_changes();
+  spare = state_.nodes.spare_views();
+  return changes;
+}
+
+bool PlannerCache::has_group(const std::string& uid) const {
+  MutexLock lock(state_.mutex);
+  return state_.groups.find(uid) != nullptr;
+}
+
+std::vector<UncommittedPlan> PlannerCache::uncommitted_plans() const {
+  MutexLock lock(state_.mutex);
+  std::vector<UncommittedPlan> plans;
+  for (const auto& [uid, entry] : state_.groups.all()) {
+    if (entry.is_settled || entry.group()->meta.deleting || entry.placements.attempted()) continue;
+    for (const gang::GangStatus& gang : entry.group()->status.gangs) {
+      const bool is_committing = entry.placements.committing().count(gang.name) > 0;
+      if (!gang.planned || gang.committed || is_committing) continue;
+      plans.push_back(describe_plan(entry, gang));
+    }
+  }
+  return plans;
+}
+
+UncommittedPlan PlannerCache::describe_plan(const CachedGroup& entry,
+                                            const gang::GangStatus& gang) const {
+  const PodGroupPtr& group = entry.group();
+  const auto& [ns, uid] = std::tie(group->meta.ns, group->meta.uid);
+  UncommittedPlan plan{group, gang.name, 0, 0, 0, {}};
+  if (const auto* progress = entry.history.find_progress(gang.name)) {
+    plan.last_created = progress->last_created;
+    plan.last_moved = progress->last;
+  }
+  const ExistingPods::BySlot* pods = state_.existing.find(uid, ns);
+  for (const MemberSeen& member : entry.placements.seen(gang.name).members) {
+    ++plan.pods;
+    const auto& [set, slot, placement] = std::tie(member.set, member.slot, member.placement);
+    // A finished pod counts as created, for any placement.
+    bool is_created = state_.pods.has_finished(uid, ns, set->role, slot);
+    if (pods != nullptr && placement) {
+      const auto own = pods->find({set->role, slot.ordinal});
+      is_created =
+          is_created || (own != pods->end() && own->second.placements.count(placement->number) > 0);
+    }
+    if (is_created) ++plan.created;
+    if (placement && state_.pods.is_gated(uid, ns, *placement)) ++plan.gated;
+    if (member.refusal.empty()) continue;
+    plan.refusals.push_back({set->name, *placement, member.refusal,
+                             unusable_claims(set->shape.claims, ns.str(), state_.volumes)});
+  }
+  return plan;
+}
+
+void PlannerCache::explain_foreign(const std::string& gang, std::string message) {
+  MutexLock lock(state_.mutex);
+  state_.foreign.explain(gang, std::move(message));
+}
+
+// ---- writes of statuses
+
+bool PlannerCache::mark_unconfirmed(PodGroupPtr attempted) {
+  MutexLock lock(state_.mutex);
+  return mark(std::move(attempted));
+}
+
+std::vector<bool> PlannerCache::mark_unconfirmed(const std::vector<PodGroupPtr>& attempted,
+                                                 std::vector<NodeChange>& changes) {
+  MutexLock lock(state_.mutex);
+  changes = state_.nodes.take_changes();
+  std::vector<bool> are_marked;
+  are_marked.reserve(attempted.size());
+  for (const PodGroupPtr& one : attempted) are_marked.push_back(mark(one));
+  for (NodeChange& change : state_.nodes.take_changes()) changes.push_back(std::move(change));
+  return are_marked;
+}
+
+bool PlannerCache::mark(PodGroupPtr attempted) {
+  CachedGroup* entry = state_.groups.find(attempted->meta.uid);
+  if (entry == nullptr) return true;
+  if (entry->placements.supersedes_bound(*attempted)) return false;
+  const gang::PodGroupStatus& now = entry->group()->status;
+  for (const gang::GangStatus& gang : attempted->status.gangs) {
+    if (!is_committed_directly(now, gang)) continue;
+    if (!check_capacity(*entry, *attempted, gang.name, state_.nodes)) return false;
+  }
+  const auto added = added_placements(now, attempted->status);
+  if (!added.empty()) {
+    std::set<std::string_view> names;
+    for (const gang::Placement* placement : added) names.insert(placement->node);
+    const auto nodes = state_.nodes.views(names, attempted->spec.priority);
+    if (!have_capacity(*attempted, now, nodes)) return false;
+  }
+  entry->placements.set_attempted(std::move(attempted));
+  return true;
+}
+
+void PlannerCache::resolve(const std::string& uid) {
+  MutexLock lock(state_.mutex);
+  if (CachedGroup* entry = state_.groups.find(uid)) entry->placements.set_attempted(nullptr);
+}
+
+std::vector<PodGroupPtr> PlannerCache::unconfirmed() const {
+  MutexLock lock(state_.mutex);
+  std::vector<PodGroupPtr> found;
+  for (const auto& [uid, entry] : state_.groups.all()) {
+    if (entry.placements.attempted()) found.push_back(entry.placements.attempted());
+  }
+  return found;
+}
+
+// ---- writes of binds that ended without an answer
+
+PlannerCache::OpenCommits PlannerCache::open_commits() const {
+  MutexLock lock(state_.mutex);
+  OpenCommits open;
+  for (const auto& [uid, entry] : state_.groups.all()) {
+    for (const std::string& gang : entry.placements.committing()) {
+      const Commits::Commit& commit = entry.commits.get(gang);
+      if (commit.is_running) {
+        open.is_any_running = true;
+      } else {
+        open.unconfirmed.push_back({entry.group(), gang, commit.number});
+      }
+    }
+  }
+  return open;
+}
+
+void PlannerCache::resolve_commit(const UnconfirmedCommit& commit) {
+  MutexLock lock(state_.mutex);
+  CachedGroup* entry = state_.groups.find(commit.group->meta.uid);
+  if (entry == nullptr) return;
+  const Commits::Commit& latest = entry->commits.get(commit.gang);
+  if (!latest.is_running && latest.number == commit.number) {
+    entry->placements.set_committing(commit.gang, false);
+  }
+}
+
+std::vector<PlannerCache::UnconfirmedBind> PlannerCache::unconfirmed_binds() const {
+  MutexLock lock(state_.mutex);
+  return state_.assumed.unconfirmed();
+}
+
+void PlannerCache::resolve_bind(const UnconfirmedBind& bind) {
+  MutexLock lock(state_.mutex);
+  if (state_.assumed.is_latest(bind)) state_.release_assumed(bind.slot, bind.uid);
+}
+
+}  // namespace nervex::extender

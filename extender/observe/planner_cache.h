@@ -1,0 +1,87 @@
+// extender/observe/planner_cache.h - what does the planner read from the cluster cache, and what
+// does it reserve there before it writes?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "extender/cycle/snapshot.h"
+#include "extender/cycle/waiting.h"
+#include "extender/observe/parts/cluster_state.h"
+#include "extender/recovery/plan_expiry.h"
+
+namespace nervex::extender {
+
+// Thread-safe.
+class PlannerCache {
+ public:
+  explicit PlannerCache(ClusterState& state) : state_(state) {}
+
+  // ---- what a cycle decides on
+
+  // Leaves out PodGroups with nothing to decide: all their requests are placed, committed and
+  // running. Cost: nodes + PodGroups.
+  Snapshot snapshot() const;
+  // The same, plus node changes since they were last taken. Only the planner takes changes.
+  Snapshot snapshot(std::vector<NodeChange>& changes);
+  std::vector<NodeChange> take_changes();
+  // The same, plus each node's spare capacity at that moment.
+  std::vector<NodeChange> take_changes(std::vector<placement::NodeView>& spare);
+  bool has_group(const std::string& uid) const;
+  // Cost: PodGroups, and slots of those gangs.
+  std::vector<UncommittedPlan> uncommitted_plans() const;
+  // Why this gang of another operator waits, for filter's answers.
+  void explain_foreign(const std::string& gang, std::string message);
+
+  // ---- writes of statuses
+
+  // A status is about to be written: its placements are reserved in addition to the known ones, and
+  // the PodGroup is unconfirmed, until it was read (fold(), or the watch) or resolve() reports that
+  // the write was rejected.
+  // Returns false and does nothing if the status takes the placement of a pod that is or is being
+  // bound from a committed gang (bound since the snapshot), if it commits a gang and check_commit()
+  // fails, or if it moves lost slots to nodes without enough capacity (taken since).
+  bool mark_unconfirmed(PodGroupPtr attempted);
+  // All decisions of one cycle, before the first is written: reserves the capacity of each while
+  // the others are in progress. `changes`: other node changes since they were last taken.
+  std::vector<bool> mark_unconfirmed(const std::vector<PodGroupPtr>& attempted,
+                                     std::vector<NodeChange>& changes);
+  void resolve(const std::string& uid);
+  std::vector<PodGroupPtr> unconfirmed() const;
+  // As BindCache::fold().
+  void fold(gang::PodGroup group) { state_.fold(std::move(group)); }
+
+  // ---- writes of binds that ended without an answer
+
+  // A commit (BindCache::begin_commit()) that ended unconfirmed.
+  struct UnconfirmedCommit {
+    PodGroupPtr group;  // as known at the request
+    std::string gang;
+    int number = 0;
+  };
+  struct OpenCommits {
+    std::vector<UnconfirmedCommit> unconfirmed;
+    bool is_any_running = false;
+  };
+  OpenCommits open_commits() const;
+  // The PodGroup was read after that commit and passed to fold(): a commit that the read did not
+  // show is not stored. Does nothing if another commit came since.
+  void resolve_commit(const UnconfirmedCommit& commit);
+
+  using UnconfirmedBind = AssumedPods::Unconfirmed;
+  std::vector<UnconfirmedBind> unconfirmed_binds() const;
+  // That bind is not stored and never will be. Does nothing if another bind has begun since.
+  void resolve_bind(const UnconfirmedBind& bind);
+
+ private:
+  Snapshot make_snapshot() const REQUIRES(state_.mutex);
+  bool has_nothing_to_decide(const CachedGroup& entry) const REQUIRES(state_.mutex);
+  void add_quotas(Snapshot& snapshot) const REQUIRES(state_.mutex);
+  UncommittedPlan describe_plan(const CachedGroup& entry, const gang::GangStatus& gang) const
+      REQUIRES(state_.mutex);
+  bool mark(PodGroupPtr attempted) REQUIRES(state_.mutex);
+
+  ClusterState& state_;
+};
+
+}  // namespace nervex::extender
