@@ -72,8 +72,8 @@ void count_node(NodeFit fit, bool fits_now, bool fits_empty, gang::NodeCounts& o
 
 }  // namespace
 
-NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
-               const Grid& before, std::int64_t unplaced) {
+gang::NoFit diagnose(const std::string& role, const Capacity& capacity, std::size_t set,
+                     const Grid& before, std::int64_t unplaced) {
   const SetNeed& need = capacity.sets[set];
   gang::UnplacedSet out;
   out.role = role;

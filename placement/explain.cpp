@@ -120,7 +120,7 @@ std::string reserved_part(const UnplacedSet& set) {
 }
 
 // Rare, and users cannot act on it; but that the gang does not fit is not proven.
-std::string_view search_part(const NoFit& no_fit) {
+std::string_view search_part(const gang::NoFit& no_fit) {
   const auto* cause = std::get_if<InsufficientCapacity>(&no_fit);
   return cause != nullptr && cause->search_gave_up
              ? "; it may still fit: the search stopped at its limit"
@@ -141,7 +141,7 @@ std::string domain_part(const UnplacedSet& set) {
 
 }  // namespace
 
-std::string explain_without_role(const NoFit& no_fit) {
+std::string explain_without_role(const gang::NoFit& no_fit) {
   std::string text = std::visit([](const auto& cause) { return say(cause); }, no_fit);
   const UnplacedSet* set = gang::find_set(no_fit);
   const ResourceNeed* need = gang::find_need(no_fit);
@@ -150,7 +150,7 @@ std::string explain_without_role(const NoFit& no_fit) {
   return text.append(search_part(no_fit)).append(reserved_part(*set)).append(enlarged_part(*need));
 }
 
-std::string explain(const NoFit& no_fit) {
+std::string explain(const gang::NoFit& no_fit) {
   const UnplacedSet* set = gang::find_set(no_fit);
   return (set == nullptr ? "" : set->role + ": ") + explain_without_role(no_fit);
 }

@@ -223,8 +223,8 @@ void give_back(Capacity& capacity, const std::vector<Fill>& fills) {
 }
 
 // Explains the failure and gives back what was placed.
-NoFit explain_and_undo(std::span<const gang::MemberSet> members, Capacity& capacity,
-                       const Attempt& failed) {
+gang::NoFit explain_and_undo(std::span<const gang::MemberSet> members, Capacity& capacity,
+                             const Attempt& failed) {
   const std::size_t set = *failed.failed;
   Grid before = capacity.free;
   std::swap(before, capacity.free);
@@ -232,7 +232,7 @@ NoFit explain_and_undo(std::span<const gang::MemberSet> members, Capacity& capac
     if (fill.set == set) capacity.take(fill.node, capacity.sets[set], -fill.count);
   }
   std::swap(before, capacity.free);
-  NoFit no_fit = diagnose(members[set].role, capacity, set, before, failed.unplaced);
+  gang::NoFit no_fit = diagnose(members[set].role, capacity, set, before, failed.unplaced);
   give_back(capacity, failed.fills);
   return no_fit;
 }
@@ -288,14 +288,14 @@ std::int64_t most_alone_exactly(const Capacity& empty, std::size_t set, std::int
 
 // Proves that the gang does not fit even if all nodes are empty. Nullopt: it fits, or there is no
 // proof.
-std::optional<NoFit> never_fits(std::span<const gang::MemberSet> members, const Capacity& now,
-                                std::int64_t steps) {
+std::optional<gang::NoFit> never_fits(std::span<const gang::MemberSet> members, const Capacity& now,
+                                      std::int64_t steps) {
   Capacity empty = when_empty(now);
   for (const std::size_t set : order_sets(members, empty, SetOrder::kLargestFirst)) {
     const std::int64_t wanted = empty.sets[set].wanted;
     const std::int64_t most = most_alone_exactly(empty, set, steps);
     if (most == wanted) continue;
-    NoFit no_fit = diagnose(members[set].role, empty, set, empty.free, wanted - most);
+    gang::NoFit no_fit = diagnose(members[set].role, empty, set, empty.free, wanted - most);
     auto* uncounted = std::get_if<gang::InsufficientCapacity>(&no_fit);
     // If no node is allowed, that says more than the count.
     if (uncounted == nullptr) return no_fit;
@@ -310,7 +310,7 @@ std::optional<NoFit> never_fits(std::span<const gang::MemberSet> members, const 
   }
   const Attempt first = attempt(members, empty, kStrategies[0]);
   if (!first.failed) return std::nullopt;
-  NoFit no_fit = explain_and_undo(members, empty, first);
+  gang::NoFit no_fit = explain_and_undo(members, empty, first);
   const auto others = std::span(kStrategies).subspan(1);
   if (try_strategies(members, empty, false, others)) return std::nullopt;
   const auto outcome = search_all(members, empty, steps).outcome;
@@ -369,7 +369,7 @@ Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
   best.preferred_first = has_preference;
   const Attempt first = attempt(members, capacity, best);
   if (!first.failed) return name_slots(members, cluster, first.fills);
-  NoFit no_fit = explain_and_undo(members, capacity, first);
+  gang::NoFit no_fit = explain_and_undo(members, capacity, first);
   if (gang::is_proof(no_fit)) return no_fit;
   if (each_fits_alone(capacity)) {
     const std::span<const Strategy> all(kStrategies);

@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
+#include "gang/no_fit.h"
 #include "gang/pod_group.h"
 #include "placement/capacity.h"
-#include "placement/explain.h"
 
 namespace nervex::placement {
 
@@ -22,7 +22,7 @@ struct Assignment {  // Placement without its number
   bool operator==(const Assignment&) const = default;
 };
 
-using Plan = std::variant<std::vector<Assignment>, NoFit>;
+using Plan = std::variant<std::vector<Assignment>, gang::NoFit>;
 
 // Limits the work of plan_gang() after its quick ways fail. A step is one choice of the search,
 // about 50 ns. Steps instead of time make equal input give equal plans.

@@ -1,5 +1,8 @@
 #include "queue/order.h"
 
+#include <algorithm>
+#include <numeric>
+
 namespace nervex::queue {
 
 std::strong_ordering Rank::operator<=>(const Rank& other) const {
@@ -22,6 +25,14 @@ Rank rank(const Workload& workload) {
 
 Rank rank(const kube::ForeignPodGroup& group, int priority) {
   return {priority, group.meta.created, group.meta.ns.str(), group.meta.name};
+}
+
+std::vector<std::size_t> order(std::span<const Rank> ranks) {
+  std::vector<std::size_t> indices(ranks.size());
+  std::iota(indices.begin(), indices.end(), 0U);
+  std::stable_sort(indices.begin(), indices.end(),
+                   [&](std::size_t a, std::size_t b) { return ranks[a] < ranks[b]; });
+  return indices;
 }
 
 }  // namespace nervex::queue

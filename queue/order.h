@@ -2,7 +2,10 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "gang/pod_group.h"
@@ -27,5 +30,8 @@ Rank rank(const gang::PodGroup& group);
 Rank rank(const Workload& workload);
 // `priority`: the highest among its unbound pods. Its wait starts at its creation.
 Rank rank(const kube::ForeignPodGroup& group, int priority);
+
+// The order of service, as indices into `ranks`. Of equal ranks the first comes first.
+std::vector<std::size_t> order(std::span<const Rank> ranks);
 
 }  // namespace nervex::queue

@@ -13,6 +13,7 @@
 #include "kube/model/anti_affinity.h"
 #include "kube/model/node.h"
 #include "kube/model/resources.h"
+#include "placement/explain.h"
 #include "placement/plan.h"
 
 namespace nervex::webhook {
@@ -79,7 +80,7 @@ std::optional<NeverFits> find_never_fitting(const Json& object, const placement:
   const auto sets = make_gang(*std::move(job));
   if (constrains_too_much(sets)) return std::nullopt;
   const auto plan = placement::plan_gang(sets, nodes.for_one_plan());
-  const auto* no_fit = std::get_if<placement::NoFit>(&plan);
+  const auto* no_fit = std::get_if<gang::NoFit>(&plan);
   if (no_fit == nullptr || !gang::is_proof(*no_fit)) return std::nullopt;
   return NeverFits{fmt::format("spec.{}.template", gang::find_set(*no_fit)->role),
                    placement::explain_without_role(*no_fit)};

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "extender/act/side_by_side.h"
+#include "extender/cycle/foreign/foreign_status.h"
 
 namespace nervex::extender {
 namespace {
@@ -44,20 +45,19 @@ void soonest(std::optional<milliseconds>& again, milliseconds time) {
 }  // namespace
 
 std::optional<milliseconds> ForeignWrites::write(const std::vector<ForeignGangSeen>& seen,
-                                                 std::vector<ForeignDecision> decisions) {
+                                                 const std::vector<ForeignDecision>& decisions,
+                                                 ForeignMemory& memory) {
   std::map<std::string, const ForeignGangSeen*> by_key;
   for (const ForeignGangSeen& gang : seen) by_key.emplace(gang.key(), &gang);
   std::optional<milliseconds> again;
-  ForeignMemory next;  // forgets deleted gangs
-  for (ForeignDecision& decision : decisions) {
+  for (const ForeignDecision& decision : decisions) {
     const std::string key = decision.group->meta.key();
     tell(decision);
-    const bool is_nominated = nominate(decision.nominations, decision.memory);
-    const bool is_status_written = write_status(*by_key.at(key), decision.memory, again);
+    ForeignMemory::Gang& gang = memory.gangs[key];
+    const bool is_nominated = nominate(decision.nominations, gang);
+    const bool is_status_written = write_status(*by_key.at(key), gang, again);
     if (!is_nominated || !is_status_written) soonest(again, kRetryWrite);
-    next.gangs.emplace(key, std::move(decision.memory));
   }
-  memory_ = std::move(next);
   return again;
 }
 
@@ -106,7 +106,7 @@ bool ForeignWrites::write_status(const ForeignGangSeen& seen, ForeignMemory::Gan
                                  std::optional<milliseconds>& again) {
   const kube::ForeignPodGroup& group = *seen.group;
   const SysTime now = clock_.now();
-  const kube::ForeignPodGroupStatus status = foreign_status(seen, now);
+  const kube::ForeignPodGroupStatus status = make_foreign_status(seen, now);
   const bool is_in_flight = memory.status_base == group.meta.resource_version;
   const kube::ForeignPodGroupStatus& stored = is_in_flight ? memory.status : group.status;
   if (status == stored) return true;

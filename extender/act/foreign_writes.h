@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "extender/cycle/foreign_plan.h"
+#include "extender/cycle/foreign/foreign_plan.h"
 #include "extender/observe/planner_cache.h"
 #include "kube/api.h"
 #include "kube/events.h"
@@ -23,12 +23,11 @@ class ForeignWrites {
   ForeignWrites& operator=(const ForeignWrites&) = delete;
 
   void tell_events_to(kube::EventRecorder& events) { events_ = &events; }
-  // What was written, for the next decision.
-  const ForeignMemory& memory() const { return memory_; }
-  // `seen`: the input of the decisions. Returns when to look again: a write failed or is not due
-  // yet.
+  // `seen`: the input of the decisions. `memory` gets what was written. Returns when to look again:
+  // a write failed or is not due yet.
   std::optional<std::chrono::milliseconds> write(const std::vector<ForeignGangSeen>& seen,
-                                                 std::vector<ForeignDecision> decisions);
+                                                 const std::vector<ForeignDecision>& decisions,
+                                                 ForeignMemory& memory);
 
  private:
   bool nominate(const std::vector<NominationWrite>& writes, ForeignMemory::Gang& memory);
@@ -41,7 +40,6 @@ class ForeignWrites {
   PlannerCache& cache_;
   const Clock& clock_;
   kube::EventRecorder* events_ = nullptr;
-  ForeignMemory memory_;
 };
 
 }  // namespace nervex::extender

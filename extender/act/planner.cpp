@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "extender/act/side_by_side.h"
 #include "extender/bind/commit.h"
-#include "extender/cycle/direct_placement.h"
+#include "extender/cycle/gang/direct_placement.h"
 #include "extender/observe/live_objects.h"
 
 namespace nervex::extender {
@@ -99,44 +99,40 @@ void Planner::schedule_once() {
   const Snapshot snapshot = cache_.snapshot(changes);
   note_changes(changes);
   forget_deleted();
-  CycleResult result = run_cycle(snapshot, memory_, clock_.now(), rejections(), healing_,
-                                 foreign_.memory(), waiting_);
+  forget_old_rejections();
+  CycleResult result = run_cycle(snapshot, std::move(state_), clock_.now(), healing_);
   gangs_planned_ += result.planned;
-  memory_ = std::move(result.memory);
-  healing_.memory = std::move(result.healing);
-  has_gained_otherwise_ = false;
-  waits_otherwise_ = result.waits_otherwise;
-  const bool is_any_new = waiting_.replace(std::move(result.refused));
-  if (result.may_fit_soon) waiting_.gain_all();
+  state_ = std::move(result.state);
+  has_gained_ = false;
   const bool is_any_written = !result.writes.empty();
   write(std::move(result.writes));
   if (is_any_written) watch_uncommitted();
-  if (const auto again = foreign_.write(snapshot.foreign, std::move(result.foreign))) {
+  if (const auto again = foreign_.write(snapshot.foreign, result.foreign, state_.foreign)) {
     queue_.add_after(kCycle, *again);
   }
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
-  look_at_changes_since(is_any_new);
+  look_at_changes_since();
 }
 
-void Planner::look_at_changes_since(bool is_any_new) {
-  does_anything_wait_ =
-      waits_otherwise_ || !waiting_.empty();  // from now on changes wake the planner
+void Planner::look_at_changes_since() {
+  // From now on changes wake the planner.
+  does_anything_wait_ = state_.waits_otherwise || !state_.waiting.empty();
   bool has_gained = false;
-  if (is_any_new) {
+  if (state_.waiting.has_new_shapes()) {
     std::vector<placement::NodeView> spare;
     has_gained = note_changes(cache_.take_changes(spare));
-    waiting_.sum_up(spare);
+    state_.waiting.sum_up(spare);
   } else {
     has_gained = note_changes(cache_.take_changes());
   }
   // Includes gains since the snapshot that came up while plans were marked: if nothing waited then,
   // they did not wake the planner.
-  if (has_gained || has_gained_otherwise_) wake_for_capacity();
+  if (has_gained || has_gained_) wake_for_capacity();
   look_when_old();
 }
 
 void Planner::look_when_old() {
-  const auto refresh = waiting_.first_refresh();
+  const auto refresh = state_.waiting.first_refresh();
   if (!refresh) return;
   const auto left = std::max(*refresh - clock_.now(), milliseconds(1));
   queue_.add_after(kCapacity, std::chrono::ceil<milliseconds>(left));
@@ -144,9 +140,9 @@ void Planner::look_when_old() {
 
 bool Planner::schedule_at_capacity() {
   note_changes(cache_.take_changes());
-  const auto refresh = waiting_.first_refresh();
+  const auto refresh = state_.waiting.first_refresh();
   const bool is_old = refresh && *refresh <= clock_.now();
-  if (is_old || waiting_.any_may_fit() || (waits_otherwise_ && has_gained_otherwise_)) {
+  if (is_old || state_.waiting.any_may_fit() || (state_.waits_otherwise && has_gained_)) {
     schedule_once();
     return true;
   }
@@ -155,10 +151,10 @@ bool Planner::schedule_at_capacity() {
 }
 
 bool Planner::note_changes(const std::vector<NodeChange>& changes) {
-  waiting_.note(changes);
+  state_.waiting.note(changes);
   const bool has_gained = std::any_of(changes.begin(), changes.end(),
                                       [](const auto& change) { return change.is_gain(); });
-  has_gained_otherwise_ = has_gained_otherwise_ || has_gained;
+  has_gained_ = has_gained_ || has_gained;
   return has_gained;
 }
 
@@ -185,18 +181,15 @@ void Planner::watch_uncommitted() {
 void Planner::forget_deleted() {
   const auto is_deleted = [this](const auto& entry) { return !cache_.has_group(entry.first); };
   std::erase_if(retries_, is_deleted);
-  std::erase_if(rejected_, is_deleted);
+  std::erase_if(state_.rejections, is_deleted);
 }
 
-Rejections Planner::rejections() {
+void Planner::forget_old_rejections() {
   const MonoTime now = clock_.mono();
-  std::erase_if(rejected_, [now](const auto& entry) { return entry.second.due <= now; });
-  Rejections current;
-  for (const auto& [uid, rejected] : rejected_) {
-    current.emplace(uid, rejected.rejection);
-    queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(rejected.due - now));
+  std::erase_if(state_.rejections, [now](const auto& entry) { return entry.second.due <= now; });
+  for (const auto& [uid, rejection] : state_.rejections) {
+    queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(rejection.due - now));
   }
-  return current;
 }
 
 void Planner::repeat_unconfirmed() {
@@ -285,15 +278,16 @@ void Planner::after_first_write(const gang::PodGroup& base, const Result<gang::P
 // left out, and the status says so. The next cycle gives the capacity to gangs behind it.
 void Planner::note_rejection(const gang::PodGroup& base, const Error& error) {
   using Extent = Rejection::Extent;
-  const auto before = rejected_.find(base.meta.uid);
+  const auto before = state_.rejections.find(base.meta.uid);
   Extent extent = Extent::kNewGangs;
-  if (before != rejected_.end() && before->second.rejection.generation == base.meta.generation) {
-    extent = before->second.rejection.extent == Extent::kNewGangs ? Extent::kNewPlacements
-                                                                  : Extent::kAnyStatus;
+  if (before != state_.rejections.end() && before->second.generation == base.meta.generation) {
+    extent =
+        before->second.extent == Extent::kNewGangs ? Extent::kNewPlacements : Extent::kAnyStatus;
   }
   log_error("podgroup status rejected", {{"podgroup", base.meta.key()}, {"error", error.message}});
-  rejected_[base.meta.uid] = {{extent, base.meta.generation, cut_text(error.message, kMaxMessage)},
-                              clock_.mono() + kRejectedRetry};
+  state_.rejections[base.meta.uid] = {extent, base.meta.generation,
+                                      cut_text(error.message, kMaxMessage),
+                                      clock_.mono() + kRejectedRetry};
   wake();
 }
 
@@ -347,10 +341,10 @@ void Planner::back_off(const std::string& uid) {
 }
 
 void Planner::not_stored(const std::string& uid) {
-  waiting_.gain_all();  // they were refused beside a plan that is not stored
-  std::erase_if(memory_, [&](const auto& entry) { return entry.first.first == uid; });
+  state_.waiting.gain_all();  // they were refused beside a plan that is not stored
+  std::erase_if(state_.reports, [&](const auto& entry) { return entry.first.first == uid; });
   // Kubelets' rejections must be written again.
-  std::erase_if(healing_.memory.rejections,
+  std::erase_if(state_.healing.rejections,
                 [&](const auto& entry) { return std::get<0>(entry.first) == uid; });
 }
 

@@ -27,11 +27,10 @@ class Planner {
       : api_(api),
         cache_(cache),
         clock_(clock),
+        healing_(healing),
         plan_expiry_(plan_expiry),
         queue_(clock),
-        foreign_(api, cache, clock) {
-    healing_.options = healing;
-  }
+        foreign_(api, cache, clock) {}
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
 
@@ -70,12 +69,6 @@ class Planner {
     int failures = 0;
     MonoTime due{};
   };
-  // The same generation of the spec is retried much later: the API server's limits or the CRD may
-  // have changed by then.
-  struct Rejected {
-    Rejection rejection;
-    MonoTime due{};
-  };
 
   // First step of a cycle: repeats unconfirmed writes. They are conditional, so this resolves them
   // whether the first write was stored or not.
@@ -90,7 +83,8 @@ class Planner {
   // A pod whose bind got no answer counts as bound: its slot would not be moved from a lost node.
   // So the pod is read.
   void resolve_binds();
-  Rejections rejections();  // only recent ones
+  // Those that are due: the API server's limits or the CRD may have changed.
+  void forget_old_rejections();
   // Marks all of them first: if this process ends in between, each write that was sent is whole,
   // and the next leader decides the others again.
   void write(std::vector<StatusWrite> writes);
@@ -99,7 +93,7 @@ class Planner {
   bool note_changes(const std::vector<NodeChange>& changes);
   // Changes since the cycle's snapshot, including our own writes: no watch event wakes the planner
   // for those.
-  void look_at_changes_since(bool is_any_new);
+  void look_at_changes_since();
   // Refreshes the numbers in the messages of waiting gangs now and then.
   void look_when_old();
   void note_rejection(const gang::PodGroup& base, const Error& error);
@@ -112,24 +106,19 @@ class Planner {
   kube::Api& api_;
   PlannerCache& cache_;
   const Clock& clock_;
+  const HealingOptions healing_;
   const PlanExpiryOptions plan_expiry_;
   kube::WorkQueue queue_;
   std::function<void(std::chrono::nanoseconds)> observe_ = [](auto) {};
   CycleStep first_step_ = [] { return std::nullopt; };
   ForeignWrites foreign_;
   // Below: used by the planner's thread only.
-  Memory memory_;
-  Healing healing_;
-  WaitingGangs waiting_;
-  // Something outside waiting_ waits for capacity: the missing part of a gang, or gangs of other
-  // operators. Any gain may help it.
-  bool waits_otherwise_ = false;
-  bool has_gained_otherwise_ = false;
+  CycleState state_;
+  bool has_gained_ = false;  // since the last cycle, for CycleState::waits_otherwise
   std::atomic<std::uint64_t> gangs_planned_{0};
   std::atomic<bool> does_anything_wait_{true};  // read by any thread
   PlanAges plan_ages_;
-  std::map<std::string, Retry> retries_;      // by PodGroup UID
-  std::map<std::string, Rejected> rejected_;  // by PodGroup UID
+  std::map<std::string, Retry> retries_;  // by PodGroup UID
 };
 
 }  // namespace nervex::extender

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "extender/cycle/foreign_view.h"
+#include "extender/cycle/foreign/foreign_view.h"
 #include "extender/objects.h"
 #include "gang/slot.h"
 #include "kube/model/resources.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "extender/cycle/ledger.h"
+#include "extender/cycle/gang/ledger.h"
 
 namespace nervex::extender {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "extender/cycle/foreign_view.h"
+#include "extender/cycle/foreign/foreign_view.h"
 #include "extender/objects.h"
 #include "gang/pod_group.h"
 #include "placement/cluster.h"

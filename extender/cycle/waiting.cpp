@@ -8,7 +8,7 @@ namespace nervex::extender {
 namespace {
 
 // More than any gang has pods, and far from overflowing a sum over nodes.
-constexpr std::int64_t kMostPods = 1 << 20;
+constexpr std::int64_t kMostPodsOnNode = 1 << 20;
 
 bool has_more(const kube::Resources& after, const kube::Resources& before) {
   const auto is_more = [&](const kube::ResourceAmount& of) {
@@ -31,7 +31,7 @@ bool has_more_of_what_is_asked(const gang::PodShape& shape, const NodeChange& ch
 std::int64_t pods_on(const kube::Node* node, const kube::Resources& spare,
                      const gang::PodShape& shape) {
   if (node == nullptr) return 0;
-  const std::int64_t pods = shape.requests.times_in(spare, kMostPods);
+  const std::int64_t pods = shape.requests.times_in(spare, kMostPodsOnNode);
   if (pods <= 0 || kube::judge(*node, shape.constraints) != kube::NodeFit::kAllowed) return 0;
   return pods;
 }
@@ -90,8 +90,7 @@ void WaitingGangs::note(const std::vector<NodeChange>& changes) {
   }
 }
 
-bool WaitingGangs::replace(RefusedGangs&& refused) {
-  bool is_any_new = false;
+void WaitingGangs::replace(RefusedGangs&& refused) {
   std::map<GangKey, Waiting> next;
   for (auto& [key, now] : refused) {
     const auto known = gangs_.find(key);
@@ -100,12 +99,15 @@ bool WaitingGangs::replace(RefusedGangs&& refused) {
       gangs_.erase(known);
     } else {
       next.emplace(key, start(std::move(now)));
-      is_any_new = true;
     }
   }
   for (const auto& [key, gang] : gangs_) drop(gang);
   gangs_ = std::move(next);
-  return is_any_new;
+}
+
+bool WaitingGangs::has_new_shapes() const {
+  return std::any_of(shapes_.begin(), shapes_.end(),
+                     [](const Shape& shape) { return shape.gangs > 0 && !shape.is_summed; });
 }
 
 void WaitingGangs::sum_up(const std::vector<placement::NodeView>& nodes) {

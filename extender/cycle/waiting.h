@@ -18,8 +18,8 @@
 
 #include "base/clock.h"
 #include "extender/objects.h"
+#include "gang/no_fit.h"
 #include "placement/capacity.h"
-#include "placement/explain.h"
 
 namespace nervex::extender {
 
@@ -46,7 +46,7 @@ struct NodeChange {
 struct RefusedGang {
   std::vector<gang::MemberSet> sets;         // all of its slots
   std::vector<placement::NodeLimit> limits;  // that the plan had to obey
-  placement::NoFit no_fit;
+  gang::NoFit no_fit;
   SysTime at{};
 };
 using GangKey = std::pair<std::string, std::string>;  // PodGroup UID, gang
@@ -61,9 +61,10 @@ class WaitingGangs {
 
   // Records changes since the last call. Cost: changes x shapes, and gangs.
   void note(const std::vector<NodeChange>& changes);
-  // Sets the waiting gangs. A known gang keeps what was noted since; returns true if one is new:
-  // then call sum_up(). Until then it may fit whenever a node gains.
-  bool replace(RefusedGangs&& refused);
+  // Sets the waiting gangs. A known gang keeps what was noted since.
+  void replace(RefusedGangs&& refused);
+  // A gang has a new shape: call sum_up(). Until then it may fit whenever a node gains.
+  bool has_new_shapes() const;
   // `nodes` have the spare capacity after all changes noted so far. Cost: nodes x new shapes.
   void sum_up(const std::vector<placement::NodeView>& nodes);
   // Capacity may have been freed without a node change: a decision of the last cycle was not

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "extender/bind/commit.h"
-#include "extender/cycle/direct_placement.h"
+#include "extender/cycle/gang/direct_placement.h"
 
 namespace nervex::extender {
 

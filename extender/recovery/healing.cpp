@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "extender/cycle/next_look.h"
 #include "extender/recovery/refusals.h"
 #include "gang/slot.h"
 
@@ -118,10 +119,6 @@ std::string describe_gaps(const Gaps& gaps) {
   return fmt::format("{}, and {} more pods do not run", gaps.text, gaps.count - 1);
 }
 
-void sooner(std::optional<SysTime>& first, SysTime other) {
-  if (!first || other < *first) first = other;
-}
-
 // Running pods of the set on the node.
 int running_on(const GangWork& gang, std::string_view set, std::string_view node) {
   std::set<std::int64_t> open;
@@ -171,7 +168,8 @@ void note_refusal(std::vector<gang::AvoidedNode>& avoid, const GangWork& gang,
 }
 
 std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
-                                          const Healing& healing) {
+                                          const HealingMemory& memory,
+                                          const HealingOptions& options) {
   if (!work.is_stored_committed) return std::nullopt;
   const Gaps gaps = find_gaps(work);
   if (gaps.count == 0) return std::nullopt;
@@ -179,7 +177,7 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
   state.since = now;
   state.cause = describe_gaps(gaps);
   const bool was_shown = work.before != nullptr && work.before->healing_since.has_value();
-  const auto known = healing.memory.incomplete.find({work.seen->group->meta.uid, work.name});
+  const auto known = memory.incomplete.find({work.seen->group->meta.uid, work.name});
   const bool all_wait = gaps.waiting == gaps.count;
   // The first cause stays, unless a new one is more specific.
   const auto keep_cause = [&](const std::string& cause) {
@@ -191,24 +189,24 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
   if (was_shown) {
     state.since = std::min(*work.before->healing_since, now);
     keep_cause(work.before->healing_cause);
-  } else if (known != healing.memory.incomplete.end()) {
+  } else if (known != memory.incomplete.end()) {
     state.since = std::min(known->second.since, now);
     keep_cause(known->second.cause);
   }
   // Nothing can be done before the first of those pods has ended. In the status, too, so that the
   // next leader does not count the time until then.
   if (all_wait) state.since = std::max(state.since, gaps.first_end);
-  const SysTime late = state.since + healing.options.bind_deadline;
-  const bool is_long_wait = state.since > now + healing.options.bind_deadline;
+  const SysTime late = state.since + options.bind_deadline;
+  const bool is_long_wait = state.since > now + options.bind_deadline;
   const bool is_lost = std::any_of(work.open.begin(), work.open.end(), [&](const OpenSlot* open) {
     return open->why == OpenSlot::Why::kNodeLost && work.is_of_quorum(open->placement.role);
   });
   state.is_shown = was_shown || is_lost || is_long_wait || work.no_fit || now >= late;
-  if (!state.is_shown) sooner(state.look_again, late);
-  if (healing.options.deadline.count() == 0) return state;
-  state.deadline = state.since + healing.options.deadline;
+  if (!state.is_shown) look_by(state.look_again, late);
+  if (options.deadline.count() == 0) return state;
+  state.deadline = state.since + options.deadline;
   state.is_over = now >= *state.deadline;
-  if (!state.is_over) sooner(state.look_again, *state.deadline);
+  if (!state.is_over) look_by(state.look_again, *state.deadline);
   return state;
 }
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "extender/cycle/gang_work.h"
+#include "extender/cycle/gang/gang_work.h"
 
 namespace nervex::extender {
 
@@ -37,11 +37,6 @@ struct HealingMemory {
   std::map<std::pair<std::string, std::string>, Incomplete> incomplete;
   // Rejections that the status already includes, by PodGroup UID, set and node.
   std::map<std::tuple<std::string, std::string, std::string>, int> rejections;
-};
-
-struct Healing {
-  HealingOptions options;
-  HealingMemory memory;
 };
 
 // -- which nodes are avoided?
@@ -71,7 +66,8 @@ struct HealingState {
 // Judges a gang after it got what it can get in this cycle; nullopt: complete, or never committed.
 // Quorum counts wanted slots whose pods are bound, or have finished on their own.
 std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
-                                          const Healing& healing);
+                                          const HealingMemory& memory,
+                                          const HealingOptions& options);
 
 // Follows "learner: 1 of 4 do not fit: ...", or stands alone if all slots have a placement.
 std::string healing_text(const HealingState& state, bool all_placed);

@@ -1,5 +1,7 @@
 #include "extender/recovery/yielding_plans.h"
 
+#include "extender/cycle/gang/place_gang.h"
+
 namespace nervex::extender {
 namespace {
 
@@ -41,9 +43,9 @@ std::size_t least_lacking(const std::vector<OpenPlan>& plans, const GangWork& ga
 
 }  // namespace
 
-std::optional<placement::NoFit> displace_plans(const std::vector<OpenPlan>& plans, GangWork& gang,
-                                               Ledger& ledger) {
-  std::optional<placement::NoFit> no_fit = gang.no_fit;
+std::optional<gang::NoFit> displace_plans(const std::vector<OpenPlan>& plans, GangWork& gang,
+                                          Ledger& ledger) {
+  std::optional<gang::NoFit> no_fit = gang.no_fit;
   if (plans.empty()) return no_fit;
   const std::size_t least = least_lacking(plans, gang, ledger);
   auto plan = plans.end();

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "extender/cycle/foreign_plan.h"
-#include "extender/cycle/gang_work.h"
+#include "extender/cycle/foreign/foreign_plan.h"
+#include "extender/cycle/gang/gang_work.h"
 
 namespace nervex::extender {
 
@@ -21,7 +21,7 @@ struct OpenPlan {
 // planned: `plans`, which are in queue order, yield last first. Plans that still fit afterwards
 // stay. If none helps nothing changes. Returns why slots are still missing. Cost: a search for each
 // plan that yields, and one more.
-std::optional<placement::NoFit> displace_plans(const std::vector<OpenPlan>& plans, GangWork& gang,
-                                               Ledger& ledger);
+std::optional<gang::NoFit> displace_plans(const std::vector<OpenPlan>& plans, GangWork& gang,
+                                          Ledger& ledger);
 
 }  // namespace nervex::extender

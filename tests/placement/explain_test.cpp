@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "placement/explain.h"
 #include "placement/plan.h"
 #include "tests/support/gang_builders.h"
 
@@ -196,8 +197,8 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers",
   }));
   INFO("when " << row.when);
   const Plan plan = plan_gang(row.members, row.nodes);
-  REQUIRE(std::holds_alternative<NoFit>(plan));
-  CHECK(explain(std::get<NoFit>(plan)) == row.want);
+  REQUIRE(std::holds_alternative<gang::NoFit>(plan));
+  CHECK(explain(std::get<gang::NoFit>(plan)) == row.want);
 }
 
 TEST_CASE("a gang over quota says by how much and how much is used", "[placement][explain]") {
@@ -245,8 +246,8 @@ TEST_CASE("an explanation counts the nodes that are avoided", "[placement][expla
   std::vector<NodeView> nodes{view(a_node("a", 16)), view(a_node("b", 16)), view(a_node("c", 16))};
   if (row.wanted != 4) nodes[2] = view(a_node("c", 8));
   const Plan plan = plan_gang(members, nodes, row.limits);
-  REQUIRE(std::holds_alternative<NoFit>(plan));
-  CHECK(explain(std::get<NoFit>(plan)) == row.want);
+  REQUIRE(std::holds_alternative<gang::NoFit>(plan));
+  CHECK(explain(std::get<gang::NoFit>(plan)) == row.want);
 }
 
 TEST_CASE("an explanation says how many pods are only reserved for", "[placement][explain]") {

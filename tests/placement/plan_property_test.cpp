@@ -22,7 +22,7 @@ struct Case {
   std::vector<NodeLimit> limits{};
 };
 
-bool gave_up(const NoFit& no_fit) {
+bool gave_up(const gang::NoFit& no_fit) {
   const auto* cause = std::get_if<gang::InsufficientCapacity>(&no_fit);
   return cause != nullptr && cause->search_gave_up;
 }
@@ -100,7 +100,7 @@ TEST_CASE("a plan names every slot once, on an allowed node, within what is free
   std::mt19937 rng(seed);
   const Case c = random_case(rng, {4, 12, 12});
   const Plan plan = plan_gang(c.members, c.nodes);
-  if (const auto* no_fit = std::get_if<NoFit>(&plan)) {
+  if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
     const gang::UnplacedSet& set = *gang::find_set(*no_fit);
     CHECK(set.unplaced > 0);
     CHECK(set.unplaced <= set.wanted);
@@ -253,7 +253,7 @@ TEST_CASE("plan_gang places a gang exactly if an exhaustive search does",
     INFO("case " << i);
     const Plan plan = plan_gang(c.members, c.nodes, c.limits);
     const bool fits = BruteForce(c).fits();
-    const auto* no_fit = std::get_if<NoFit>(&plan);
+    const auto* no_fit = std::get_if<gang::NoFit>(&plan);
     CHECK((no_fit == nullptr) == fits);
     ++(fits ? possible : impossible);
     if (no_fit == nullptr) {
@@ -293,14 +293,14 @@ TEST_CASE("a search that may do nothing gives up and says so", "[placement][plan
     for (const std::int64_t steps : {0, 3, 30}) {
       const Plan plan = plan_gang(c.members, c.nodes, c.limits, {steps});
       CHECK(plan == plan_gang(c.members, c.nodes, c.limits, {steps}));
-      const auto* no_fit = std::get_if<NoFit>(&plan);
+      const auto* no_fit = std::get_if<gang::NoFit>(&plan);
       if (no_fit == nullptr) {
         check_plan(c, std::get<std::vector<Assignment>>(plan));
         continue;
       }
       if (gave_up(*no_fit)) ++given_up;
       if (!gave_up(*no_fit)) {
-        CHECK(std::holds_alternative<NoFit>(plan_gang(c.members, c.nodes, c.limits)));
+        CHECK(std::holds_alternative<gang::NoFit>(plan_gang(c.members, c.nodes, c.limits)));
       }
     }
   }
@@ -317,11 +317,11 @@ TEST_CASE("a gang that is said to never fit does not fit the empty cluster",
   for (int i = 0; i < 500; ++i) {
     Case c = random_case(rng, {3, 4, 3});
     const Plan plan = plan_gang(c.members, c.nodes);
-    const auto* no_fit = std::get_if<NoFit>(&plan);
+    const auto* no_fit = std::get_if<gang::NoFit>(&plan);
     if (no_fit == nullptr || !gang::is_proof(*no_fit)) continue;
     ++proofs;
     c = emptied(std::move(c));
-    CHECK(std::holds_alternative<NoFit>(plan_gang(c.members, c.nodes)));
+    CHECK(std::holds_alternative<gang::NoFit>(plan_gang(c.members, c.nodes)));
   }
   CHECK(proofs > 20);
 }

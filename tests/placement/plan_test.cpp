@@ -28,7 +28,7 @@ using NodeBySlot = std::map<std::string, std::string>;
 
 NodeBySlot node_by_slot(const Plan& plan) {
   NodeBySlot out;
-  if (std::holds_alternative<NoFit>(plan)) return out;
+  if (std::holds_alternative<gang::NoFit>(plan)) return out;
   for (const Assignment& a : std::get<std::vector<Assignment>>(plan)) {
     out[a.role + "/" + std::to_string(a.slot.ordinal)] = a.node;
   }

@@ -28,6 +28,13 @@ TEST_CASE("higher priority is served first, then the longer wait, then the name"
   CHECK_FALSE(row.second < row.first);
 }
 
+TEST_CASE("all ranks are put in order, and equal ones stay as they were", "[queue][order]") {
+  const std::vector<Rank> ranks{
+      {5, at(2), "a", "a"}, {5, at(1), "a", "b"}, {9, at(3), "a", "c"}, {5, at(1), "a", "b"}};
+  CHECK(order(ranks) == std::vector<std::size_t>{2, 1, 3, 0});
+  CHECK(order({}).empty());
+}
+
 TEST_CASE("a PodGroup and its workloads have one rank", "[queue][order]") {
   const auto group = testing::a_group("dqn-1", {testing::coordinator()}, 60, 5);
   CHECK(rank(group) == Rank{5, at(60), "rl", "dqn-1"});

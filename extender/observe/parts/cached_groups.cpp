@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "extender/bind/commit.h"
-#include "extender/cycle/scheduling_cycle.h"
+#include "extender/cycle/settled.h"
 
 namespace nervex::extender {
 namespace {

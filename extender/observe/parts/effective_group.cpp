@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "extender/cycle/enlarged.h"
+#include "extender/cycle/gang/enlarged.h"
 #include "extender/recovery/refusals.h"
 #include "extender/recovery/restored.h"
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "extender/cycle/foreign_view.h"
+#include "extender/cycle/foreign/foreign_view.h"
 #include "extender/observe/volumes.h"
 
 namespace nervex::extender {

@@ -1,7 +1,10 @@
-#include "extender/cycle/scheduling_cycle.h"
+#include "extender/cycle/gang_report.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+
+#include "extender/recovery/healing.h"
+#include "placement/explain.h"
 
 namespace nervex::extender {
 namespace {
@@ -10,11 +13,11 @@ using std::chrono::seconds;
 
 SysTime at(int s) { return SysTime(seconds(s)); }
 
-placement::NoFit lacking(int unplaced, const std::string& resource = "nvidia.com/gpu") {
+gang::NoFit lacking(int unplaced, const std::string& resource = "nvidia.com/gpu") {
   return gang::InsufficientCapacity{{"learner", 4, unplaced}, {resource, 8}};
 }
 
-gang::GangStatus waiting(const placement::NoFit& no_fit, int since) {
+gang::GangStatus waiting(const gang::NoFit& no_fit, int since) {
   gang::GangStatus status;
   status.reason = "Unschedulable";
   status.message = placement::explain(no_fit);
@@ -28,7 +31,7 @@ TEST_CASE("an explanation is reported again when its cause changes, or after a m
     std::string when;
     std::optional<gang::GangStatus> before;
     std::optional<LastReported> last_reported;
-    placement::NoFit now;
+    gang::NoFit now;
     std::string message;
     int since;
     std::optional<seconds> refresh_after;
@@ -79,6 +82,34 @@ TEST_CASE("an explanation is reported again when its cause changes, or after a m
   CHECK(placement::explain(report.last_reported->no_fit) ==
         report.message);  // what it will be compared with
   CHECK(report.cause == report.last_reported->no_fit);
+}
+
+TEST_CASE("a healing gang reports at once what else it has lost", "[extender][gang_report]") {
+  HealingState healing;
+  healing.cause = "learner/0 lost its node n1 (deleted)";
+  healing.deadline = at(400);
+  gang::GangStatus before = waiting(lacking(1), 10);
+  const GangReport first = waiting_report(&before, lacking(1), nullptr, at(100), &healing);
+  CHECK(first.message ==
+        "learner/0 lost its node n1 (deleted); a new place is searched until "
+        "1970-01-01T00:06:40Z, then the gang is queued again; no place yet: " +
+            placement::explain(lacking(1)));
+  before.message = first.message;
+  const auto again = [&] {
+    return waiting_report(&before, lacking(1), &*first.last_reported, at(110), &healing);
+  };
+  CHECK(again().message == first.message);
+  CHECK_FALSE(again().refresh_after.has_value());
+  healing.cause = "learner/1 lost its node n2 (deleted)";
+  CHECK(again().message.starts_with("learner/1 lost its node n2 (deleted)"));
+}
+
+TEST_CASE("a message that was changed by hand is written again", "[extender][gang_report]") {
+  gang::GangStatus before = waiting(lacking(3), 10);
+  before.message = "edited";
+  const LastReported last{lacking(3), at(90)};
+  CHECK(waiting_report(&before, lacking(3), &last, at(100)).message ==
+        placement::explain(lacking(3)));
 }
 
 TEST_CASE("a planned gang reports since when it is planned", "[extender][gang_report]") {

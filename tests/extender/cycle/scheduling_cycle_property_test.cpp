@@ -54,7 +54,7 @@ struct World {
   Counts& counts;
   std::vector<gang::PodGroup> groups;
   std::map<std::string, WorldNode> nodes;
-  Memory memory;
+  Reports reports;
   Rejections rejections;
   std::set<std::pair<std::string, std::int64_t>> unbound;  // placed since the last change()
   int made = 0;
@@ -148,16 +148,21 @@ struct World {
 
   // The API server may reject a write: nothing of it is stored.
   CycleResult cycle(bool may_reject) {
-    CycleResult result = run_cycle(look(), memory, SysTime(std::chrono::seconds(100)), rejections);
-    memory = result.memory;
+    CycleState state;
+    state.reports = reports;
+    state.rejections = rejections;
+    CycleResult result = run_cycle(look(), state, SysTime(std::chrono::seconds(100)));
+    reports = result.state.reports;
     for (const StatusWrite& write : result.writes) {
       const std::string& uid = write.group->meta.uid;
       if (may_reject && one_in(8)) {
         ++counts.rejected;
         rejections[uid] = {
             one_in(2) ? Rejection::Extent::kNewGangs : Rejection::Extent::kNewPlacements,
-            write.group->meta.generation, "too large"};
-        std::erase_if(memory, [&](const auto& reported) { return reported.first.first == uid; });
+            write.group->meta.generation,
+            "too large",
+            {}};
+        std::erase_if(reports, [&](const auto& reported) { return reported.first.first == uid; });
         continue;
       }
       for (gang::PodGroup& group : groups) {

@@ -403,8 +403,9 @@ TEST_CASE("what the API server rejected is not planned again", "[extender][sched
   add_member(group, in_request(a_set("collector", 1, ask(0)), 1));
   ++group.meta.generation;
   const auto cycle = [&](Rejection::Extent extent, std::int64_t generation) {
-    const Rejections rejections{{group.meta.uid, {extent, generation, "too large"}}};
-    return written(run_cycle({nodes, {seen(group)}}, {}, kNow, rejections));
+    CycleState state;
+    state.rejections[group.meta.uid] = {extent, generation, "too large", {}};
+    return written(run_cycle({nodes, {seen(group)}}, state, kNow));
   };
   CHECK(cycle(Rejection::Extent::kNewGangs, 2) ==
         Lines{"a base: n1#1 n2#2 committed", "a request-1: waits"});
@@ -446,12 +447,12 @@ TEST_CASE("a gang that waits reports why; changed numbers alone once a minute",
   CHECK(group.status.gangs[0].since == kNow);
 
   const auto soon = kNow + std::chrono::seconds(20);
-  auto second = run_cycle({nodes(1), {seen(group)}}, first.memory, soon);
+  auto second = run_cycle({nodes(1), {seen(group)}}, {first.state.reports}, soon);
   CHECK(second.writes.empty());
   CHECK(second.look_again == std::chrono::seconds(40));
 
   const auto later = kNow + std::chrono::seconds(60);
-  auto third = run_cycle({nodes(1), {seen(group)}}, second.memory, later);
+  auto third = run_cycle({nodes(1), {seen(group)}}, {second.state.reports}, later);
   REQUIRE(third.writes.size() == 1);
   CHECK(third.writes[0].status.gangs[0].message.find("1 of 3 does not fit") != std::string::npos);
   CHECK(third.writes[0].status.gangs[0].since == kNow);

@@ -64,7 +64,8 @@ TEST_CASE("a gang that waits may fit when nodes that it may use have gained enou
   const NodePtr a = shared(a_node("a", 8));
   const NodePtr b = shared(row.is_b_tainted ? tainted(a_node("b", 8)) : a_node("b", 8));
   WaitingGangs waiting;
-  CHECK(waiting.replace(refused({a_set("learner", 2, ask(4))})));
+  waiting.replace(refused({a_set("learner", 2, ask(4))}));
+  CHECK(waiting.has_new_shapes());
   Step now{spare(0, 8), spare(0, 8)};
   waiting.sum_up({{a, now.a}, {b, now.b}});
   for (const Step& next : row.steps) {

@@ -115,7 +115,7 @@ TEST_CASE("the place of a pod that was stopped is kept for its successor", "[ext
   const CycleResult result = run_cycle({nodes, {low, seen(learners("high", 1, 0, 9))}}, {}, kNow);
   CHECK(outcome(nodes, {low, seen(learners("high", 1, 0, 9))}) == "high: waits; low: n1#1 n2#2");
   // The next cycle finds out whether it is still kept.
-  CHECK(result.may_fit_soon);
+  CHECK(result.state.waiting.any_may_fit());
 }
 
 TEST_CASE("a running gang uses what it has reserved for requests before it is ended",

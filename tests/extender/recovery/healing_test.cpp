@@ -60,17 +60,20 @@ GroupSeen seen(const gang::PodGroup& group, std::vector<OpenSlot> slots = {},
 
 // Cycle after cycle, with what is remembered from one to the next.
 struct Cycles {
-  Memory memory;
-  Healing healing;
+  CycleState state;
+  HealingOptions healing;
   std::optional<std::chrono::milliseconds> look_again;
   gang::PodGroupStatus written;  // the last one
 
   // What was written of the base gang; nullopt: nothing.
   std::optional<gang::GangStatus> run(const std::vector<placement::NodeView>& nodes,
                                       GroupSeen group, SysTime now = kNow) {
-    CycleResult result = run_cycle({nodes, {std::move(group)}}, memory, now, {}, healing);
-    memory = std::move(result.memory);
-    healing.memory = std::move(result.healing);
+    CycleState remembered;
+    remembered.reports = state.reports;
+    remembered.healing = state.healing;
+    CycleResult result =
+        run_cycle({nodes, {std::move(group)}}, std::move(remembered), now, healing);
+    state = std::move(result.state);
     look_again = result.look_again;
     if (result.writes.empty()) return std::nullopt;
     written = result.writes.front().status;
@@ -285,7 +288,7 @@ TEST_CASE("a gang that has lost a node says so, and until when it is healed",
     CHECK_FALSE(cycles.run({gone, full("n2")}, seen(raised), kNow + seconds(400)));
   }
   SECTION("it is never given up without a deadline") {
-    cycles.healing.options.deadline = seconds(0);
+    cycles.healing.deadline = seconds(0);
     const auto later = cycles.run({gone, full("n2")}, seen(raised), kNow + seconds(9000));
     REQUIRE(later);
     CHECK(later->reason == "Unschedulable");

@@ -1,4 +1,5 @@
-// extender/cycle/domains.h - in which group of nodes are pods placed that must be together? Pure.
+// extender/cycle/gang/domains.h - in which group of nodes are pods placed that must be together?
+// Pure.
 //
 // Required pod affinity of pods to each other (PodShape::together) needs nodes with the same value
 // of a label: one domain. A pin to a node leaves kube-scheduler no choice, so the planner chooses

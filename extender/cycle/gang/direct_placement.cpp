@@ -1,4 +1,4 @@
-#include "extender/cycle/direct_placement.h"
+#include "extender/cycle/gang/direct_placement.h"
 
 #include <algorithm>
 

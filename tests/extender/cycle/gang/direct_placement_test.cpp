@@ -1,5 +1,5 @@
 // Gangs that are committed with their plan, so that their pods are created with their nodes.
-#include "extender/cycle/direct_placement.h"
+#include "extender/cycle/gang/direct_placement.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,4 +1,4 @@
-// extender/cycle/foreign_view.h - what is known of other operators' gangs? Values, copied
+// extender/cycle/foreign/foreign_view.h - what is known of other operators' gangs? Values, copied
 // out of the cluster cache.
 #pragma once
 

@@ -1,14 +1,15 @@
-// extender/cycle/gang_work.h - which slots of one gang have a placement, and which need one? Pure.
+// extender/cycle/gang/gang_work.h - which slots of one gang have a placement, and which need one?
+// Pure.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "extender/cycle/domains.h"
-#include "extender/cycle/ledger.h"
+#include "extender/cycle/gang/ledger.h"
 #include "extender/cycle/snapshot.h"
+#include "gang/no_fit.h"
+#include "placement/capacity.h"
 
 namespace nervex::extender {
 
@@ -32,7 +33,7 @@ struct GangWork {
   std::vector<const gang::MemberSet*> sets;
   std::vector<PlacedSlot> placed;
   std::vector<gang::MemberSet> missing;      // the sets, each with its slots that have no placement
-  std::optional<placement::NoFit> no_fit;    // why they cannot get one
+  std::optional<gang::NoFit> no_fit;         // why they cannot get one
   std::vector<placement::NodeLimit> limits;  // for new placements of the whole gang
   std::vector<const OpenSlot*> open;         // of `placed`
   std::vector<std::string> losses;           // placements lost in this cycle, and why
@@ -64,10 +65,6 @@ std::vector<GangWork> collect_gang_work(const GroupSeen& seen);
 // created with their node: the kubelet or a lost node decides about those.
 void drop_unbindable(GangWork& work, const Ledger& ledger);
 
-// Gives a slot in `placed` a different node; false if there is none. Its capacity on the old node
-// stays subtracted, as above.
-bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger);
-
 // Takes the capacity of an uncommitted gang, if every slot has a placement and all of them fit. For
 // a committed gang, takes that of placements from an uncommitted one; slots that do not fit become
 // missing.
@@ -79,25 +76,14 @@ void reject(GangWork& work);
 
 // The gang loses its placements unless it is committed.
 void drop_plan(GangWork& work);
+// The same, even if it is committed.
+void forget_placements(GangWork& work);
+// Takes the placements that fit, if not all do; the other slots become missing.
+void keep_what_fits(GangWork& work, Ledger& ledger);
 
-// Gives every slot without a placement one, or returns why that fails. Placements that still fit
-// stay if the rest fits beside them; otherwise the whole gang is planned again, and if that fails
-// it has no placements. A committed gang keeps its placements and gets as many of the missing ones
-// as fit: it already runs in part, and no other gang can take what it gets. The job's own
-// aggregator is placed separately, as it is useful without the rest, and the rest without it.
-std::optional<placement::NoFit> complete(GangWork& work, Ledger& ledger);
-
-// Where pods of the job already run that others have to join: those of this gang except `except`,
-// and of other committed gangs.
-TakenDomains taken_domains(const GangWork& work, const Ledger& ledger,
-                           const PlacedSlot* except = nullptr);
-
-// Nodes with capacity for as many of these pods as possible, at most `count`. Takes nothing.
-std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
-                                    std::span<const placement::NodeLimit> limits,
-                                    const TakenDomains& taken);
-
-// What the gang's limits allow for the slots without a placement.
-std::vector<placement::NodeLimit> limits_left(const GangWork& work);
+// The set with these slots alone.
+gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId> slots);
+// The set's slots and those of the capacity that is planned with them.
+std::vector<gang::SlotId> all_slots(const gang::MemberSet& set);
 
 }  // namespace nervex::extender

@@ -1,4 +1,4 @@
-#include "extender/cycle/domains.h"
+#include "extender/cycle/gang/domains.h"
 
 #include <algorithm>
 #include <optional>
@@ -35,7 +35,7 @@ struct Domain {
 };
 
 // Pods that never fit one domain may fit another.
-placement::NoFit without_proof(placement::NoFit no_fit) {
+gang::NoFit without_proof(gang::NoFit no_fit) {
   const bool is_proof = gang::is_proof(no_fit);
   if (!is_proof) return no_fit;
   return gang::InsufficientCapacity{std::move(*gang::find_set(no_fit)),
@@ -55,7 +55,7 @@ class Search {
     }
     const std::string key(kube::topology_key_of_term(terms_[term]));
     const std::vector<Domain> domains = collect_domains(members, terms_[term], key);
-    std::optional<placement::NoFit> nearest;
+    std::optional<gang::NoFit> nearest;
     for (const Domain& domain : domains) {
       // A domain that cannot hold them is only tried for the explanation.
       if (nearest && (domain.spare < 0 || left_ <= 0)) break;
@@ -64,7 +64,7 @@ class Search {
         if (has_term(set, terms_[term])) confine(set, key, domain.value);
       }
       placement::Plan plan = this->plan(confined, term + 1);
-      auto* no_fit = std::get_if<placement::NoFit>(&plan);
+      auto* no_fit = std::get_if<gang::NoFit>(&plan);
       if (no_fit == nullptr) return plan;
       nearest = std::move(*no_fit);
     }

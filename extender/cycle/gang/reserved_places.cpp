@@ -1,4 +1,4 @@
-#include "extender/cycle/reserved_places.h"
+#include "extender/cycle/gang/reserved_places.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "extender/cycle/gang/place_gang.h"
 #include "placement/capacity.h"
-#include "placement/explain.h"
 
 namespace nervex::extender {
 namespace {
@@ -70,7 +70,7 @@ void ReservedPlaces::hand_over(const std::vector<GangWork>& gangs, Ledger& ledge
   }
 }
 
-std::optional<placement::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger& ledger) {
+std::optional<gang::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger& ledger) {
   const bool has_places = std::any_of(places_.begin(), places_.end(),
                                       [&](const Place& place) { return gang.has_set(place.set); });
   auto no_fit = gang.claims_reserved() && has_places ? complete_on_places(gang, ledger)
@@ -81,7 +81,7 @@ std::optional<placement::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger&
   return no_fit;
 }
 
-std::optional<placement::NoFit> ReservedPlaces::heal(GangWork& gang, Ledger& ledger) {
+std::optional<gang::NoFit> ReservedPlaces::heal(GangWork& gang, Ledger& ledger) {
   if (places_.empty()) return gang.no_fit;
   const std::size_t lacking = gang.lacking();
   for (const Place& place : places_) ledger.lend(*place.set, place.node);
@@ -95,7 +95,7 @@ std::optional<placement::NoFit> ReservedPlaces::heal(GangWork& gang, Ledger& led
   return no_fit;
 }
 
-std::optional<placement::NoFit> ReservedPlaces::complete_on_places(GangWork& gang, Ledger& ledger) {
+std::optional<gang::NoFit> ReservedPlaces::complete_on_places(GangWork& gang, Ledger& ledger) {
   const auto is_its = [&](const Place& place) { return gang.has_set(place.set); };
   std::vector<Place> reserved;
   std::copy_if(places_.begin(), places_.end(), std::back_inserter(reserved), is_its);

@@ -1,4 +1,4 @@
-#include "extender/cycle/ledger.h"
+#include "extender/cycle/gang/ledger.h"
 
 #include <fmt/format.h>
 
@@ -61,12 +61,6 @@ std::string_view Ledger::shared_and_taken(const gang::MemberSet& set, std::size_
     }
   }
   return {};
-}
-
-bool Ledger::is_plain(std::string_view node) const {
-  const auto at = nodes_.find(node);
-  return at && nodes_.node(*at).ready && !nodes_.node(*at).unschedulable &&
-         nodes_.node(*at).taints.empty();
 }
 
 std::string Ledger::objection(const gang::MemberSet& set, std::string_view node) const {

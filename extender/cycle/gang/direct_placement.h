@@ -1,5 +1,5 @@
-// extender/cycle/direct_placement.h - may a gang be committed with its plan, so that its pods are
-// created with their nodes? Pure.
+// extender/cycle/gang/direct_placement.h - may a gang be committed with its plan, so that its pods
+// are created with their nodes? Pure.
 //
 // Such pods meet neither kube-scheduler nor a bind: their creation is the bind, so the gang has to
 // be committed first. The controller asks for it when the pods' shapes contain everything that
@@ -9,7 +9,7 @@
 
 #include <string_view>
 
-#include "extender/cycle/gang_work.h"
+#include "extender/cycle/gang/gang_work.h"
 #include "gang/pod_group.h"
 
 namespace nervex::extender {

@@ -1,6 +1,6 @@
 // Capacity reserved for requests, from the plan to the request that takes it over: the extender's
 // parts over an API server in memory.
-#include "extender/cycle/reserved_places.h"
+#include "extender/cycle/gang/reserved_places.h"
 
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,4 +1,4 @@
-// extender/cycle/reserved_places.h - what happens to the capacity that a committed gang has
+// extender/cycle/gang/reserved_places.h - what happens to the capacity that a committed gang has
 // reserved for requests? Pure.
 //
 // The base gang of a job may reserve capacity for pods that the job's coordinator will request
@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "extender/cycle/gang_work.h"
-#include "extender/cycle/ledger.h"
+#include "extender/cycle/gang/gang_work.h"
+#include "extender/cycle/gang/ledger.h"
 #include "extender/cycle/snapshot.h"
 
 namespace nervex::extender {
@@ -38,10 +38,10 @@ class ReservedPlaces {
   // As extender::complete() of gang_work.h, for a gang of the same PodGroup: its slots use the
   // places reserved for it, and other nodes for the rest. If it does not fit the places stay
   // reserved.
-  std::optional<placement::NoFit> complete(GangWork& gang, Ledger& ledger);
+  std::optional<gang::NoFit> complete(GangWork& gang, Ledger& ledger);
   // The same for a committed gang that found no node for all missing slots: it may use capacity
   // reserved for requests that have not come. What it does not need stays reserved.
-  std::optional<placement::NoFit> heal(GangWork& gang, Ledger& ledger);
+  std::optional<gang::NoFit> heal(GangWork& gang, Ledger& ledger);
   // Reserves missing places, and moves those on nodes that no longer accept such a pod. A place
   // without another node stays, or remains missing. `gang`: any of the PodGroup.
   void restore(Ledger& ledger, const GangWork& gang);
@@ -55,7 +55,7 @@ class ReservedPlaces {
     std::string node;
   };
 
-  std::optional<placement::NoFit> complete_on_places(GangWork& gang, Ledger& ledger);
+  std::optional<gang::NoFit> complete_on_places(GangWork& gang, Ledger& ledger);
   void keep(const gang::MemberSet& set, int count, Ledger& ledger);
   void take_dropped_plan(const gang::MemberSet& set, const GangWork& gang, Ledger& ledger);
   void take_over(const gang::MemberSet& from, const gang::MemberSet& to, int count, Ledger& ledger);

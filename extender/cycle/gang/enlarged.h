@@ -1,4 +1,4 @@
-// extender/cycle/enlarged.h - how large are a set's pods after admission? Pure.
+// extender/cycle/gang/enlarged.h - how large are a set's pods after admission? Pure.
 //
 // A LimitRange, a RuntimeClass or a webhook makes pods larger than their template. The controller's
 // dry run of a waiting gang reports it (MemberSet::admitted), or the pods of a plan show it. The
@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "extender/cycle/gang_work.h"
+#include "extender/cycle/gang/gang_work.h"
 #include "gang/pod_group.h"
 
 namespace nervex::extender {

@@ -1,4 +1,4 @@
-#include "extender/cycle/enlarged.h"
+#include "extender/cycle/gang/enlarged.h"
 
 #include <algorithm>
 #include <chrono>

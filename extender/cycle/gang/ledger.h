@@ -1,4 +1,4 @@
-// extender/cycle/ledger.h - what is still free on each node while plans are made and checked?
+// extender/cycle/gang/ledger.h - what is still free on each node while plans are made and checked?
 // Pure.
 #pragma once
 
@@ -28,8 +28,6 @@ class Ledger {
   // for one more.
   Result<Nothing> check(const gang::MemberSet& set, std::string_view node) const;
   bool fits(const gang::MemberSet& set, std::string_view node) const;
-  // It exists and accepts any pod, apart from capacity and the pod's own constraints.
-  bool is_plain(std::string_view node) const;
   // "": the node exists and accepts such a pod, capacity aside. Otherwise the reason, for people:
   // "node n1 is cordoned".
   std::string objection(const gang::MemberSet& set, std::string_view node) const;

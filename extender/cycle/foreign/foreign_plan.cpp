@@ -1,4 +1,4 @@
-#include "extender/cycle/foreign_plan.h"
+#include "extender/cycle/foreign/foreign_plan.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <functional>
 #include <utility>
 
-#include "base/text.h"
-#include "extender/bind/filter.h"
+#include "extender/cycle/next_look.h"
 #include "extender/recovery/refusals.h"
 #include "kube/model/resources.h"
+#include "placement/explain.h"
 #include "placement/plan.h"
 
 namespace nervex::extender {
@@ -17,13 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kFirstDelay{1'000};
-constexpr milliseconds kLongestDelay{60'000};
 constexpr milliseconds kMessagePeriod{60'000};
-constexpr std::size_t kMaxMessage = 1024;
-constexpr int kSure = 2;  // strikes
-// From the gang's first failed bind until all held binds have failed.
-constexpr milliseconds kJudgeStart{1'000};
 // Pods are created one by one: missing pods are not reported at first.
 constexpr milliseconds kFewPods{2'000};
 
@@ -42,21 +36,7 @@ std::string shape_name(const kube::Pod& pod, const Json& volume_terms) {
   return fmt::format("{:016x}", std::hash<std::string>()(text));
 }
 
-// The nomination was written and the API does not show it yet.
-bool is_in_flight(const kube::Pod& pod, const ForeignMemory::Nomination& written) {
-  if (written.version.empty()) return false;
-  return pod.meta.resource_version == written.base_version ||
-         kube::is_newer_version(written.version, pod.meta.resource_version);
-}
-
-milliseconds delay_after(int failures) {
-  if (failures <= 1) return milliseconds(0);
-  return std::min(kFirstDelay * (1 << std::min(failures - 2, 10)), kLongestDelay);
-}
-
 }  // namespace
-
-// ---- observations
 
 ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang* before,
                          SysTime now)
@@ -67,8 +47,9 @@ ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang*
     shape.set.role = shapes_.size() == 1 ? "pods" : "pods like " + shape.set.role;
   }
   node_.resize(seen.pending.size());
-  is_refused_.resize(seen.pending.size(), false);
-  note_attempts();
+  std::vector<std::string_view> sets;
+  for (const std::size_t shape : shape_of_) sets.push_back(shapes_[shape].set.name);
+  attempts_ = note_attempts(seen, sets, now, memory_);
   memory_.avoid = still_of_use(std::move(memory_.avoid), now);
 }
 
@@ -89,112 +70,6 @@ void ForeignWork::add_shape(const ForeignPod& one) {
   set.shape.constraints = pod.detail->constraints;
   if (one.volume_terms.is_array()) set.shape.constraints.volume_terms = one.volume_terms;
   shapes_.push_back({std::move(set), 1});
-}
-
-// Which nominations are there, and which attempts have failed since the last cycle?
-void ForeignWork::note_attempts() {
-  if (seen_.counts.bound > memory_.bound) memory_.failures = 0;
-  memory_.bound = seen_.counts.bound;
-  std::map<std::string, ForeignMemory::Nomination> known = std::move(memory_.nominations);
-  memory_.nominations.clear();
-  bool has_failed = false;
-  for (std::size_t i = 0; i < seen_.pending.size(); ++i) {
-    const kube::Pod& pod = *seen_.pending[i].pod;
-    nominated_.push_back(pod.nominated_node);
-    const auto at = known.find(pod.meta.uid);
-    if (at == known.end()) {
-      if (pod.nominated_node.empty()) continue;
-      // By the leader before this one.
-      const std::string& version = pod.meta.resource_version;
-      memory_.nominations.emplace(
-          pod.meta.uid,
-          ForeignMemory::Nomination{pod.nominated_node, version, version, now_, "", 0});
-      continue;
-    }
-    ForeignMemory::Nomination written = std::move(at->second);
-    if (is_in_flight(pod, written)) {
-      nominated_.back() = written.node;
-    } else if (!written.node.empty() && pod.nominated_node.empty()) {
-      if (pod.unscheduled_reason == "Unschedulable") {
-        note_refusal(i, written);
-      } else {  // of the extender or of the bind: it says nothing about the node
-        has_failed = true;
-      }
-      written.node.clear();
-    }
-    memory_.nominations.emplace(pod.meta.uid, std::move(written));
-  }
-  note_failed_start(has_failed);
-}
-
-// Binds were held and have failed, because kube-scheduler refuses some of the pods that did not
-// come. Only their condition shows it: kube-scheduler neither retries them nor clears their
-// nomination until something changes that its plugins wait for. A pod whose bind was held may have
-// an old condition of this kind; its nomination is cleared, but not at the same moment.
-void ForeignWork::note_failed_start(bool has_failed) {
-  if (has_failed) {
-    ++memory_.failures;
-    memory_.not_before = now_ + delay_after(memory_.failures);
-    if (!memory_.failed_at) memory_.failed_at = now_;
-  }
-  if (!memory_.failed_at || now_ < *memory_.failed_at + kJudgeStart) return;
-  const SysTime failed_at = *memory_.failed_at;
-  memory_.failed_at.reset();
-  for (std::size_t i = 0; i < seen_.pending.size(); ++i) {
-    const kube::Pod& pod = *seen_.pending[i].pod;
-    const auto written = memory_.nominations.find(pod.meta.uid);
-    const bool did_not_come = written != memory_.nominations.end() &&
-                              written->second.at < failed_at && !pod.nominated_node.empty() &&
-                              pod.nominated_node == written->second.node;
-    const bool is_refused = pod.unscheduled_reason == "Unschedulable" &&
-                            !says_group_waits(pod.unscheduled_message, seen_.group->meta.name);
-    if (!did_not_come || !is_refused || is_no_nodes_fault(pod.unscheduled_message)) continue;
-    avoid(i, pod.nominated_node);
-    memory_.failures = 0;
-    memory_.not_before = now_;
-  }
-}
-
-// kube-scheduler also clears the nomination if the attempt began before it: the proof is a message
-// that names the node, or a second failure.
-void ForeignWork::note_refusal(std::size_t i, ForeignMemory::Nomination& nomination) {
-  const kube::Pod& pod = *seen_.pending[i].pod;
-  if (says_group_waits(pod.unscheduled_message, seen_.group->meta.name) ||
-      is_no_nodes_fault(pod.unscheduled_message)) {
-    return;
-  }
-  if (nomination.refused_on != nomination.node) nomination.strikes = 0;
-  nomination.refused_on = nomination.node;
-  const std::string& said = pod.unscheduled_message;
-  nomination.strikes += names_refused_node(said, nomination.node) ? kSure : 1;
-  if (nomination.strikes < kSure) return;
-  nomination.strikes = 0;
-  avoid(i, nomination.node);
-}
-
-// Avoids the node once if several pods were refused there in one start.
-void ForeignWork::avoid(std::size_t i, const std::string& node) {
-  const kube::Pod& pod = *seen_.pending[i].pod;
-  const std::string& set = shapes_[shape_of_[i]].set.name;
-  is_refused_[i] = true;
-  // Others of its kind that are nominated there may be accepted.
-  int others = 0;
-  for (std::size_t k = 0; k < seen_.pending.size(); ++k) {
-    const bool is_there = seen_.pending[k].pod->nominated_node == node && !is_refused_[k];
-    if (is_there && shape_of_[k] == shape_of_[i]) ++others;
-  }
-  const auto known = std::find_if(
-      memory_.avoid.begin(), memory_.avoid.end(), [&](const gang::AvoidedNode& avoided) {
-        return avoided.set == set && avoided.node == node && avoided.until > now_;
-      });
-  if (known == memory_.avoid.end()) {
-    avoid_node(memory_.avoid, set, node, others, now_);
-  } else {
-    known->at_most = std::min(known->at_most, others);
-  }
-  memory_.refusal = cut_text(fmt::format("kube-scheduler refused {} on node {}: {}", pod.meta.name,
-                                         node, pod.unscheduled_message),
-                             kMaxMessage);
 }
 
 int ForeignWork::priority() const {  // they are sorted by it
@@ -223,8 +98,6 @@ std::vector<std::size_t> ForeignWork::unplaced() const {
   }
   return pods;
 }
-
-// ---- placing
 
 void ForeignWork::take(std::size_t pod, std::string node, Ledger& ledger) {
   ledger.take(shapes_[shape_of_[pod]].set, node);
@@ -280,9 +153,9 @@ void ForeignWork::retake_nominated(Ledger& ledger) {
   if (!has_enough_pods() || is_paused()) return;
   bool all_fit = true;
   for (std::size_t i = 0; i < node_.size() && all_fit; ++i) {
-    if (nominated_[i].empty() || is_refused_[i]) continue;
-    all_fit = ledger.fits(shapes_[shape_of_[i]].set, nominated_[i]);
-    if (all_fit) take(i, nominated_[i], ledger);
+    if (attempts_.nominated[i].empty() || attempts_.is_refused[i]) continue;
+    all_fit = ledger.fits(shapes_[shape_of_[i]].set, attempts_.nominated[i]);
+    if (all_fit) take(i, attempts_.nominated[i], ledger);
   }
   is_reserved_ = all_fit && has_started();
   if (!is_reserved_) give_back_all(ledger);
@@ -300,9 +173,9 @@ bool ForeignWork::complete(Ledger& ledger) {
   }
   // What still fits stays where it is, if the rest fits beside it.
   for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (nominated_[i].empty() || is_refused_[i]) continue;
-    if (!ledger.fits(shapes_[shape_of_[i]].set, nominated_[i])) continue;
-    take(i, nominated_[i], ledger);
+    if (attempts_.nominated[i].empty() || attempts_.is_refused[i]) continue;
+    if (!ledger.fits(shapes_[shape_of_[i]].set, attempts_.nominated[i])) continue;
+    take(i, attempts_.nominated[i], ledger);
   }
   if (!place(unplaced(), ledger) && !place_needed(ledger)) {
     give_back_all(ledger);
@@ -357,7 +230,7 @@ bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {
     }
   }
   placement::Plan plan = placement::plan_gang(sets, ledger.nodes(), limits);
-  if (auto* no_fit = std::get_if<placement::NoFit>(&plan)) {
+  if (auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
     no_fit_ = std::move(*no_fit);
     return false;
   }
@@ -411,8 +284,7 @@ std::string ForeignWork::waiting_text() const {
 }
 
 // Changed numbers alone cause a new message only once in a while.
-void ForeignWork::report(ForeignDecision& out) const {
-  ForeignMemory::Gang& memory = out.memory;
+void ForeignWork::report(ForeignMemory::Gang& memory, ForeignDecision& out) const {
   const std::string text = waiting_text();
   if (text.empty() || has_enough_pods()) {
     memory.few_since.reset();
@@ -425,17 +297,14 @@ void ForeignWork::report(ForeignDecision& out) const {
   }
   if (memory.few_since && now_ < *memory.few_since + kFewPods) {
     out.message = memory.message;
-    const SysTime due = *memory.few_since + kFewPods;
-    out.look_again = out.look_again ? std::min(*out.look_again, due) : due;
-    return;
+    return look_by(out.look_again, *memory.few_since + kFewPods);
   }
   const bool only_numbers = !text.empty() && !memory.message.empty() && no_fit_ && memory.no_fit &&
                             gang::same_cause(*no_fit_, *memory.no_fit);
   const SysTime due = memory.reported + kMessagePeriod;
   if (only_numbers && now_ < due) {
     out.message = memory.message;
-    out.look_again = out.look_again ? std::min(*out.look_again, due) : due;
-    return;
+    return look_by(out.look_again, due);
   }
   out.message = text;
   out.is_news = true;
@@ -444,65 +313,24 @@ void ForeignWork::report(ForeignDecision& out) const {
   memory.reported = now_;
 }
 
-ForeignDecision ForeignWork::decide() const {
+ForeignDecision ForeignWork::decide(ForeignMemory::Gang& memory) const {
+  memory = memory_;
   ForeignDecision out;
   out.group = seen_.group;
-  out.memory = memory_;
   out.placed = placed();
-  const auto look_at = [&out](SysTime time) {
-    out.look_again = out.look_again ? std::min(*out.look_again, time) : time;
-  };
   for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (node_[i] == nominated_[i]) continue;
+    if (node_[i] == attempts_.nominated[i]) continue;
     if (!node_[i].empty() && memory_.not_before > now_) {
-      look_at(memory_.not_before);
+      look_by(out.look_again, memory_.not_before);
       continue;
     }
     out.nominations.push_back({seen_.pending[i].pod, node_[i]});
   }
-  if (memory_.not_before > now_) look_at(memory_.not_before);
-  if (memory_.failed_at) look_at(*memory_.failed_at + kJudgeStart);
-  if (no_fit_) {
-    if (const auto until = avoided_until(memory_.avoid, now_)) look_at(*until);
-  }
-  report(out);
+  if (memory_.not_before > now_) look_by(out.look_again, memory_.not_before);
+  look_by(out.look_again, find_next_judgement(memory_));
+  if (no_fit_) look_by(out.look_again, avoided_until(memory_.avoid, now_));
+  report(memory, out);
   return out;
-}
-
-// ---- PodGroup.status
-
-namespace {
-
-std::string_view compute_phase(const kube::ForeignPodGroup& group, const ForeignCounts& counts) {
-  const std::int64_t there = counts.pending + counts.bound + counts.succeeded + counts.failed;
-  const std::int64_t least = std::max<std::int64_t>(1, group.min_member);
-  if (there == 0) {  // what it came to stays when its pods are deleted
-    const std::string& before = group.status.phase;
-    if (before == kube::kPhaseFinished) return kube::kPhaseFinished;
-    return before == kube::kPhaseFailed ? kube::kPhaseFailed : kube::kPhasePending;
-  }
-  if (counts.succeeded >= least) return kube::kPhaseFinished;
-  if (counts.failed > 0 && counts.failed + counts.running + counts.succeeded >= least) {
-    return kube::kPhaseFailed;
-  }
-  if (there < least) return kube::kPhasePending;
-  return counts.running + counts.succeeded >= least ? kube::kPhaseRunning : kube::kPhaseScheduling;
-}
-
-}  // namespace
-
-kube::ForeignPodGroupStatus foreign_status(const ForeignGangSeen& seen, SysTime now) {
-  kube::ForeignPodGroupStatus status = seen.group->status;
-  status.phase = compute_phase(*seen.group, seen.counts);
-  status.running = seen.counts.running;
-  status.succeeded = seen.counts.succeeded;
-  status.failed = seen.counts.failed;
-  if (status.phase == kube::kPhasePending) return status;
-  if (status.occupied_by.empty()) status.occupied_by = seen.owner;
-  if (!status.schedule_start_time) {
-    status.schedule_start_time = std::chrono::floor<std::chrono::seconds>(now);
-  }
-  return status;
 }
 
 }  // namespace nervex::extender

@@ -1,5 +1,5 @@
 // Pods that required pod affinity keeps together.
-#include "extender/cycle/domains.h"
+#include "extender/cycle/gang/domains.h"
 
 #include <catch2/catch_test_macros.hpp>
 

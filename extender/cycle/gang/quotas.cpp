@@ -1,4 +1,4 @@
-#include "extender/cycle/quotas.h"
+#include "extender/cycle/gang/quotas.h"
 
 #include <algorithm>
 #include <utility>
@@ -72,8 +72,7 @@ std::int64_t Quotas::reserved_change(const GangWork& work, const gang::MemberSet
   return set.reserved_pods - counted;
 }
 
-std::optional<placement::NoFit> Quotas::exceeded_by(const GroupSeen& seen,
-                                                    const GangWork& work) const {
+std::optional<gang::NoFit> Quotas::exceeded_by(const GroupSeen& seen, const GangWork& work) const {
   const std::string& ns = seen.group->meta.ns.str();
   if (!ledger_.is_limited(ns)) return std::nullopt;
   std::vector<queue::Pods> pods;

@@ -1,4 +1,4 @@
-// extender/cycle/quotas.h - may the pods of this gang be created within the quotas? Pure.
+// extender/cycle/gang/quotas.h - may the pods of this gang be created within the quotas? Pure.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "extender/cycle/gang_work.h"
+#include "extender/cycle/gang/gang_work.h"
 #include "extender/cycle/snapshot.h"
 #include "queue/quota.h"
 
@@ -24,7 +24,7 @@ class Quotas {
 
   // The quota that the gang would exceed if all its slots had pods and its reserved capacity was
   // used; nullopt: none. A request takes over what is reserved for it.
-  std::optional<placement::NoFit> exceeded_by(const GroupSeen& seen, const GangWork& work) const;
+  std::optional<gang::NoFit> exceeded_by(const GroupSeen& seen, const GangWork& work) const;
   // Every slot of the gang is planned now, or none is any more.
   void take(const GroupSeen& seen, const GangWork& work) { count(seen, work, true); }
   void give_back(const GroupSeen& seen, const GangWork& work) { count(seen, work, false); }

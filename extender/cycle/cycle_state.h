@@ -1,0 +1,46 @@
+// extender/cycle/cycle_state.h - what does a scheduling cycle remember of the one before it?
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/clock.h"
+#include "extender/cycle/foreign/foreign_attempts.h"
+#include "extender/cycle/gang_report.h"
+#include "extender/cycle/waiting.h"
+#include "extender/recovery/healing.h"
+
+namespace nervex::extender {
+
+// The API server has permanently rejected a status of this PodGroup: it is too large, or violates
+// the schema. The same decision again would only take capacity from others.
+struct Rejection {
+  // What is not tried again; each value includes those before it.
+  enum class Extent {
+    kNewGangs,       // plans for gangs that have none
+    kNewPlacements,  // placements of further slots of committed gangs
+    kAnyStatus,      // not even the status that reports the rejection
+  };
+  Extent extent = Extent::kNewGangs;
+  std::int64_t generation = 0;  // of the spec that was decided on; another one is tried
+  std::string message;          // the API server's, for people
+  MonoTime due{};               // it is forgotten then, and the status tried again
+};
+using Rejections = std::map<std::string, Rejection>;  // by PodGroup UID
+
+// In memory only: a new leader begins with an empty one. Whoever writes the decisions of a cycle
+// corrects it where the API server did not store them.
+struct CycleState {
+  Reports reports{};
+  HealingMemory healing{};
+  ForeignMemory foreign{};
+  Rejections rejections{};
+  // Gangs without any node that wait for capacity.
+  WaitingGangs waiting{};
+  // Something else waits for capacity, too: the missing part of a gang, or gangs of other
+  // operators. Any gain may help it.
+  bool waits_otherwise = false;
+};
+
+}  // namespace nervex::extender

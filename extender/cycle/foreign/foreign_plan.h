@@ -1,0 +1,104 @@
+// extender/cycle/foreign/foreign_plan.h - which pods of other operators' gangs are nominated for
+// which nodes? Pure.
+//
+// The plan of such a gang is stored in status.nominatedNodeName of its pods. kube-scheduler tries
+// that node first and clears the name when the attempt fails. docs/adr/2026-11-22-foreign-gangs.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "extender/cycle/foreign/foreign_attempts.h"
+#include "extender/cycle/foreign/foreign_view.h"
+#include "extender/cycle/gang/ledger.h"
+#include "gang/no_fit.h"
+#include "gang/pod_group.h"
+#include "queue/order.h"
+
+namespace nervex::extender {
+
+struct NominationWrite {
+  PodPtr pod;        // at the decision
+  std::string node;  // "": none
+};
+
+// Actions for one gang.
+struct ForeignDecision {
+  ForeignGroupPtr group;
+  std::vector<NominationWrite> nominations;
+  std::string message;      // why it waits; "": it does not
+  bool is_news = false;     // `message` is to be reported
+  std::int64_t placed = 0;  // pods that now have a node
+  std::optional<SysTime> look_again{};
+};
+
+// After this many failed starts that say nothing about nodes, other gangs get the capacity for a
+// while.
+inline constexpr int kStartsBeforePause = 3;
+
+// One gang within a scheduling cycle. Borrows its arguments.
+class ForeignWork {
+ public:
+  ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang* before, SysTime now);
+
+  std::string key() const { return seen_.key(); }
+  int priority() const;  // the highest of its unbound pods
+  queue::Rank rank() const;
+  // Takes the capacity of the nominated pods, if all fit and they are enough.
+  void recheck(Ledger& ledger);
+  // Gives nodes to all pods without one; or to as many as minMember needs, and then to each other
+  // one that fits; or to none. True if any pod got one.
+  bool complete(Ledger& ledger);
+  // `memory`: for the next cycle, if nothing is written.
+  ForeignDecision decide(ForeignMemory::Gang& memory) const;
+
+  // Its plan was taken from the ledger, by recheck() or complete().
+  bool is_reserved() const { return is_reserved_; }
+  // Gives back that capacity only; the plan stays.
+  void lend(Ledger& ledger) const;
+  void take_again(Ledger& ledger) const;
+  // Drops the plan until recheck() or complete().
+  void yield(Ledger& ledger);
+  // Some pods run, but fewer than minMember: waiting gangs must not prolong that.
+  bool runs_in_part() const { return seen_.counts.bound > 0 && needed() > 0; }
+  // It has nodes from the ledger that no nomination of its pods shows yet.
+  bool holds_unseen() const;
+
+ private:
+  struct Shape {
+    gang::MemberSet set;  // without slots
+    std::size_t pods = 0;
+  };
+  void add_shape(const ForeignPod& pod);
+  std::int64_t needed() const { return seen_.counts.needed(seen_.group->min_member); }
+  std::int64_t placed() const;
+  bool has_started() const { return placed() >= needed(); }
+  bool has_enough_pods() const;
+  bool is_paused() const;
+  std::optional<std::string> lacking_in_total(const Ledger& ledger) const;
+  bool place(const std::vector<std::size_t>& pods, Ledger& ledger);
+  bool place_needed(Ledger& ledger);
+  bool place_extras(Ledger& ledger);
+  void take(std::size_t pod, std::string node, Ledger& ledger);
+  void give_back_all(Ledger& ledger);
+  void retake_nominated(Ledger& ledger);
+  void note_dropped(Ledger& ledger) const;
+  std::vector<std::size_t> unplaced() const;
+  std::string waiting_text() const;
+  void report(ForeignMemory::Gang& memory, ForeignDecision& out) const;
+
+  const ForeignGangSeen& seen_;
+  const SysTime now_;
+  ForeignMemory::Gang memory_;
+  std::vector<Shape> shapes_;
+  std::vector<std::size_t> shape_of_;  // by pod, as in seen_.pending
+  ForeignAttempts attempts_;
+  std::vector<std::string> node_;  // by pod: the node in this cycle; "": none
+  bool is_reserved_ = false;       // the capacity of node_ was taken from the ledger
+  std::optional<gang::NoFit> no_fit_;
+  std::string lacking_;  // of minResources
+};
+
+}  // namespace nervex::extender

@@ -1,0 +1,113 @@
+#include "extender/cycle/gang_report.h"
+
+#include <fmt/format.h>
+
+#include "extender/recovery/healing.h"
+#include "placement/explain.h"
+
+namespace nervex::extender {
+namespace {
+
+GangReport with_reason(const gang::GangStatus* before, std::string_view reason, SysTime now) {
+  const bool same = before != nullptr && before->reason == reason;
+  GangReport report;
+  report.reason = reason;
+  report.since = same ? before->since : now;
+  return report;
+}
+
+bool has_same_healing(const LastReported& a, const LastReported& b) {
+  return a.healing_cause == b.healing_cause && a.healing_deadline == b.healing_deadline;
+}
+
+std::string describe(const LastReported& report) {
+  std::string text = placement::explain(report.no_fit);
+  if (!report.healing_cause.empty()) {
+    HealingState healing;
+    healing.cause = report.healing_cause;
+    healing.deadline = report.healing_deadline;
+    text = healing_text(healing, false) + "; no place yet: " + text;
+  }
+  return report.refusals.empty() ? text : text + "; " + report.refusals;
+}
+
+}  // namespace
+
+GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysTime now) {
+  GangReport report = with_reason(before, gang::kReasonPlanned, now);
+  report.message = pods == 1 ? "1 pod is placed" : fmt::format("{} pods are placed", pods);
+  if (before != nullptr && before->refusals.count > 0) {
+    report.message += "; before, " + before->refusals.message;
+  }
+  return report;
+}
+
+GangReport paused_report(const gang::GangStatus& before, SysTime now) {
+  GangReport report = with_reason(&before, before.reason, now);
+  report.message = before.message;
+  report.is_unchanged = true;
+  report.cause = before.cause;
+  report.refresh_after = before.refusals.plan_after - now;
+  return report;
+}
+
+GangReport healing_report(const gang::GangStatus* before, const HealingState& state,
+                          const gang::NoFit* no_fit, SysTime now) {
+  const auto reason = state.is_over ? gang::kReasonHealingTimeout : gang::kReasonHealing;
+  GangReport report = with_reason(before, reason, now);
+  report.message = healing_text(state, no_fit == nullptr);
+  // Only the numbers of the explanation changed, and it is too early to write them again.
+  const bool is_same = before != nullptr && before->reason == reason;
+  if (is_same && state.is_over) {
+    report.message = before->message;
+    report.is_unchanged = true;
+  }
+  if (is_same) report.cause = before->cause;
+  if (is_same || no_fit == nullptr) return report;
+  report.message += "; " + placement::explain(*no_fit);
+  report.cause = *no_fit;
+  return report;
+}
+
+GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
+                           std::string_view message, SysTime now) {
+  GangReport report = with_reason(before, gang::kReasonPlanRefused, now);
+  report.message =
+      fmt::format("the API server does not store the plan of {} pod{}: {}; ask for fewer pods",
+                  pods, pods == 1 ? "" : "s", message);
+  return report;
+}
+
+GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
+                          const LastReported* last_reported, SysTime now,
+                          const HealingState* healing) {
+  const auto reason =
+      gang::is_over_quota(no_fit) ? gang::kReasonOverQuota : gang::kReasonUnschedulable;
+  GangReport report = with_reason(before, reason, now);
+  LastReported current{no_fit, now};
+  if (healing != nullptr) {
+    current.healing_cause = healing->cause;
+    current.healing_deadline = healing->deadline;
+  }
+  if (before != nullptr && before->refusals.count > 0) current.refusals = before->refusals.message;
+  report.message = describe(current);
+  const bool was_waiting = before != nullptr && before->reason == reason;
+  if (was_waiting && last_reported != nullptr) {
+    // Not all numbers of a cause are part of its sentence.
+    const std::string known = describe(*last_reported);
+    const bool has_news = known != report.message;
+    const bool are_only_numbers = gang::same_cause(last_reported->no_fit, no_fit) &&
+                                  has_same_healing(*last_reported, current);
+    const SysTime due = last_reported->at + kMessageRefreshPeriod;
+    if (!has_news || (are_only_numbers && now < due)) {
+      if (has_news) report.refresh_after = due - now;
+      report.message = known;
+      current = *last_reported;
+    }
+  }
+  report.cause = current.no_fit;
+  report.last_reported = std::move(current);
+  return report;
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,67 @@
+// extender/cycle/group_work.h - which PodGroups does a scheduling cycle work on, and in which
+// order? Pure.
+#pragma once
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "extender/cycle/cycle_state.h"
+#include "extender/cycle/foreign/foreign_plan.h"
+#include "extender/cycle/gang/gang_work.h"
+#include "extender/cycle/gang/reserved_places.h"
+#include "extender/cycle/snapshot.h"
+#include "queue/order.h"
+
+namespace nervex::extender {
+
+// One PodGroup of this suite. Points into the snapshot and the cycle's state.
+struct GroupWork {
+  const GroupSeen* seen = nullptr;
+  std::vector<GangWork> gangs;
+  const Rejection* rejection = nullptr;
+  ReservedPlaces reserved;               // of the committed base gang
+  std::vector<gang::AvoidedNode> avoid;  // as the status has it, and what was learned since
+
+  int priority() const { return seen->group->spec.priority; }
+  queue::Rank rank() const { return queue::rank(*seen->group); }
+  bool is_rejected(Rejection::Extent extent) const {
+    return rejection != nullptr && rejection->extent >= extent;
+  }
+  // Its status is not written.
+  bool is_left_alone() const {
+    return seen->unconfirmed || is_rejected(Rejection::Extent::kAnyStatus);
+  }
+};
+
+// A PodGroup of this suite, or a gang of another operator.
+using Work = std::variant<GroupWork*, ForeignWork*>;
+
+// The work of one cycle. Points into itself.
+struct CycleWork {
+  CycleWork(std::vector<GroupWork> own, std::vector<ForeignWork> others);
+  CycleWork(const CycleWork&) = delete;
+  CycleWork& operator=(const CycleWork&) = delete;
+
+  std::vector<GroupWork> all_groups;
+  std::vector<ForeignWork> foreign;
+  std::vector<Work> queue;         // everything, in the order in which it is served
+  std::vector<GroupWork*> groups;  // those of `queue`
+};
+
+// PodGroups that may have something to decide. `next` gets what is remembered of the others, and
+// `next_look` when that may change.
+std::vector<GroupWork> collect_group_work(const Snapshot& snapshot, const CycleState& state,
+                                          const HealingOptions& healing, SysTime now,
+                                          HealingMemory& next, std::optional<SysTime>& next_look);
+std::vector<ForeignWork> collect_foreign_work(const Snapshot& snapshot, const ForeignMemory& memory,
+                                              SysTime now);
+
+template <typename... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <typename... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+}  // namespace nervex::extender

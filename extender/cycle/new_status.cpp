@@ -1,0 +1,160 @@
+#include "extender/cycle/new_status.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "extender/cycle/gang/direct_placement.h"
+#include "extender/cycle/gang/enlarged.h"
+#include "extender/cycle/next_look.h"
+#include "extender/recovery/refusals.h"
+#include "gang/slot.h"
+
+namespace nervex::extender {
+namespace {
+
+// The numbers of a status' placements, in any gang.
+class Numbers {
+ public:
+  explicit Numbers(const gang::PodGroupStatus& status) : next_(status.next_placement) {
+    for (const gang::GangStatus& gang : status.gangs) {
+      for (const auto& [role, slot, node, number] : gang.placements) {
+        known_.emplace(std::tuple(std::string_view(role), slot, std::string_view(node)), number);
+      }
+    }
+  }
+
+  // A placement that is as it was keeps its number; every other one gets the next.
+  std::vector<gang::Placement> number_placements(const GangWork& work) {
+    std::vector<gang::Placement> placements;
+    for (const PlacedSlot& slot : work.placed) {
+      if (!gang::is_reserved_slot(slot.placement.slot)) placements.push_back(slot.placement);
+    }
+    std::sort(placements.begin(), placements.end(),
+              [](const gang::Placement& a, const gang::Placement& b) {
+                return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+              });
+    for (gang::Placement& placement : placements) {
+      if (placement.number != 0) continue;
+      const auto known = known_.find({placement.role, placement.slot, placement.node});
+      placement.number = known == known_.end() ? next_++ : known->second;
+    }
+    return placements;
+  }
+  std::int64_t next() const { return next_; }
+
+ private:
+  std::int64_t next_;
+  std::map<std::tuple<std::string_view, gang::SlotId, std::string_view>, std::int64_t> known_;
+};
+
+GangReport make_report(const GangWork& work, const Rejection* rejection,
+                       const LastReported* last_reported,
+                       const std::optional<HealingState>& healing, SysTime now) {
+  const bool is_shown = healing && healing->is_shown;
+  if (is_shown && (healing->is_over || (!work.no_fit && !work.is_rejected))) {
+    return healing_report(work.before, *healing, work.no_fit ? &*work.no_fit : nullptr, now);
+  }
+  if (work.is_rejected) return rejected_report(work.before, work.wanted(), rejection->message, now);
+  if (work.is_paused) return paused_report(*work.before, now);
+  if (!work.no_fit) return planned_report(work.before, work.wanted(), now);
+  return waiting_report(work.before, *work.no_fit, last_reported, now,
+                        is_shown ? &*healing : nullptr);
+}
+
+gang::GangStatus make_status(const GangWork& work, const GangReport& report,
+                             const std::optional<HealingState>& healing, Numbers& numbers) {
+  gang::GangStatus status;
+  if (healing && healing->is_shown) {
+    status.healing_since = healing->since;
+    status.healing_cause = healing->cause;
+  }
+  status.name = work.name;
+  status.planned = !work.no_fit && !work.is_rejected && !work.is_paused;
+  status.committed = work.is_stored_committed;
+  status.reason = report.reason;
+  status.message = report.message;
+  status.cause = report.cause;
+  status.since = report.since;
+  status.placements = numbers.number_placements(work);
+  if (status.planned && may_commit_when_planned(work)) {
+    commit_directly(status);
+  } else if (work.is_stored_committed && work.before != nullptr) {
+    status.direct_through = work.before->direct_through;
+  }
+  if (work.before != nullptr && !work.is_stored_committed) {
+    status.refusals = work.before->refusals;
+  }
+  return status;
+}
+
+// The base gang's reserved capacity: planned with it, or kept since its commit.
+std::vector<gang::ReservedCapacity> collect_reserved(const GroupWork& group, const GangWork& gang) {
+  if (gang.committed) return group.reserved.places();
+  PodCounts counts;
+  for (const PlacedSlot& slot : gang.placed) {
+    if (gang::is_reserved_slot(slot.placement.slot)) {
+      ++counts[{slot.set->name, slot.placement.node}];
+    }
+  }
+  return reserved_capacity(counts);
+}
+
+gang::GangStatus decide_gang(const GroupWork& group, const GangWork& gang, const CycleState& state,
+                             const HealingOptions& healing, SysTime now, Numbers& numbers,
+                             CycleState& next, std::optional<SysTime>& next_look) {
+  const auto key = std::pair(group.seen->group->meta.uid, gang.name);
+  const auto healed = judge_healing(gang, now, state.healing, healing);
+  if (healed) {
+    next.healing.incomplete.emplace(key, HealingMemory::Incomplete{healed->since, healed->cause});
+    look_by(next_look, healed->look_again);
+  }
+  const auto known = state.reports.find(key);
+  GangReport report = make_report(
+      gang, group.rejection, known == state.reports.end() ? nullptr : &known->second, healed, now);
+  gang::GangStatus status = make_status(gang, report, healed, numbers);
+  if (gang.kind == gang::GangKind::kBase) {
+    status.reserved = collect_reserved(group, gang);
+    const std::string text = status.planned && !report.is_unchanged
+                                 ? describe_reserved(*group.seen->group, status.reserved)
+                                 : "";
+    if (!text.empty()) status.message += "; " + text;
+  }
+  if (report.last_reported) next.reports.emplace(key, *std::move(report.last_reported));
+  if (report.refresh_after) look_by(next_look, now + *report.refresh_after);
+  return status;
+}
+
+// A waiting gang may get nodes by the passing of time alone.
+std::optional<SysTime> find_next_node(const GroupWork& work, SysTime now) {
+  const bool waits = std::any_of(work.gangs.begin(), work.gangs.end(),
+                                 [](const GangWork& gang) { return gang.no_fit.has_value(); });
+  return waits ? avoided_until(work.avoid, now) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<StatusWrite> decide_status(const GroupWork& work, const CycleState& state,
+                                         const HealingOptions& healing, SysTime now,
+                                         CycleState& next, std::optional<SysTime>& next_look) {
+  const gang::PodGroup& group = *work.seen->group;
+  gang::PodGroupStatus status;
+  status.observed_generation = group.meta.generation;
+  Numbers numbers(group.status);
+  for (const GangWork& gang : work.gangs) {
+    status.gangs.push_back(decide_gang(work, gang, state, healing, now, numbers, next, next_look));
+  }
+  status.next_placement = numbers.next();
+  status.avoid = work.avoid;
+  EnlargedSets enlarged = age_enlarged(work.seen->enlarged, work.gangs, now);
+  status.enlarged = std::move(enlarged.sets);
+  look_by(next_look, enlarged.look_again);
+  look_by(next_look, find_next_node(work, now));
+  if (status == group.status && !work.seen->is_restored) return std::nullopt;
+  status.avoid = still_of_use(std::move(status.avoid), now);
+  return StatusWrite{work.seen->group, std::move(status)};
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,57 @@
+#include "extender/cycle/placer.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace nervex::extender {
+
+Placer::Placer(const Snapshot& snapshot, const WaitingGangs& waiting, SysTime now)
+    : waiting_(waiting), now_(now), ledger_(snapshot.nodes, snapshot.nominated), quotas_(snapshot) {
+  waits_otherwise = std::any_of(snapshot.foreign.begin(), snapshot.foreign.end(),
+                                [](const auto& seen) { return !seen.pending.empty(); });
+}
+
+// The one place where quota is asked.
+void Placer::complete(GroupWork& work, GangWork& gang) {
+  const GroupSeen& seen = *work.seen;
+  ledger_.count_for(work.priority());
+  gang.no_fit = quotas_.exceeded_by(seen, gang);
+  if (gang.no_fit) {
+    if (!gang.placed.empty()) ledger_.note_dropped_plan();
+    drop_plan(gang);
+  } else {
+    gang.no_fit = place(work, gang);
+  }
+  if (!gang.no_fit || (gang.committed && !gang::is_over_quota(*gang.no_fit))) {
+    quotas_.take(seen, gang);
+  } else if (!gang.committed) {
+    quotas_.give_back(seen, gang);
+  }
+}
+
+std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
+  const GangKey key(work.seen->group->meta.uid, gang.name);
+  const bool may_remember = !gang.committed && !gang.claims_reserved();
+  // The nodes do not show yet what was given back in this cycle.
+  if (may_remember && gang.placed.empty() && !ledger_.has_given_back()) {
+    if (auto known = waiting_.still_refused(key, gang.missing, gang.limits, now_)) {
+      gang::NoFit no_fit = known->no_fit;
+      refused.insert_or_assign(key, std::move(known));
+      return no_fit;
+    }
+  }
+  ++planned;
+  auto no_fit = work.reserved.complete(gang, ledger_);
+  refused.erase(key);
+  if (!no_fit) return no_fit;
+  if (may_remember && gang.placed.empty()) {
+    const RefusedGang now_refused{gang.missing, gang.limits, *no_fit, now_};
+    refused.emplace(key, std::make_shared<const RefusedGang>(now_refused));
+  } else {
+    waits_otherwise = true;
+  }
+  return no_fit;
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,50 @@
+// extender/cycle/placer.h - does a gang get its nodes in this cycle? Asks capacity, quota, and what
+// is known not to fit. Pure.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "extender/cycle/gang/ledger.h"
+#include "extender/cycle/gang/quotas.h"
+#include "extender/cycle/group_work.h"
+#include "extender/cycle/snapshot.h"
+#include "extender/cycle/waiting.h"
+
+namespace nervex::extender {
+
+// Lives within one cycle. Borrows its arguments.
+class Placer {
+ public:
+  Placer(const Snapshot& snapshot, const WaitingGangs& waiting, SysTime now);
+
+  // Free capacity, after all that this cycle has placed.
+  Ledger& ledger() { return ledger_; }
+  // The same, for requests of this work's priority.
+  Ledger& ledger_for(const GroupWork& work) {
+    ledger_.count_for(work.priority());
+    return ledger_;
+  }
+
+  // Gives every slot of the gang a node within its quota, or sets GangWork::no_fit to the reason. A
+  // gang over quota that is not committed loses its plan. Gangs of `waiting` that still cannot fit
+  // are not planned again.
+  void complete(GroupWork& work, GangWork& gang);
+
+  // ---- what the calls have found so far
+
+  std::size_t planned = 0;  // gangs that were planned
+  RefusedGangs refused{};   // gangs without any node
+  // Something else waits for capacity.
+  bool waits_otherwise = false;
+
+ private:
+  std::optional<gang::NoFit> place(GroupWork& work, GangWork& gang);
+
+  const WaitingGangs& waiting_;
+  const SysTime now_;
+  Ledger ledger_;
+  Quotas quotas_;
+};
+
+}  // namespace nervex::extender
