@@ -85,7 +85,7 @@ struct Perform {
       failed->failed_name = kube::string_at(manifests[definite], {"metadata", "name"});
       failed->had_node_name = !kube::string_at(manifests[definite], {"spec", "nodeName"}).empty();
       failed->is_taken =
-          failed->error.code == Code::kForbidden && writes.is_somebody_elses(manifests[definite]);
+          failed->error.code == Code::kForbidden && writes.has_other_owner(manifests[definite]);
     }
     return failed;
   }

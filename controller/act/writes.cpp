@@ -267,7 +267,7 @@ Result<Nothing> Writes::confirm_free_by_list(const ConfirmFree& question) {
   return taken.empty() ? ok() : slot_is_taken(taken);
 }
 
-bool Writes::is_somebody_elses(const Json& manifest) const {
+bool Writes::has_other_owner(const Json& manifest) const {
   const bool is_pod = kube::string_at(manifest, {"kind"}) == "Pod";
   const auto live = kube::get_object(api_, is_pod ? kube::kPods : kube::kServices, job_.meta.ns,
                                      read_name(manifest));

@@ -30,7 +30,7 @@ class Writes {
   // the slots.
   Result<Nothing> confirm_free(const ConfirmFree& question);
   // True if the manifest's name is known to belong to an object that is not this job's.
-  bool is_somebody_elses(const Json& manifest) const;
+  bool has_other_owner(const Json& manifest) const;
 
   // kConflict: not the version that was decided on.
   Result<Nothing> patch_pod_group(const PatchPodGroup& patch);

@@ -41,9 +41,9 @@ LiveChecks live_checks(const Round& round) {
   }
   checks.vanished = round.vanished;
   if (group != nullptr) {
-    checks.given_up = std::any_of(
+    checks.unhealable = std::any_of(
         group->status.gangs.begin(), group->status.gangs.end(),
-        [&](const auto& gang) { return gang_given_up(round.attempt, gang.name) != nullptr; });
+        [&](const auto& gang) { return unhealable_gang(round.attempt, gang.name) != nullptr; });
   }
   checks.stale_objects = !delete_stale_objects(round).empty();
   return checks;

@@ -91,7 +91,8 @@ Result<Nothing> confirm_stale_objects(kube::Api& api, const job::Job& job,
 }
 
 // It may be whole by now.
-Result<Nothing> confirm_given_up(kube::Api& api, const job::Job& job, const gang::PodGroup& group) {
+Result<Nothing> confirm_unhealable(kube::Api& api, const job::Job& job,
+                                   const gang::PodGroup& group) {
   const auto live = get_owned_object(api, kube::kPodGroups, job, group.meta.name);
   if (!live) return live.error();
   const bool is_same =
@@ -178,8 +179,8 @@ Result<Nothing> read_live(kube::Api& api, const Stores& stores, const LiveChecks
   if (!checks.vanished.empty()) {
     if (auto found = look_for_vanished(api, checks.vanished, seen); !found) return found;
   }
-  if (checks.given_up) {
-    if (auto same = confirm_given_up(api, seen.job, *group); !same) return same;
+  if (checks.unhealable) {
+    if (auto same = confirm_unhealable(api, seen.job, *group); !same) return same;
   }
   return checks.stale_objects ? confirm_stale_objects(api, seen.job, group) : ok();
 }

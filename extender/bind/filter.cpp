@@ -32,8 +32,8 @@ std::string slot_text(const gang::PodSlot& slot) {
 std::string outgrown_text(const kube::Pod& pod, const gang::PodSlot& slot, const SlotSeen& seen) {
   const std::string resource(pod.requests.first_lacking(seen.requests));
   if (resource.empty()) return "";
-  const auto amount = [&](const kube::Resources& of) {
-    return kube::format_amount(resource, of.get(resource));
+  const auto amount = [&](const kube::Resources& resources) {
+    return kube::format_amount(resource, resources.get(resource));
   };
   return fmt::format(
       "{} asks for {} {} but {} was planned: a LimitRange, RuntimeClass or injected "

@@ -29,7 +29,7 @@ struct Rejection {
 };
 using Rejections = std::map<std::string, Rejection>;  // by PodGroup UID
 
-// In memory only: a new leader begins with an empty one. Whoever writes the decisions of a cycle
+// In memory only: a new leader begins with an empty one. The writer of the decisions of a cycle
 // corrects it where the API server did not store them.
 struct CycleState {
   Reports reports{};

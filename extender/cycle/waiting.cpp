@@ -11,11 +11,11 @@ namespace {
 constexpr std::int64_t kMostPodsOnNode = 1 << 20;
 
 bool has_more(const kube::Resources& after, const kube::Resources& before) {
-  const auto is_more = [&](const kube::ResourceAmount& of) {
-    return of.amount > before.get(of.name);
+  const auto is_more = [&](const kube::ResourceAmount& amount) {
+    return amount.amount > before.get(amount.name);
   };
-  const auto was_below_zero = [&](const kube::ResourceAmount& of) {
-    return of.amount < 0 && after.get(of.name) > of.amount;
+  const auto was_below_zero = [&](const kube::ResourceAmount& amount) {
+    return amount.amount < 0 && after.get(amount.name) > amount.amount;
   };
   return std::any_of(after.amounts().begin(), after.amounts().end(), is_more) ||
          std::any_of(before.amounts().begin(), before.amounts().end(), was_below_zero);
@@ -23,8 +23,8 @@ bool has_more(const kube::Resources& after, const kube::Resources& before) {
 
 bool has_more_of_what_is_asked(const gang::PodShape& shape, const NodeChange& change) {
   const auto& asked = shape.requests.amounts();
-  return std::any_of(asked.begin(), asked.end(), [&](const kube::ResourceAmount& of) {
-    return change.spare_after.get(of.name) > change.spare_before.get(of.name);
+  return std::any_of(asked.begin(), asked.end(), [&](const kube::ResourceAmount& amount) {
+    return change.spare_after.get(amount.name) > change.spare_before.get(amount.name);
   });
 }
 
@@ -38,8 +38,8 @@ std::int64_t pods_on(const kube::Node* node, const kube::Resources& spare,
 
 bool keeps_apart_by_domain(const gang::PodShape& shape) {
   const auto& asked = shape.requests.amounts();
-  return std::any_of(asked.begin(), asked.end(), [](const kube::ResourceAmount& of) {
-    const std::string_view key = kube::parse_topology_key(of.name);
+  return std::any_of(asked.begin(), asked.end(), [](const kube::ResourceAmount& amount) {
+    const std::string_view key = kube::parse_topology_key(amount.name);
     return !key.empty() && key != kube::kHostname;
   });
 }
@@ -84,8 +84,9 @@ void WaitingGangs::note(const std::vector<NodeChange>& changes) {
   for (auto& [key, gang] : gangs_) {
     gang.has_changed = true;
     gang.has_gained = gang.has_gained || (gang.is_untracked && is_any_gain) ||
-                      std::any_of(gang.wanted.begin(), gang.wanted.end(),
-                                  [&](const auto& of) { return shapes_[of.first].has_gained; });
+                      std::any_of(gang.wanted.begin(), gang.wanted.end(), [&](const auto& entry) {
+                        return shapes_[entry.first].has_gained;
+                      });
     gang.has_other_node = gang.has_other_node || has_other_node;
   }
 }
@@ -154,9 +155,9 @@ std::optional<SysTime> WaitingGangs::first_refresh() const {
 bool WaitingGangs::may_fit(const Waiting& gang) const {
   if (gang.has_other_node) return true;
   return gang.has_gained &&
-         std::all_of(gang.wanted.begin(), gang.wanted.end(), [this](const auto& of) {
-           const Shape& shape = shapes_[of.first];
-           return !shape.is_summed || shape.total >= of.second;
+         std::all_of(gang.wanted.begin(), gang.wanted.end(), [this](const auto& entry) {
+           const Shape& shape = shapes_[entry.first];
+           return !shape.is_summed || shape.total >= entry.second;
          });
 }
 

@@ -61,9 +61,9 @@ struct Gaps {
   // Slots whose last pod has not ended: how many, and when the first will end.
   std::size_t waiting = 0;
   SysTime first_end = SysTime::max();
-  void add(int of, const std::string& about) {
-    if (of >= rank) return;
-    rank = of;
+  void add(int loss_rank, const std::string& about) {
+    if (loss_rank >= rank) return;
+    rank = loss_rank;
     text = about;
   }
 };
@@ -213,7 +213,7 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
 std::string healing_text(const HealingState& state, bool all_placed) {
   if (state.is_over) {
     return state.cause +
-           "; not all pods of the gang could be made to run in time: the gang is queued again";
+           "; not all pods of the gang could be made to run in time: the gang is requeued";
   }
   if (!state.deadline) {
     return fmt::format("{}; {}", state.cause,
@@ -221,12 +221,12 @@ std::string healing_text(const HealingState& state, bool all_placed) {
   }
   const std::string until = to_rfc3339(*state.deadline);
   if (!all_placed) {
-    return fmt::format("{}; a new place is searched until {}, then the gang is queued again",
+    return fmt::format("{}; a new place is searched until {}, then the gang is requeued",
                        state.cause, until);
   }
   return fmt::format(
       "{}; lost pods are replaced, and if not all pods of the gang run by {} it is "
-      "queued again",
+      "requeued",
       state.cause, until);
 }
 

@@ -26,7 +26,7 @@ NODES, ON_A_NODE = 39, 8  # room for 20 gangs and 12 GPUs besides, so that a gan
 REJECTED = 5            # every fifth job's learner is rejected by the first kubelet that gets it
 CURSED = 3              # every third job's collectors are rejected by one node
 
-# Seconds. What a gang's quorum may be there in part: until its loss is noticed, then until it is healed or given up,
+# Seconds. What a gang's quorum may be there in part: until its loss is noticed, then until it is healed or requeued,
 # then until its pods are gone; and as long as the programs that see to it are away.
 BIND, LOST, HEALING, MARGIN = 10, 5, 20, 10
 DEADLINES = f"--healing-deadline={HEALING}s --bind-deadline={BIND}s --node-lost-after={LOST}s"

@@ -254,7 +254,7 @@ def test_a_gang_that_cannot_be_healed_is_requeued_and_starts_when_it_fits(
     def told():
         said = jobs.condition(NAME, "Scheduled")
         message = said["message"]
-        is_told = "lost its node" in message and "then the gang is queued again" in message
+        is_told = "lost its node" in message and "then the gang is requeued" in message
         return said["status"] == "False" and is_told, said
     said = wait_for(told, "the job to say why it is not whole") and jobs.condition(NAME, "Scheduled")
     assert f"collector/0 lost its node {own_node} (not Ready since 20" in said["message"], said

@@ -55,7 +55,8 @@ TEST_CASE("pods are given time to be bound", "[extender][flags]") {
 }
 
 // The coordinator is bound last, whether or not the binds of its gang are held.
-TEST_CASE("a coordinator's bind can be held whatever gangs are not", "[extender][flags][hold]") {
+TEST_CASE("a coordinator's bind can be held although binds of gangs are not",
+          "[extender][flags][hold]") {
   const auto largest = GENERATE(values<std::string>({"0", "1", "1000"}));
   INFO("--hold-binds-up-to=" << largest);
   std::string program = "nervex-extender";

@@ -53,7 +53,7 @@ TEST_CASE("gangs start as a whole and no node is overcommitted", "[extender][sim
        {"claim bound late",       "commit rejected",         "committed gang taken back",
         "coordinator bound",      "extender killed",         "foreign pod",
         "direct placement ended", "pod created on its node", "coordinator bound after a direct pod",
-        "gang committed",         "gang given up",           "held in vain",
+        "gang committed",         "gang requeued unhealed",  "held in vain",
         "kubelet rejection",      "killed at a request",     "node deleted",
         "node not ready",         "placement moved",         "pod garbage",
         "pod on a lost node",     "port conflict",           "refused: Unschedulable",

@@ -93,7 +93,7 @@ TEST_CASE("a program is not ready from SIGTERM on, and still answers for the del
   while (!told) {  // until the program is gone, or says it
     const auto ready = get("/readyz");
     if (!ready) break;
-    told = ready->body.find("stopping") != std::string::npos;
+    told = ready->body.find("shutting down") != std::string::npos;
     const auto health = get("/healthz");
     alive = health && health->status == 200;
   }
@@ -117,7 +117,7 @@ TEST_CASE("a second signal ends a program at once", "[programs][stop]") {
   for (;;) {  // until it has noticed the first one
     const auto ready = client.send("GET", "/readyz", {}, "", "");
     REQUIRE(ready);
-    if (ready->body.find("stopping") != std::string::npos) break;
+    if (ready->body.find("shutting down") != std::string::npos) break;
   }
   program.signal(SIGINT);
   const auto ended = program.wait(kBound);

@@ -60,7 +60,7 @@ def test_an_upgrade_on_a_full_node_preempts_a_job_that_is_queued_again(suite, cr
     wait_ready(suite, "fills", "1/1")
     names = [one["metadata"]["name"] for one in install.get(suite, "deployments", "-n", install.SYSTEM)["items"]]
     suite.kubectl("rollout", "restart", "-n", install.SYSTEM, *(f"deployment/{name}" for name in names))
-    wait_for(lambda: (status(suite, "fills").get("attempt", 1) > 1, status(suite, "fills")), "the job to be queued again", 120, 0.3)
+    wait_for(lambda: (status(suite, "fills").get("attempt", 1) > 1, status(suite, "fills")), "the job to be requeued", 120, 0.3)
     assert condition(suite, "fills", "Requeued")["status"] == "True", status(suite, "fills")
     install.wait_for_deployments(suite, install.SYSTEM, 300)
     wait_ready(suite, "fills", "1/1", 180)

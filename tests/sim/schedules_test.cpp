@@ -416,10 +416,17 @@ TEST_CASE("a job that reserves capacity lives through the same", "[sim][schedule
 TEST_CASE(
     "a job survives lost nodes, foreign pods and kills, and no gang stays incomplete for long",
     "[sim][schedules]") {
-  const std::vector<std::string> events = {
-      "base gang committed",        "growth gang committed", "thief",        "pod rejected",
-      "extender killed at a write", "kube-scheduler killed", "node flaps",   "gang in part",
-      "controller restarted",       "extender restarted",    "gang given up"};
+  const std::vector<std::string> events = {"base gang committed",
+                                           "growth gang committed",
+                                           "thief",
+                                           "pod rejected",
+                                           "extender killed at a write",
+                                           "kube-scheduler killed",
+                                           "node flaps",
+                                           "gang in part",
+                                           "controller restarted",
+                                           "extender restarted",
+                                           "gang requeued unhealed"};
   for_seeds(40, events, [](Suite& suite) {
     const std::vector<Event> happens = {
         {4, schedule},

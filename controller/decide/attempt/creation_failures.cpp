@@ -232,8 +232,8 @@ Actions requeue_gang_not_healed(const Round& round) {
   if (round.attempt.group == nullptr || round.requests_lost) return {};
   for (const gang::Gang& growth : round.attempt.group->spec.gangs) {
     if (growth.kind == gang::GangKind::kBase) continue;
-    const gang::GangStatus* given_up = gang_given_up(round.attempt, growth.name);
-    if (given_up == nullptr) continue;
+    const gang::GangStatus* unhealable = unhealable_gang(round.attempt, growth.name);
+    if (unhealable == nullptr) continue;
     const auto gangs = index_gangs(*round.attempt.group);
     job::Status status = round.seen.job.status;
     std::string names;
@@ -246,8 +246,9 @@ Actions requeue_gang_not_healed(const Round& round) {
       raise_incarnations(round.attempt, round.slots, copy, gangs, status);
     }
     if (names.empty()) continue;  // it is whole by now: the planner will see it, too
-    return {UpdateStatus{std::move(status)},
-            warning_event(kRequeued, fmt::format("{} is requeued: {}", names, given_up->message))};
+    return {
+        UpdateStatus{std::move(status)},
+        warning_event(kRequeued, fmt::format("{} is requeued: {}", names, unhealable->message))};
   }
   return {};
 }

@@ -70,13 +70,13 @@ bool has_aggregator_pod(const Attempt& attempt, int ordinal) {
   });
 }
 
-const gang::GangStatus* gang_given_up(const Attempt& attempt, std::string_view gang) {
+const gang::GangStatus* unhealable_gang(const Attempt& attempt, std::string_view gang) {
   if (attempt.group == nullptr) return nullptr;
   const gang::PodGroup& group = *attempt.group;
   if (group.status.observed_generation != group.meta.generation) return nullptr;
   const gang::GangStatus* status = gang::find_gang(group.status, gang);
-  const bool is_given_up = status != nullptr && status->reason == gang::kReasonHealingTimeout;
-  return is_given_up ? status : nullptr;
+  const bool is_unhealable = status != nullptr && status->reason == gang::kReasonHealingTimeout;
+  return is_unhealable ? status : nullptr;
 }
 
 const AttemptPod* find_coordinator(const Attempt& attempt) {

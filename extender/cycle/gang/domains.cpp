@@ -95,10 +95,10 @@ class Search {
     for (auto& [value, domain] : by_value) domains.push_back(std::move(domain));
     if (domains.empty()) return {Domain{}};  // no node has the label, and none is allowed
     std::sort(domains.begin(), domains.end(), [](const Domain& a, const Domain& b) {
-      const auto order = [](const Domain& of) {
-        const bool is_full = of.spare < 0;
-        return std::tuple(is_full, of.is_avoided, is_full ? -of.spare : of.spare,
-                          std::string_view(of.value));
+      const auto order = [](const Domain& domain) {
+        const bool is_full = domain.spare < 0;
+        return std::tuple(is_full, domain.is_avoided, is_full ? -domain.spare : domain.spare,
+                          std::string_view(domain.value));
       };
       return order(a) < order(b);
     });

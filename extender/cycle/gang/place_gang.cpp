@@ -64,11 +64,11 @@ std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::
   for (const gang::MemberSet& set : sets) {
     const auto nodes = find_nodes(set, static_cast<int>(set.slots.size()), ledger,
                                   limits_left(work), taken_domains(work, ledger));
-    const auto of = std::find_if(work.sets.begin(), work.sets.end(),
-                                 [&](const auto* one) { return one->name == set.name; });
+    const auto member = std::find_if(work.sets.begin(), work.sets.end(),
+                                     [&](const auto* one) { return one->name == set.name; });
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       ledger.take(set, nodes[i]);
-      work.placed.push_back({*of, {set.role, set.slots[i], nodes[i], 0}, false});
+      work.placed.push_back({*member, {set.role, set.slots[i], nodes[i], 0}, false});
     }
     std::vector<gang::SlotId> rest(set.slots.begin() + static_cast<std::ptrdiff_t>(nodes.size()),
                                    set.slots.end());

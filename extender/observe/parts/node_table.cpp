@@ -111,8 +111,8 @@ std::optional<placement::NodeView> NodeTable::view(std::string_view name, int pr
   placement::NodeView view{at->second.node, free_resources(at->second)};
   const auto nominated = nominated_.find(name);
   if (nominated == nominated_.end()) return view;
-  for (const auto& [of, requests] : nominated->second) {
-    if (of >= priority) view.free -= requests;
+  for (const auto& [pods_priority, requests] : nominated->second) {
+    if (pods_priority >= priority) view.free -= requests;
   }
   return view;
 }
@@ -140,8 +140,8 @@ bool NodeTable::is_overfull(std::string_view name) const {
     for (const auto& [priority, requests] : nominated->second) *node->spare -= requests;
   }
   const auto& amounts = node->spare->amounts();
-  return std::any_of(amounts.begin(), amounts.end(), [](const kube::ResourceAmount& of) {
-    return of.amount < (kube::is_implicit(of.name) ? -1 : 0);
+  return std::any_of(amounts.begin(), amounts.end(), [](const kube::ResourceAmount& amount) {
+    return amount.amount < (kube::is_implicit(amount.name) ? -1 : 0);
   });
 }
 

@@ -70,10 +70,10 @@ std::map<std::pair<std::string, int>, EndingPod> SlotPods::ending(const std::str
   std::map<std::pair<std::string, int>, EndingPod> found;
   for (auto at = ending_.lower_bound({group_uid, ""});
        at != ending_.end() && at->first.first == group_uid; ++at) {
-    const Ending& of = at->second;
-    if (of.ns != ns) continue;
-    EndingPod& longest = found[of.slot];
-    if (longest.name.empty() || of.pod.until > longest.until) longest = of.pod;
+    const Ending& ending = at->second;
+    if (ending.ns != ns) continue;
+    EndingPod& longest = found[ending.slot];
+    if (longest.name.empty() || ending.pod.until > longest.until) longest = ending.pod;
   }
   return found;
 }

@@ -453,7 +453,7 @@ TEST_CASE("a bind without an answer does not keep a slot on a lost node", "[exte
   }
 }
 
-TEST_CASE("pods of an older placement are not those of a plan that nobody binds",
+TEST_CASE("pods of an older placement are not those of a plan that is never bound",
           "[extender][planner]") {
   ExtenderCluster c;
   for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
@@ -478,7 +478,7 @@ TEST_CASE("pods of an older placement are not those of a plan that nobody binds"
   CHECK(c.planned_nodes("a") == "n3 n2");
   c.clock.advance(std::chrono::seconds(1));
   c.planner.schedule_once();
-  CHECK(c.group("a").status.gangs[0].refusals.count == 1);  // given up
+  CHECK(c.group("a").status.gangs[0].refusals.count == 1);  // the plan was dropped
 }
 
 TEST_CASE("growth is planned as a gang of its own", "[extender][planner]") {

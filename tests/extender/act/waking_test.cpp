@@ -121,7 +121,7 @@ TEST_CASE("a quota wakes the planner also before a gang's first decision is stor
   CHECK_FALSE(c.cache.updates.quota_changed(quota, nullptr));
 }
 
-TEST_CASE("while no gang waits, pods of others wake nobody", "[extender][waking]") {
+TEST_CASE("while no gang waits, pods of others wake no gang", "[extender][waking]") {
   Waking c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(1))});
@@ -246,7 +246,7 @@ TEST_CASE("a gang costs one write to be planned, one to be committed, and one fo
 }
 
 // A change that wakes no cycle needs none.
-TEST_CASE("what wakes nobody leaves nothing to decide", "[extender][waking][property]") {
+TEST_CASE("a change that wakes no gang leaves nothing to decide", "[extender][waking][property]") {
   const auto seed = GENERATE(take(150, random(0U, 1'000'000U)));
   INFO("seed " << seed);
   std::mt19937 rng(seed);

@@ -92,7 +92,7 @@ TEST_CASE("a healing gang reports at once what else it has lost", "[extender][ga
   const GangReport first = waiting_report(&before, lacking(1), nullptr, at(100), &healing);
   CHECK(first.message ==
         "learner/0 lost its node n1 (deleted); a new place is searched until "
-        "1970-01-01T00:06:40Z, then the gang is queued again; no place yet: " +
+        "1970-01-01T00:06:40Z, then the gang is requeued; no place yet: " +
             placement::explain(lacking(1)));
   before.message = first.message;
   const auto again = [&] {

@@ -125,8 +125,7 @@ TEST_CASE("capacity of a superseded slot is free when its pod is deleted", "[ext
   CHECK(c.planned_nodes("a") == "n1!");
 }
 
-TEST_CASE("the slot of a pod that has finished reserves nothing, whatever its placement was",
-          "[extender][cache]") {
+TEST_CASE("the slot of a finished pod reserves nothing, with any placement", "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});

@@ -64,9 +64,9 @@ TEST_CASE("the cluster that is kept has what each node has free", "[extender][ca
     free_before.clear();
     std::size_t known = 0;
     for (int i = 0; i < 6; ++i) {
-      const std::string of = "n" + std::to_string(i);
-      const auto view = table.view(of, 0);
-      const auto at = before.find(of);
+      const std::string node_name = "n" + std::to_string(i);
+      const auto view = table.view(node_name, 0);
+      const auto at = before.find(node_name);
       REQUIRE(view.has_value() == at.has_value());
       if (!view) continue;
       CHECK(*at == known++);

@@ -244,7 +244,7 @@ TEST_CASE("a gang that has lost a node says so, and until when it is healed",
   CHECK(lost->healing_since == kNow);
   CHECK(lost->message == "learner/0 lost its node n1 (" + why +
                              "); lost pods are replaced, and if not all pods of the gang run by "
-                             "1970-01-12T13:51:40Z it is queued again");
+                             "1970-01-12T13:51:40Z it is requeued");
 
   // The controller wants its next incarnation, and there is no node for it.
   gang::PodGroup raised = group;
@@ -258,7 +258,7 @@ TEST_CASE("a gang that has lost a node says so, and until when it is healed",
   CHECK(waits->healing_since == kNow);
   CHECK(waits->message ==
         "learner/0 lost its node n1 (" + why +
-            "); a new place is searched until 1970-01-12T13:51:40Z, then the gang is queued again; "
+            "); a new place is searched until 1970-01-12T13:51:40Z, then the gang is requeued; "
             "no place yet: learner: does not fit: it needs nvidia.com/gpu 8; no node has it free, "
             "1 is full, 1 is not ready");
   raised.status.gangs.front() = *waits;
@@ -276,7 +276,7 @@ TEST_CASE("a gang that has lost a node says so, and until when it is healed",
     CHECK_FALSE(whole->healing_since);
     CHECK(whole->message == "2 pods are placed");
   }
-  SECTION("it is given up after the deadline, though nobody remembers but the status") {
+  SECTION("it is requeued after the deadline, which only the status remembers") {
     cycles = Cycles();
     CHECK_FALSE(cycles.run({gone, full("n2")}, seen(raised), kNow + seconds(299)));
     CHECK(cycles.look_again == seconds(1));
@@ -287,7 +287,7 @@ TEST_CASE("a gang that has lost a node says so, and until when it is healed",
     raised.status.gangs.front() = *over;
     CHECK_FALSE(cycles.run({gone, full("n2")}, seen(raised), kNow + seconds(400)));
   }
-  SECTION("it is never given up without a deadline") {
+  SECTION("it is never requeued without a deadline") {
     cycles.healing.deadline = seconds(0);
     const auto later = cycles.run({gone, full("n2")}, seen(raised), kNow + seconds(9000));
     REQUIRE(later);
@@ -306,9 +306,9 @@ TEST_CASE("a slot whose last pod takes its time to end is no reason to queue the
   nth_set(group, 0).slots[0].incarnation = 1;
   ++group.meta.generation;
   const std::vector<placement::NodeView> nodes{full("n1"), full("n2"), view(a_node("n3", 8))};
-  const auto ending = [&](GroupSeen of, int incarnation = 0) {
-    of.ending[{"learner", 0}] = {"a-learner-0", incarnation, until};
-    return of;
+  const auto ending = [&](GroupSeen seen, int incarnation = 0) {
+    seen.ending[{"learner", 0}] = {"a-learner-0", incarnation, until};
+    return seen;
   };
   Cycles cycles;
   auto written = cycles.run(nodes, ending(seen(group)));
@@ -318,7 +318,7 @@ TEST_CASE("a slot whose last pod takes its time to end is no reason to queue the
   CHECK(written->message ==
         "learner/0 waits until pod a-learner-0 has ended (terminating until "
         "1970-01-12T13:56:40Z); lost pods are replaced, and if not all pods of the gang run by "
-        "1970-01-12T14:01:40Z it is queued again");
+        "1970-01-12T14:01:40Z it is requeued");
   group.status = cycles.written;
   const OpenSlot unbound = open(group, 3, Why::kUnbound);
   const std::vector<placement::NodeView> taken{full("n1"), full("n2"), full("n3")};

@@ -48,9 +48,9 @@ struct LostStatus : testing::ExtenderCluster {
     }
     cycle();
   }
-  static std::string placement_pod_name(const gang::Placement& of) {
-    return "a-" + of.role + "-" + std::to_string(of.slot.ordinal) + "-" +
-           std::to_string(of.slot.incarnation);
+  static std::string placement_pod_name(const gang::Placement& placement) {
+    return "a-" + placement.role + "-" + std::to_string(placement.slot.ordinal) + "-" +
+           std::to_string(placement.slot.incarnation);
   }
   void wipe() { api.change(kube::kPodGroups, kNs, "a", {{"status", nullptr}}); }
   gang::PodGroupStatus status() const { return group("a").status; }
@@ -266,7 +266,7 @@ TEST_CASE("filter of a replica whose PodGroups are older than its pods asks for 
   CHECK(result.error.find("was not seen yet, retrying") != std::string::npos);
 }
 
-TEST_CASE("a pod that somebody bound himself commits no gang that waits", "[extender][restored]") {
+TEST_CASE("a pod that was bound by hand commits no waiting gang", "[extender][restored]") {
   LostStatus c;
   c.add_group("a", {coordinator(), a_set("learner", 4, ask(8))});
   c.cycle();

@@ -32,8 +32,9 @@ const gang::MemberSet* find_member_set(const gang::PodGroup& group,
 bool has_pod(const View& view, const gang::PodGroup& group, const std::string& role,
              gang::SlotId slot) {
   return std::any_of(view.pods().begin(), view.pods().end(), [&](const auto& entry) {
-    const auto& of = entry.second.slot;
-    return of && of->pod_group_uid == group.meta.uid && of->role == role && of->slot == slot;
+    const auto& pod_slot = entry.second.slot;
+    return pod_slot && pod_slot->pod_group_uid == group.meta.uid && pod_slot->role == role &&
+           pod_slot->slot == slot;
   });
 }
 
@@ -172,8 +173,9 @@ void Controller::put_back_requeued(const gang::PodGroup& group) {
 void Controller::requeue() {
   const auto* group = any_group();
   if (group == nullptr || group->status.gangs.empty()) return;
-  const gang::PodGroup of = *group;
-  take_back(of, of.status.gangs[static_cast<std::size_t>(below(of.status.gangs.size()))]);
+  const gang::PodGroup before = *group;
+  take_back(before,
+            before.status.gangs[static_cast<std::size_t>(below(before.status.gangs.size()))]);
 }
 
 int Controller::next_ordinal(const gang::PodGroup& group, const std::string& role) {
@@ -263,7 +265,7 @@ void Controller::reconcile() {
     put_back_requeued(now);
     observer_.look();
     if (observer_.view.groups().at(uid).spec != now.spec) continue;
-    if (!take_back_given_up(now) && !replace_lost(now)) create_pods(now);
+    if (!requeue_unhealable(now) && !replace_lost(now)) create_pods(now);
     observer_.look();
   }
   for (const auto& [uid, pod] : std::map(observer_.view.pods())) {
@@ -282,10 +284,10 @@ void Controller::reconcile() {
   observer_.look();
 }
 
-bool Controller::take_back_given_up(const gang::PodGroup& group) {
+bool Controller::requeue_unhealable(const gang::PodGroup& group) {
   for (const gang::GangStatus& gang : group.status.gangs) {
     if (gang.reason != gang::kReasonHealingTimeout) continue;
-    ++observer_.seen["gang given up"];
+    ++observer_.seen["gang requeued unhealed"];
     take_back(group, gang);
     return true;  // the PodGroup is another one now
   }

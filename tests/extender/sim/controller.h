@@ -48,7 +48,7 @@ class Controller {
   std::string a_claim();
   int next_ordinal(const gang::PodGroup& group, const std::string& role);
 
-  bool take_back_given_up(const gang::PodGroup& group);
+  bool requeue_unhealable(const gang::PodGroup& group);
   void take_back(const gang::PodGroup& group, const gang::GangStatus& gang);
   void begin_again(const gang::PodGroup& group);
   void put_back_requeued(const gang::PodGroup& group);

@@ -365,7 +365,7 @@ TEST_CASE("a base gang that could not be healed is requeued", "[controller][atte
   };
   SECTION("if the status is about the current spec") {
     give_up(world.seen.pod_groups.front()->meta.generation);
-    CHECK(live_checks(make_round(world.seen)).given_up);
+    CHECK(live_checks(make_round(world.seen)).unhealable);
     world.apply(reconcile(world.seen).actions);
     const job::Status& status = world.seen.job.status;
     CHECK(condition(world, kRequeued).status);
@@ -379,7 +379,7 @@ TEST_CASE("a base gang that could not be healed is requeued", "[controller][atte
   }
   SECTION("not if the spec has changed") {
     give_up(world.seen.pod_groups.front()->meta.generation - 1);
-    CHECK_FALSE(live_checks(make_round(world.seen)).given_up);
+    CHECK_FALSE(live_checks(make_round(world.seen)).unhealable);
     world.settle();
     CHECK(world.seen.job.status.attempt == 1);
   }

@@ -141,7 +141,7 @@ TEST_CASE("the commit is checked on what is true when it is written", "[extender
   SECTION("and nothing has happened") {
     CHECK(c.cache.planner.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided)));
   }
-  SECTION("and somebody else's pod came") {
+  SECTION("and a pod of another owner came") {
     c.add_plain_pod("intruder", ask(1), "n2");
     c.see();
     CHECK_FALSE(c.cache.planner.mark_unconfirmed(std::make_shared<const gang::PodGroup>(decided)));

@@ -204,7 +204,7 @@ TEST_CASE("a request that waits keeps what a quota counts for it", "[extender][r
   CHECK(jobs.is_quiet());
 }
 
-TEST_CASE("reserved capacity goes to nobody else", "[extender][reserved]") {
+TEST_CASE("reserved capacity goes to no other gang", "[extender][reserved]") {
   Jobs jobs(2);
   jobs.run("a", 2);
   REQUIRE(jobs.planned_nodes("a") == "cpu!");
