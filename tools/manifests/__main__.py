@@ -89,7 +89,7 @@ def crd(schema, frame):
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{frame['plural']}.{GROUP}"},
-        "spec": {"group": GROUP, "names": names, "scope": "Namespaced", "versions": [version]},
+        "spec": {"group": GROUP, "names": names, "scope": frame.get("scope", "Namespaced"), "versions": [version]},
     }
 
 
