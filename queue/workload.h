@@ -1,6 +1,8 @@
 // queue/workload.h - what is queued: one gang, of this suite or of another operator. Pure.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +28,13 @@ struct Workload {
   SysTime queued_since{};
   kube::Resources requests;  // of all its pods
   State state = State::kWaiting;
+  std::string queue{};  // name; empty: the root
+  std::string user{};   // who submitted the job; empty: unknown
+  std::optional<SysTime> started_at{};
+  // Can be taken back without ending the job: counts against limits, not against quota and share.
+  bool is_elastic = false;
+  // Of pods that have nodes, by the nodes' class. Pods on nodes without a class are left out.
+  std::map<std::string, kube::Resources, std::less<>> class_requests{};
   bool operator==(const Workload&) const = default;
 };
 

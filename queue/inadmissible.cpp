@@ -1,0 +1,70 @@
+#include "queue/inadmissible.h"
+
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kube/model/resources.h"
+
+namespace nervex::queue {
+namespace {
+
+// By Inadmissible::index().
+constexpr std::array<std::string_view, std::variant_size_v<Inadmissible>> kInadmissibleCodes = {
+    "QueueNotFound", "NamespaceNotSelected", "QueueAmbiguous", "ParentNotFound",
+    "QueueCycle",    "QueueStopped",         "LimitExceeded"};
+
+struct Sentence {
+  std::string operator()(const QueueNotFound& reason) const {
+    return fmt::format("queue {} does not exist", reason.queue);
+  }
+  std::string operator()(const NamespaceNotSelected& reason) const {
+    return fmt::format("queue {} does not allow namespace {} (namespaceSelector)", reason.queue,
+                       reason.ns);
+  }
+  std::string operator()(const QueueAmbiguous& reason) const {
+    return fmt::format(
+        "namespace {} is selected by the queues {}: name one in spec.queue of the job or in the "
+        "namespace's label nervex.sensetime.com/queue",
+        reason.ns, fmt::join(reason.queues, " and "));
+  }
+  std::string operator()(const ParentNotFound& reason) const {
+    return fmt::format("queue {} has the parent {}, which does not exist", reason.queue,
+                       reason.parent);
+  }
+  std::string operator()(const QueueCycle& reason) const {
+    return fmt::format("the parents of the queues form a cycle: {} -> {}",
+                       fmt::join(reason.queues, " -> "), reason.queues.front());
+  }
+  std::string operator()(const QueueStopped& reason) const {
+    return fmt::format("queue {} is stopped", reason.queue);
+  }
+  std::string operator()(const LimitExceeded& reason) const {
+    const auto amount = [&](std::int64_t value) {
+      return kube::format_amount(reason.resource, value);
+    };
+    if (reason.need > reason.limit) {
+      return fmt::format("{} {} are needed, more than the limit of queue {}, {}", reason.resource,
+                         amount(reason.need), reason.queue, amount(reason.limit));
+    }
+    return fmt::format("the limit of queue {} is {} {}: {} are used, {} are needed", reason.queue,
+                       reason.resource, amount(reason.limit), amount(reason.used),
+                       amount(reason.need));
+  }
+};
+
+}  // namespace
+
+std::string_view code(const Inadmissible& reason) { return kInadmissibleCodes[reason.index()]; }
+
+std::string explain(const Inadmissible& reason) { return std::visit(Sentence{}, reason); }
+
+bool same_cause(const Inadmissible& a, const Inadmissible& b) {
+  const auto* limit = std::get_if<LimitExceeded>(&a);
+  const auto* other = std::get_if<LimitExceeded>(&b);
+  if (limit == nullptr || other == nullptr) return a == b;
+  return limit->queue == other->queue && limit->resource == other->resource;
+}
+
+}  // namespace nervex::queue
