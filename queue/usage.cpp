@@ -1,0 +1,39 @@
+#include "queue/usage.h"
+
+namespace nervex::queue {
+namespace {
+
+// Entries without amounts are erased, so that equal use compares as equal.
+void change(std::map<std::string, kube::Resources, std::less<>>& amounts, const std::string& key,
+            const kube::Resources& difference, bool adds) {
+  kube::Resources& sum = amounts[key];
+  adds ? sum += difference : sum -= difference;
+  if (sum.empty()) amounts.erase(key);
+}
+
+void change(ClassedResources& use, const kube::Resources& requests, const ClassRequests& classes,
+            bool adds) {
+  adds ? use.total += requests : use.total -= requests;
+  for (const auto& [node_class, amounts] : classes) {
+    change(use.by_class, node_class, amounts, adds);
+  }
+}
+
+}  // namespace
+
+void Usage::change_use(const QueueTree& tree, QueueIndex queue, const Workload& workload,
+                       const ClassRequests& classes, bool adds) {
+  if (!workload.is_elastic) {
+    Use& use = queues_[queue];
+    adds ? use.own += workload.requests : use.own -= workload.requests;
+    if (tree[queue].fair_users) change(use.users, workload.user, workload.requests, adds);
+  }
+  while (true) {
+    Use& use = queues_[queue];
+    change(workload.is_elastic ? use.elastic : use.rigid, workload.requests, classes, adds);
+    if (queue == kRoot) return;
+    queue = tree.parent(queue);
+  }
+}
+
+}  // namespace nervex::queue
