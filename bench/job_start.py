@@ -122,7 +122,7 @@ def wait_for_lease(cluster, options):
 
 
 def a_job(name, collectors):
-    container = {"name": "nervex-container", "image": "nervex-mock:0.2.0",
+    container = {"name": "nervex-container", "image": "nervex-mock:0.3.0",
                  "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}
     template = {"template": {"spec": {"containers": [container]}}}
     return {"apiVersion": f"{GROUP}/{VERSION}", "kind": "NerveXJob", "metadata": {"name": name},
