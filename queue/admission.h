@@ -32,8 +32,9 @@ struct ClassCaps {
   bool operator==(const ClassCaps&) const = default;
 };
 
-// Why the workload cannot start in that queue now, whatever is free: the queue's problem, or the
-// first exceeded limit on the path to the root. Limits of single classes are left to find_caps().
+// Why the workload cannot start in that queue now, even with free capacity: the queue's problem, or
+// the first exceeded limit on the path to the root. Limits of single classes are left to
+// find_caps().
 std::optional<Inadmissible> find_inadmissible(const QueueTree& tree, const Usage& usage,
                                               QueueIndex queue, const Workload& workload);
 

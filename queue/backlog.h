@@ -46,7 +46,7 @@ class Backlog {
     bool is_within_quota = false;
     ClassCaps caps;
   };
-  // A workload that cannot start in this cycle, whatever is free.
+  // A workload that cannot start in this cycle, even with free capacity.
   struct Held {
     const Workload* workload = nullptr;
     Inadmissible reason;

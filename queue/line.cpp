@@ -10,7 +10,7 @@
 namespace nervex::queue {
 namespace {
 
-// A smaller level is served completely before the next, whatever the users.
+// A smaller level is served completely before the next: users take turns within a level only.
 std::pair<bool, std::int64_t> level(const Workload& workload, bool ignores_priority) {
   return {workload.is_elastic, ignores_priority ? 0 : -std::int64_t{workload.priority}};
 }

@@ -46,7 +46,7 @@ class QueueTree {
   // What the queue and its parts are guaranteed: its own quota, or the sum of those of its parts
   // where that is more.
   const Bounds& quota(QueueIndex queue) const { return nodes_[queue].quota; }
-  // Why nothing can start there, whatever the workload: a broken tree, or a stop. nullptr: none.
+  // Why nothing can start there: a broken tree, or a stop. nullptr: none.
   const Inadmissible* problem(QueueIndex queue) const;
   // The least of the queue's and its ancestors' maxRuntimeSeconds.
   std::optional<std::int64_t> max_runtime_seconds(QueueIndex queue) const;

@@ -137,7 +137,7 @@ class Server:
         request.add_header("Content-Type", "application/json")
         if token := read_token():
             request.add_header("Authorization", f"Bearer {token}")
-        # No proxies: the server is inside the cluster, whatever the environment says.
+        # No proxies: the server is inside the cluster, even if the environment names one.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(request, timeout=30) as response:
             return json.load(response)

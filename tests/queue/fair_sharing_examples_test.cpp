@@ -169,9 +169,9 @@ TEST_CASE("Volcano: parts of a queue with different dominant resources", "[queue
   CHECK(used_gpus(tree, cycle.usage, "n22") == 4);
   CHECK(cycle.usage.rigid(at(tree, "n21")).total == kube::Resources{{"cpu", 10'000}});
   // The difference: now n2 uses all CPUs, which is a share of 1. A GPU that becomes free goes to
-  // n1, whoever had it. Volcano scales the use of n21 down to avoid this. Here, as in Kueue, the
-  // share of a queue follows from its sum alone: administrators can recompute it, and a quota of
-  // GPUs for n22 has the wanted effect.
+  // n1, which any queue may have had. Volcano scales the use of n21 down to avoid this. Here, as in
+  // Kueue, the share of a queue follows from its sum alone: administrators can recompute it, and a
+  // quota of GPUs for n22 has the wanted effect.
   Usage usage = cycle.usage;
   usage.remove(tree, at(tree, "n22"), jobs("n22", 1, {{kGpu, 1}})[0]);
   auto more = jobs("n1", 20, {{kGpu, 1}});
