@@ -70,7 +70,7 @@ class Planner {
     MonoTime due{};
   };
 
-  // First step of a cycle: repeats unconfirmed writes. They are conditional, so this resolves them
+  // Before the snapshot: repeats unconfirmed writes. They are conditional, so this resolves them
   // whether the first write was stored or not.
   void repeat_unconfirmed();
   void expire_plans();

@@ -82,7 +82,7 @@ struct World {
     return {{"apiVersion", gang::kApiVersion},
             {"kind", gang::kKind},
             {"metadata", {{"name", "dqn-1"}}},
-            {"spec", {{"attempt", 1}, {"members", Json::array()}}}};
+            {"spec", {{"attempt", 1}, {"gangs", Json::array()}}}};
   }
 
   template <typename T>

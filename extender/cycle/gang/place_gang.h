@@ -13,7 +13,7 @@
 namespace nervex::extender {
 
 // Gives a slot in `placed` a different node; false if there is none. Its capacity on the old node
-// stays subtracted, as above.
+// stays subtracted, as by drop_unbindable() (gang_work.h).
 bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger);
 
 // Gives every slot without a placement one, or returns why that fails. Placements that still fit

@@ -35,7 +35,7 @@ class ReservedPlaces {
   // plan, and gives back what nothing in the spec requests. A dropped plan leaves its places to its
   // sets.
   void hand_over(const std::vector<GangWork>& gangs, Ledger& ledger);
-  // As extender::complete() of gang_work.h, for a gang of the same PodGroup: its slots use the
+  // As extender::complete() of place_gang.h, for a gang of the same PodGroup: its slots use the
   // places reserved for it, and other nodes for the rest. If it does not fit the places stay
   // reserved.
   std::optional<gang::NoFit> complete(GangWork& gang, Ledger& ledger);
