@@ -1,6 +1,7 @@
 #include "queue/backlog.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "queue/order.h"
@@ -31,7 +32,8 @@ bool Backlog::is_before(const Bid& a, const Bid& b) {
   if (const auto order = a.share <=> b.share; order != 0) return order < 0;
   if (a.has_quota_left != b.has_quota_left) return a.has_quota_left;
   if (const auto order = rank(*a.workload) <=> rank(*b.workload); order != 0) return order < 0;
-  return a.workload->id < b.workload->id;
+  return std::tie(a.workload->position, a.workload->id) <
+         std::tie(b.workload->position, b.workload->id);
 }
 
 const Backlog::Bid& Backlog::find_bid(QueueIndex queue, QueueIndex bidder) const {

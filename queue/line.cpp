@@ -20,7 +20,7 @@ std::strong_ordering compare_age(const Workload& a, const Workload& b) {
   Rank second = rank(b);
   first.priority = second.priority = 0;
   const auto order = first <=> second;
-  return order != 0 ? order : a.id <=> b.id;
+  return order != 0 ? order : std::tie(a.position, a.id) <=> std::tie(b.position, b.id);
 }
 
 }  // namespace

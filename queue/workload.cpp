@@ -39,6 +39,7 @@ std::vector<Workload> list_workloads(const gang::PodGroup& group) {
                                                          group.spec.queued_since,
                                                          {},
                                                          state_in(group.status, gang.name)});
+    workload.position = static_cast<int>(workloads.size()) - 1;
     for (const gang::MemberSet& set : gang.members) {
       const auto pods = static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;
       add(workload.requests, set.shape.requests, pods);

@@ -35,10 +35,12 @@ struct Workload {
   bool is_elastic = false;
   // Of pods that have nodes, by the nodes' class. Pods on nodes without a class are left out.
   std::map<std::string, kube::Resources, std::less<>> class_requests{};
+  int position = 0;  // of the gang in its PodGroup: of equal ones the first is served first
   bool operator==(const Workload&) const = default;
 };
 
-// The gangs of a PodGroup, in the order of its spec. Cost: its sets, not its pods.
+// The gangs of a PodGroup, in the order of its spec. Cost: its sets, not its pods. Leaves out what
+// a PodGroup does not say: queue, user, start, classes.
 std::vector<Workload> list_workloads(const gang::PodGroup& group);
 
 // A gang of another operator. `priority` and `requests` come from its existing pods.

@@ -51,12 +51,18 @@ TEST_CASE("a queue serves priority, then the longer wait, then the name", "[queu
   CHECK(serving_order(a_line(a_queue("q"), {})).empty());
 }
 
-TEST_CASE("gangs of one job that wait since one time are ordered by their names", "[queue][line]") {
-  auto request = queued("q", "dqn", 1);
-  request.id = "uid-dqn/request-7";
-  const std::vector<Workload> waiting{request, queued("q", "dqn", 2)};
+TEST_CASE("gangs of one job that wait since one time are served in its PodGroup's order",
+          "[queue][line]") {
+  auto seventh = queued("q", "dqn", 1);
+  seventh.id = "uid-dqn/request-7";
+  seventh.position = 1;
+  auto tenth = queued("q", "dqn", 1);
+  tenth.id = "uid-dqn/request-10";
+  tenth.position = 2;
+  const std::vector<Workload> waiting{tenth, seventh, queued("q", "dqn", 2)};
   const auto order = serving_order(a_line(a_queue("q"), waiting));
   CHECK(order[0]->id == "uid-dqn/base");
+  CHECK(order[1]->id == "uid-dqn/request-7");
 }
 
 TEST_CASE("with fairUsers the user who uses least is served first", "[queue][line]") {

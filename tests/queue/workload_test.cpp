@@ -43,11 +43,13 @@ TEST_CASE("each gang of a PodGroup is a workload with what all its pods ask for"
   request.kind = GangKind::kRequest;
   request.requests = {{"cpu", 3000}, {"pods", 3}};
   request.state = Workload::State::kPlanned;
+  request.position = 1;
   Workload added = like;
   added.id = "uid-dqn-1/base-learner-2";
   added.kind = GangKind::kAddedReplicas;
   added.requests = {{"cpu", 1000}, {"nvidia.com/gpu", 4}, {"pods", 1}};
   added.state = Workload::State::kWaiting;
+  added.position = 2;
   CHECK(list_workloads(group) == std::vector{like, request, added});
 }
 
