@@ -249,12 +249,15 @@ Result<PodGroupSpec> decode_spec(const Json& from) {
     return read.error();
   }
   Taken taken;
-  std::set<std::string> names;
+  std::set<std::string, std::less<>> names;
+  std::size_t index = 0;
   for (const Json& entry : kube::array_at(from, {"gangs"})) {
-    const std::string where = fmt::format("spec.gangs[{}]", spec.gangs.size());
+    const std::string where = fmt::format("spec.gangs[{}]", index++);
+    // A copy that a user made. An error would keep all programs from repairing the PodGroup.
+    if (names.count(kube::string_at(entry, {"name"})) > 0) continue;
     auto gang = decode_gang(entry, where, taken);
     if (!gang) return gang.error();
-    if (!names.insert(gang->name).second) return wrong(where + ".name", "is not unique");
+    names.insert(gang->name);
     spec.gangs.push_back(*std::move(gang));
   }
   return spec;

@@ -20,7 +20,7 @@ FilterView filter_view(const BindCache& cache, const kube::FilterArgs& args);
 // The server for kube-scheduler on `listen`, with connections for `most_held` held calls and for
 // others. kube-scheduler ignores the body of any status but 200, so a handler that throws and a
 // request that is too large are also answered 200 with the error in `Error`:
-// docs/adr/2026-11-22-pod-groups-and-cache.md.
+// docs/adr/2026-11-22-pod-groups-and-plans.md.
 HttpServerOptions server_options(const std::string& listen, std::size_t most_held,
                                  std::optional<TlsFiles> tls = std::nullopt);
 

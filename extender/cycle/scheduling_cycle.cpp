@@ -123,7 +123,7 @@ void remember_waiting(const CycleWork& work, Placer& placer, bool may_fit_soon, 
 
 }  // namespace
 
-CycleResult run_cycle(const Snapshot& snapshot, CycleState state, SysTime now,
+CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
                       const HealingOptions& healing) {
   CycleResult out;
   CycleState& next = out.state;

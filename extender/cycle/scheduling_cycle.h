@@ -29,8 +29,8 @@ struct CycleResult {
 // reports it, and is released after the healing deadline: recovery/healing.h. After the writes, the
 // same call on the same nodes at the same time returns no writes. A PodGroup whose status the API
 // server has rejected gets no placements and reports it. Gangs of CycleState::waiting that still
-// cannot fit are not planned again.
-CycleResult run_cycle(const Snapshot& snapshot, CycleState state, SysTime now,
+// cannot fit are not planned again. `state` is taken at the end: an exception leaves it as it was.
+CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
                       const HealingOptions& healing = {});
 
 }  // namespace nervex::extender

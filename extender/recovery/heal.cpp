@@ -61,15 +61,19 @@ bool keep_for_successors(const GangWork& gang, Ledger& ledger) {
   return is_any_kept;
 }
 
-void move_away(GroupWork& work, GangWork& gang, const OpenSlot& open, Ledger& ledger, SysTime now) {
-  const auto at = std::find_if(gang.placed.begin(), gang.placed.end(), [&](const auto& slot) {
-    return slot.placement.number == open.placement.number;
-  });
-  if (at == gang.placed.end() || !move_slot(gang, *at, ledger)) return;
+PlacedSlot* find_placed(GangWork& gang, std::int64_t number) {
+  const auto at = std::find_if(gang.placed.begin(), gang.placed.end(),
+                               [&](const auto& slot) { return slot.placement.number == number; });
+  return at == gang.placed.end() ? nullptr : &*at;
+}
+
+void move_away(GroupWork& work, GangWork& gang, PlacedSlot& placed, const OpenSlot& open,
+               Ledger& ledger, SysTime now) {
+  if (!move_slot(gang, placed, ledger)) return;
   const auto& [role, slot, node, number] = open.placement;
   gang.losses.push_back(fmt::format("{} was refused on node {} by kube-scheduler: {}",
                                     gang::slot_key(role, slot.ordinal), node, open.message));
-  note_refusal(work.avoid, gang, at->set->name, node, now);
+  note_refusal(work.avoid, gang, placed.set->name, node, now);
 }
 
 }  // namespace
@@ -109,9 +113,11 @@ void move_refused(CycleWork& work, Ledger& ledger, const HealingOptions& healing
       if (!gang.is_stored_committed || gang.is_rejected) continue;
       for (const OpenSlot* open : gang.open) {
         if (open->why != OpenSlot::Why::kRefused || is_no_nodes_fault(open->message)) continue;
+        PlacedSlot* placed = find_placed(gang, open->placement.number);
+        if (placed == nullptr) continue;  // it was dropped in this cycle
         const SysTime due = open->since + healing.bind_deadline;
         if (due <= now) {
-          move_away(*group, gang, *open, ledger, now);
+          move_away(*group, gang, *placed, *open, ledger, now);
         } else {
           look_by(next_look, due);
         }

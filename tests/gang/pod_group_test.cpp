@@ -131,6 +131,14 @@ TEST_CASE("a gang's kind and numbers are fields of its own", "[gang][pod_group]"
   CHECK(has(2, {{"name", "base-collector-2"}, {"kind", "AddedReplicas"}, {"firstOrdinal", 2}}));
 }
 
+TEST_CASE("of gangs with one name the first counts", "[gang][pod_group]") {
+  Json object = as_json(a_pod_group());
+  object["spec"]["gangs"].push_back(object["spec"]["gangs"][1]);
+  const auto decoded = decode_pod_group(object);
+  REQUIRE(decoded);
+  CHECK(decoded->spec == a_pod_group().spec);
+}
+
 TEST_CASE("only the base gang reserves capacity", "[gang][pod_group]") {
   Json object = as_json(a_pod_group());
   object["/spec/gangs/1/members/0/reserved"_json_pointer] = 3;

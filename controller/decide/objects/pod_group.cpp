@@ -203,16 +203,25 @@ class GangBuilder {
     return at == placed_gangs_.end() ? nullptr : at->second;
   }
 
-  // A gang that the spec has lost starts at the lowest ordinal that has a placement.
+  // A gang that the spec has lost gets its name again: from the job's status while it backs off,
+  // else from the first ordinal for which the name is the same; its first replicas may be gone.
   gang::Gang restore_added_replicas(Role role, const gang::GangStatus& placed) const {
-    const gang::Gang* known = gang::find_gang(attempt_.group->spec, placed.name);
-    int first = known != nullptr ? known->first_ordinal : INT_MAX;
-    if (known == nullptr) {
-      for (const auto& placement : placed.placements) {
-        if (placement.role == to_string(role)) first = std::min(first, placement.slot.ordinal);
-      }
+    const auto has_its_name = [&](int first) {
+      return demand::added_replicas_gang(role, first).name == placed.name;
+    };
+    for (const auto& requeued : job_.status.requeued_gangs) {
+      if (!requeued.added || requeued.added->role != role) continue;
+      if (has_its_name(requeued.added->first_ordinal))
+        return demand::added_replicas_gang(role, requeued.added->first_ordinal);
     }
-    return demand::added_replicas_gang(role, first);
+    int lowest = INT_MAX;
+    for (const auto& placement : placed.placements) {
+      if (placement.role == to_string(role)) lowest = std::min(lowest, placement.slot.ordinal);
+    }
+    for (int first = lowest; first >= 0; --first) {
+      if (has_its_name(first)) return demand::added_replicas_gang(role, first);
+    }
+    return demand::added_replicas_gang(role, lowest);
   }
 
   std::size_t find_or_add(gang::Gang gang) {

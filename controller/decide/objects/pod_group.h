@@ -19,8 +19,7 @@ namespace nervex::controller {
 //    roles, while that gang is not committed;
 //  - of base replicas that are added later into a gang of kind AddedReplicas;
 //  - of a request entry into its gang of kind Request: one set, or of multi-GPU learners one for
-//  the
-//    aggregators and one per item of the GPU split.
+//    the aggregators and one per item of the GPU split.
 // A gang that only the status has is being released. Gangs that back off (creation_failures.h) are
 // not in it. Capacity for reservedReplicas is reserved beside the base replicas:
 // demand/reserved_capacity.h. Gangs of requests that nervex-server has merged become one once they

@@ -151,7 +151,7 @@ struct World {
     CycleState state;
     state.reports = reports;
     state.rejections = rejections;
-    CycleResult result = run_cycle(look(), state, SysTime(std::chrono::seconds(100)));
+    CycleResult result = run_cycle(look(), CycleState(state), SysTime(std::chrono::seconds(100)));
     reports = result.state.reports;
     for (const StatusWrite& write : result.writes) {
       const std::string& uid = write.group->meta.uid;

@@ -405,7 +405,7 @@ TEST_CASE("what the API server rejected is not planned again", "[extender][sched
   const auto cycle = [&](Rejection::Extent extent, std::int64_t generation) {
     CycleState state;
     state.rejections[group.meta.uid] = {extent, generation, "too large", {}};
-    return written(run_cycle({nodes, {seen(group)}}, state, kNow));
+    return written(run_cycle({nodes, {seen(group)}}, CycleState(state), kNow));
   };
   CHECK(cycle(Rejection::Extent::kNewGangs, 2) ==
         Lines{"a base: n1#1 n2#2 committed", "a request-1: waits"});

@@ -497,6 +497,26 @@ TEST_CASE("base replicas that are raised", "[controller][desired_pod_group]") {
   }
 }
 
+TEST_CASE("a gang of added replicas that the spec lost gets its name again",
+          "[controller][desired_pod_group]") {
+  Followed followed(a_job(2, 0));
+  followed.follow();
+  followed.commit();
+  followed.job.spec.collector->replicas = 4;
+  REQUIRE(followed.follow());
+  followed.commit();
+  // Its first replica has ended, and the slot is gone.
+  auto& placements = followed.group.status.gangs[1].placements;
+  REQUIRE(followed.group.status.gangs[1].name == "base-collector-2");
+  placements.erase(placements.begin());
+  followed.job.status.ended = {{Role::kCollector, {2, 0}, true}};
+  followed.group.spec.gangs.pop_back();
+  CHECK(followed.follow());
+  REQUIRE(followed.group.spec.gangs.size() == 2);
+  CHECK(followed.group.spec.gangs[1].name == "base-collector-2");
+  CHECK(followed.group.spec.gangs[1].first_ordinal == 2);
+}
+
 TEST_CASE("a PodGroup that a user edited is corrected", "[controller][desired_pod_group]") {
   Followed followed(a_job(2, 1));
   followed.job.spec.requests.entries = {an_entry(3, Role::kCollector, 2)};
