@@ -106,4 +106,4 @@ def test_the_server_judges_what_the_file_leaves_out(nervexctl, kubectl, jobs, na
     assert kubectl("apply", "-n", namespace, "-f", write(tmp_path, less)).returncode == 0
     said = nervexctl("validate", "--server", "-n", namespace, "-f", write(tmp_path, less))
     assert said.returncode == 0, said.stdout + said.stderr
-    assert "as kubectl apply would" in said.stdout
+    assert "as the change that kubectl apply would make" in said.stdout

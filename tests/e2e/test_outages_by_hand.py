@@ -45,7 +45,7 @@ def test_a_job_that_is_created_again_waits_for_the_pods_of_the_deleted_one(jobs,
     second = jobs.create(job("again"))
     told = jobs.wait_condition("again", "Scheduled", "False")
     assert told["reason"] == "PreviousJobTerminating", told
-    assert "again-coordinator of the deleted job of the same name is " in told["message"]
+    assert "again-coordinator of the deleted job of the same name " in told["message"]
 
     def until():
         told = jobs.condition("again", "Scheduled")["message"]

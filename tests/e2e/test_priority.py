@@ -194,7 +194,7 @@ def test_a_template_that_states_another_priority_than_its_class_is_refused(jobs,
         core.create_namespaced_pod, namespace, {"metadata": {"name": "states"}, "spec": pod})["message"]
     (cause,) = refused_field(jobs.create, body)["details"]["causes"]
     assert cause["field"] == "spec.learner.template.spec.priority", cause
-    assert "another than 0" in cause["message"], cause
+    assert "a value other than 0" in cause["message"], cause
 
     pod["priority"] = 7
     body["spec"]["priorityClassName"] = name
