@@ -162,7 +162,7 @@ void ask_aggregator_config(const kube::AdmissionRequest& request, kube::Api& api
     const std::string own = fmt::format("{}/{}", request.ns, request.name);
     if (own == name) return;
     facts.warnings.push_back(
-        fmt::format("AggregatorConfig {} is not used: aggregators are created from {}", own, name));
+        fmt::format("AggregatorConfig {} is not used: aggregators come from {}", own, name));
     return;
   }
   if (request.kind != job::kKind) return;

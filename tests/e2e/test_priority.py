@@ -201,4 +201,4 @@ def test_a_template_that_states_another_priority_than_its_class_is_refused(jobs,
     jobs.create(body, dry_run=True)
     pod["priority"] = 0
     (cause,) = refused_field(jobs.create, body)["details"]["causes"]
-    assert f'another than 7, that of PriorityClass "{name}"' in cause["message"], cause
+    assert f'a value other than 7, that of PriorityClass "{name}"' in cause["message"], cause

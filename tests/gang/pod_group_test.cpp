@@ -170,7 +170,6 @@ TEST_CASE("an invalid PodGroup is rejected with the field's name", "[gang][pod_g
       {"a gang has no name", "/spec/gangs/1/name", "", "spec.gangs[1].name"},
       {"a gang is of an unknown kind", "/spec/gangs/1/kind", "Growth", "spec.gangs[1].kind"},
       {"a second gang is the base gang", "/spec/gangs/1/kind", "Base", "spec.gangs[1].name"},
-      {"two gangs have one name", "/spec/gangs/2/name", "request-7", "spec.gangs[2].name"},
       {"a gang has no sets", "/spec/gangs/1/members", Json::array(), "spec.gangs[1].members"},
       {"a request's id is negative", "/spec/gangs/1/requestId", -1, "spec.gangs[1].requestId"},
       {"added replicas begin below 0", "/spec/gangs/2/firstOrdinal", -1,

@@ -713,7 +713,7 @@ TEST_CASE("an unused AggregatorConfig causes a warning", "[webhook][facts]") {
   if (!row.is_warned) return;
   CHECK(facts.warnings[0] ==
         "AggregatorConfig " + row.ns + "/" + row.name +
-            " is not used: aggregators are created from nervex-system/aggregator-config");
+            " is not used: aggregators come from nervex-system/aggregator-config");
 }
 
 }  // namespace nervex::webhook
