@@ -2,37 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "job/pod_manifest.h"
 
 namespace nervex::view {
 namespace {
 
-bool meets(const Json& requirement, const Json& labels) {
-  const std::string key = kube::string_at(requirement, {"key"});
-  const std::string how = kube::string_at(requirement, {"operator"});
-  const auto at = labels.find(key);
-  const bool exists = at != labels.end();
-  if (how == "Exists") return exists;
-  if (how == "DoesNotExist") return !exists;
-  const Json& values = kube::array_at(requirement, {"values"});
-  const bool is_one = exists && std::find(values.begin(), values.end(), *at) != values.end();
-  return how == "In" ? is_one : how == "NotIn" && !is_one;
-}
-
-bool selects(const Json& selector, const Json& labels) {
-  if (!selector.is_object()) return false;
-  const Json* exact = kube::find(selector, {"matchLabels"});
-  if (exact != nullptr && exact->is_object()) {
-    for (const auto& [key, value] : exact->items()) {
-      const auto at = labels.find(key);
-      if (at == labels.end() || *at != value) return false;
-    }
-  }
-  const Json& requirements = kube::array_at(selector, {"matchExpressions"});
-  return std::all_of(requirements.begin(), requirements.end(),
-                     [&](const Json& one) { return meets(one, labels); });
+bool selects(const Budget& budget, const Json& labels) {
+  const auto find_label = [&](const std::string& key) -> std::optional<std::string_view> {
+    const Json* value = kube::member(labels, key);
+    if (value == nullptr) return std::nullopt;
+    return value->get_ref<const std::string&>();
+  };
+  return budget.selector && kube::matches(*budget.selector, find_label);
 }
 
 // "minAvailable: 50%" if Kubernetes counts the budget's pods by the scale of their owner, else "".
@@ -51,8 +32,12 @@ Budget decode_budget(const Json& object) {
     const Json* found = kube::find(object, {"spec", name});
     return found == nullptr ? Json() : *found;
   };
-  return {kube::string_at(object, {"metadata", "name"}), field("selector"), field("minAvailable"),
-          field("maxUnavailable")};
+  Budget budget{kube::string_at(object, {"metadata", "name"}), std::nullopt, field("minAvailable"),
+                field("maxUnavailable")};
+  if (auto selector = kube::decode_label_selector(field("selector"))) {
+    budget.selector = *std::move(selector);
+  }
+  return budget;
 }
 
 std::vector<BudgetProblem> find_budget_problems(const job::Job& job,
@@ -65,7 +50,7 @@ std::vector<BudgetProblem> find_budget_problems(const job::Job& job,
     int pods = 0;
     for (std::size_t i = 0; i < roles.size(); ++i) {
       if (roles[i].pods == 0) continue;
-      if (!selects(budget.selector, job::make_pod_labels(job, roles[i].role, {}))) continue;
+      if (!selects(budget, job::make_pod_labels(job, roles[i].role, {}))) continue;
       pods += roles[i].pods;
       if (first[i].empty()) {
         first[i] = budget.name;

@@ -7,19 +7,21 @@
 // counts the pods themselves and works.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "job/types.h"
 #include "kube/model/json.h"
+#include "kube/model/label_selector.h"
 
 namespace nervex::view {
 
 struct Budget {  // a policy/v1 PodDisruptionBudget
   std::string name;
-  Json selector;         // a LabelSelector; null selects no pod
-  Json min_available;    // null, a number or a percentage
-  Json max_unavailable;  // like min_available
+  std::optional<kube::LabelSelector> selector;  // nullopt selects no pod
+  Json min_available;                           // null, a number or a percentage
+  Json max_unavailable;                         // like min_available
   bool operator==(const Budget&) const = default;
 };
 Budget decode_budget(const Json& object);

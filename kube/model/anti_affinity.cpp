@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "kube/model/label_selector.h"
+
 namespace nervex::kube {
 namespace {
 
@@ -20,21 +22,15 @@ std::uint64_t fnv1a(std::string_view text) {
   return hash;
 }
 
-bool meets(const Json& requirement, const Labels& labels) {
-  const std::string key = string_at(requirement, {"key"});
-  const std::string op = string_at(requirement, {"operator"});
-  const Json& values = array_at(requirement, {"values"});
-  const auto label = std::find_if(labels.begin(), labels.end(),
-                                  [&](const auto& entry) { return entry.first == key; });
-  const bool is_there = label != labels.end();
-  const bool is_listed =
-      is_there && std::any_of(values.begin(), values.end(), [&](const Json& value) {
-        return value.is_string() && value.get_ref<const std::string&>() == label->second;
-      });
-  if (op == "In") return is_listed;
-  if (op == "NotIn") return !is_listed;
-  if (op == "Exists") return is_there;
-  return op == "DoesNotExist" && !is_there;
+bool selects(const Json& selector, const Labels& labels) {
+  const auto find_label = [&](const std::string& key) -> std::optional<std::string_view> {
+    const auto at = std::find_if(labels.begin(), labels.end(),
+                                 [&](const auto& label) { return label.first == key; });
+    if (at == labels.end()) return std::nullopt;
+    return at->second;
+  };
+  const auto decoded = decode_label_selector(selector);
+  return decoded && matches(*decoded, find_label);
 }
 
 // matchLabels as requirements, sorted by key, then matchExpressions: one form for all spellings.
@@ -85,12 +81,9 @@ std::optional<std::string> make_term_name(const Json& term, std::string_view ns,
     return std::nullopt;
   }
   const auto scope = namespace_scope(term, ns);
-  if (!scope) return std::nullopt;
+  if (!scope || !selects(*selector, labels)) return std::nullopt;
   std::string text = *scope;
-  for (const Json& requirement : collect_requirements(*selector)) {
-    if (!meets(requirement, labels)) return std::nullopt;
-    text += to_text(requirement);
-  }
+  for (const Json& requirement : collect_requirements(*selector)) text += to_text(requirement);
   return fmt::format("{}#{:016x}", key, fnv1a(text));
 }
 

@@ -22,26 +22,6 @@ Error invalid_selector(std::string_view field, std::string_view what) {
   return Error{Code::kInvalid, fmt::format("{}: {}", field, what)};
 }
 
-bool holds(const LabelRequirement& requirement, const StringMap& labels) {
-  const auto found = labels.find(requirement.key);
-  const bool exists = found != labels.end();
-  const auto is_listed = [&] {
-    return std::find(requirement.values.begin(), requirement.values.end(), found->second.str()) !=
-           requirement.values.end();
-  };
-  switch (requirement.op) {
-    case Operator::kIn:
-      return exists && is_listed();
-    case Operator::kNotIn:
-      return !exists || !is_listed();
-    case Operator::kExists:
-      return exists;
-    case Operator::kDoesNotExist:
-      break;
-  }
-  return !exists;
-}
-
 Result<LabelRequirement> decode_expression(const Json& from, const std::string& where) {
   LabelRequirement requirement;
   requirement.key = string_at(from, {"key"});
@@ -68,9 +48,31 @@ Result<LabelRequirement> decode_expression(const Json& from, const std::string& 
 
 }  // namespace
 
+bool holds(const LabelRequirement& requirement, std::optional<std::string_view> value) {
+  const bool exists = value.has_value();
+  const auto is_listed = [&] {
+    return std::find(requirement.values.begin(), requirement.values.end(), *value) !=
+           requirement.values.end();
+  };
+  switch (requirement.op) {
+    case Operator::kIn:
+      return exists && is_listed();
+    case Operator::kNotIn:
+      return !exists || !is_listed();
+    case Operator::kExists:
+      return exists;
+    case Operator::kDoesNotExist:
+      break;
+  }
+  return !exists;
+}
+
 bool matches(const LabelSelector& selector, const StringMap& labels) {
-  return std::all_of(selector.requirements.begin(), selector.requirements.end(),
-                     [&](const LabelRequirement& each) { return holds(each, labels); });
+  return matches(selector, [&](const std::string& key) -> std::optional<std::string_view> {
+    const auto found = labels.find(key);
+    if (found == labels.end()) return std::nullopt;
+    return found->second.str();
+  });
 }
 
 Result<LabelSelector> decode_label_selector(const Json& selector) {

@@ -1,7 +1,10 @@
 // kube/model/label_selector.h - does a metav1.LabelSelector match these labels?
 #pragma once
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -18,6 +21,9 @@ struct LabelRequirement {
   bool operator==(const LabelRequirement&) const = default;
 };
 
+// `value`: of the label; nullopt: absent. As in apimachinery, NotIn also holds for an absent label.
+bool holds(const LabelRequirement& requirement, std::optional<std::string_view> value);
+
 // All requirements must hold: an empty selector matches everything. An entry of matchLabels is a
 // requirement In with one value.
 struct LabelSelector {
@@ -25,7 +31,12 @@ struct LabelSelector {
   bool operator==(const LabelSelector&) const = default;
 };
 
-// As in apimachinery, NotIn also holds if the label is absent.
+// `find_label`: from a key to an optional std::string_view of its value.
+template <typename FindLabel>
+bool matches(const LabelSelector& selector, const FindLabel& find_label) {
+  return std::all_of(selector.requirements.begin(), selector.requirements.end(),
+                     [&](const auto& each) { return holds(each, find_label(each.key)); });
+}
 bool matches(const LabelSelector& selector, const StringMap& labels);
 
 // kInvalid names the field below the selector.

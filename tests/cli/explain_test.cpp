@@ -275,7 +275,10 @@ TEST_CASE(
 
 TEST_CASE("a budget that cannot work is named while the job runs", "[cli][explain]") {
   JobSnapshot seen = a_snapshot(job::Phase::kRunning);
-  seen.budgets = {{"keep", {{"matchLabels", {{"nervexjob-name", "dqn"}}}}, nullptr, 1}};
+  seen.budgets = {decode_budget(
+      {{"metadata", {{"name", "keep"}}},
+       {"spec",
+        {{"selector", {{"matchLabels", {{"nervexjob-name", "dqn"}}}}}, {"maxUnavailable", 1}}}})};
   CHECK(explain(summarize(seen))
             .find("Note   PodDisruptionBudget keep cannot work (maxUnavailable: 1): it "
                   "selects 3 pods of the job") != std::string::npos);
