@@ -227,6 +227,10 @@ const MemberSet* find_set(const PodGroupSpec& spec, std::string_view name) {
   return nullptr;
 }
 
+bool wants(const MemberSet& set, std::string_view role, SlotId slot) {
+  return set.role == role && std::find(set.slots.begin(), set.slots.end(), slot) != set.slots.end();
+}
+
 const Placement* find_placement(const PodGroupStatus& status, std::string_view role, SlotId slot) {
   for (const GangStatus& gang : status.gangs) {
     for (const Placement& placement : gang.placements) {

@@ -87,6 +87,9 @@ struct MemberSet {
   bool operator==(const MemberSet&) const = default;
 };
 
+// True if the pod of this slot, in this incarnation, belongs to the set. Cost: linear in its slots.
+bool wants(const MemberSet& set, std::string_view role, SlotId slot);
+
 enum class GangKind {
   kBase,           // what the job starts with, and its reserved capacity
   kAddedReplicas,  // base replicas of one role that were added to a running job

@@ -31,7 +31,7 @@ struct Workload {
   std::string queue{};  // name; empty: the root
   std::string user{};   // who submitted the job; empty: unknown
   std::optional<SysTime> started_at{};
-  // Can be taken back without ending the job: counts against limits, not against quota and share.
+  // Can be reclaimed without ending the job: counts against limits, not against quota and share.
   bool is_elastic = false;
   // Of pods that have nodes, by the nodes' class. Pods on nodes without a class are left out.
   std::map<std::string, kube::Resources, std::less<>> class_requests{};

@@ -20,6 +20,10 @@ bool has_same_healing(const LastReported& a, const LastReported& b) {
   return a.healing_cause == b.healing_cause && a.healing_deadline == b.healing_deadline;
 }
 
+bool has_same_values(const LastReported& a, const LastReported& b) {
+  return a.no_fit == b.no_fit && has_same_healing(a, b) && a.refusals == b.refusals;
+}
+
 std::string describe(const LastReported& report) {
   std::string text = placement::explain(report.no_fit);
   if (!report.healing_cause.empty()) {
@@ -94,7 +98,8 @@ GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_
   const bool was_waiting = before != nullptr && before->reason == reason;
   if (was_waiting && last_reported != nullptr) {
     // Not all numbers of a cause are part of its sentence.
-    const std::string known = describe(*last_reported);
+    const std::string known =
+        has_same_values(*last_reported, current) ? report.message : describe(*last_reported);
     const bool has_news = known != report.message;
     const bool are_only_numbers = gang::same_cause(last_reported->no_fit, no_fit) &&
                                   has_same_healing(*last_reported, current);

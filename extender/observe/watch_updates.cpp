@@ -157,8 +157,7 @@ void WatchUpdates::note_bound(const gang::PodSlot& slot) {
   if (entry->placements.seen(slot.role, slot.slot.ordinal).placement) return;
   const auto sets = gang::all_sets(entry->stored->spec.gangs);
   const bool is_wanted = std::any_of(sets.begin(), sets.end(), [&](const gang::MemberSet& set) {
-    return set.role == slot.role &&
-           std::find(set.slots.begin(), set.slots.end(), slot.slot) != set.slots.end();
+    return gang::wants(set, slot.role, slot.slot);
   });
   if (is_wanted) state_.groups.refresh(*entry);
 }

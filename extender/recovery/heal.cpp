@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <variant>
@@ -61,12 +60,6 @@ bool keep_for_successors(const GangWork& gang, Ledger& ledger) {
   return is_any_kept;
 }
 
-PlacedSlot* find_placed(GangWork& gang, std::int64_t number) {
-  const auto at = std::find_if(gang.placed.begin(), gang.placed.end(),
-                               [&](const auto& slot) { return slot.placement.number == number; });
-  return at == gang.placed.end() ? nullptr : &*at;
-}
-
 void move_away(GroupWork& work, GangWork& gang, PlacedSlot& placed, const OpenSlot& open,
                Ledger& ledger, SysTime now) {
   if (!move_slot(gang, placed, ledger)) return;
@@ -113,8 +106,8 @@ void move_refused(CycleWork& work, Ledger& ledger, const HealingOptions& healing
       if (!gang.is_stored_committed || gang.is_rejected) continue;
       for (const OpenSlot* open : gang.open) {
         if (open->why != OpenSlot::Why::kRefused || is_no_nodes_fault(open->message)) continue;
-        PlacedSlot* placed = find_placed(gang, open->placement.number);
-        if (placed == nullptr) continue;  // it was dropped in this cycle
+        const auto placed = gang.find_placed(open->placement.number);
+        if (placed == gang.placed.end()) continue;  // it was dropped in this cycle
         const SysTime due = open->since + healing.bind_deadline;
         if (due <= now) {
           move_away(*group, gang, *placed, *open, ledger, now);

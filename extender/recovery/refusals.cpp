@@ -121,9 +121,7 @@ void release_reserved(const gang::PodGroup& group, std::span<const Refusal> refu
   for (const gang::MemberSet& set : wanted->members) {
     int left = set.from_reserved.count - gang::reserved_for(*base, set.name);
     for (const gang::Placement& placement : gang.placements) {
-      const bool is_its =
-          placement.role == set.role &&
-          std::find(set.slots.begin(), set.slots.end(), placement.slot) != set.slots.end();
+      const bool is_its = gang::wants(set, placement.role, placement.slot);
       const bool is_refused =
           std::any_of(refusals.begin(), refusals.end(), [&](const Refusal& one) {
             return one.set == set.name && one.placement.node == placement.node;

@@ -145,10 +145,8 @@ const NodeSeen* View::node(const std::string& name) const {
 
 bool is_wanted(const gang::PodGroup& group, std::string_view role, gang::SlotId slot) {
   const auto sets = gang::all_sets(group.spec.gangs);
-  return std::any_of(sets.begin(), sets.end(), [&](const gang::MemberSet& set) {
-    return set.role == role &&
-           std::find(set.slots.begin(), set.slots.end(), slot) != set.slots.end();
-  });
+  return std::any_of(sets.begin(), sets.end(),
+                     [&](const gang::MemberSet& set) { return gang::wants(set, role, slot); });
 }
 
 }  // namespace nervex::testing

@@ -1,7 +1,5 @@
 #include "tests/extender/cluster.h"
 
-#include <algorithm>
-
 #include "base/log.h"
 #include "tests/support/error_message.h"
 
@@ -75,9 +73,7 @@ std::string ExtenderCluster::add_gang_pod(const gang::PodGroup& group,
              .annotations = gang::annotations_for(
                  {group.meta.uid, placement.role, placement.slot, placement.number})};
   for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
-    const bool is_its =
-        std::find(set.slots.begin(), set.slots.end(), placement.slot) != set.slots.end();
-    if (set.role == placement.role && is_its) pod.requests = set.shape.requests;
+    if (gang::wants(set, placement.role, placement.slot)) pod.requests = set.shape.requests;
   }
   add_pod(pod);
   return pod.name;
@@ -90,6 +86,15 @@ std::vector<std::string> ExtenderCluster::add_gang_pods(const std::string& name,
   for (const gang::Placement& placement : gang::find_gang(live.status, gang_name)->placements) {
     names.push_back(add_gang_pod(live, placement));
   }
+  return names;
+}
+
+std::vector<std::string> ExtenderCluster::plan_and_add_pods(const std::string& name,
+                                                            std::string_view gang_name) {
+  see();
+  planner.schedule_once();
+  auto names = add_gang_pods(name, gang_name);
+  see();
   return names;
 }
 

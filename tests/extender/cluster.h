@@ -41,6 +41,9 @@ struct ExtenderCluster : Cluster, ExtenderProcess {
   // All pods of a gang's plan; returns their names.
   std::vector<std::string> add_gang_pods(const std::string& group,
                                          std::string_view gang = gang::kBaseGang);
+  // What is there is seen and planned, the gang's pods are created and seen. Their names.
+  std::vector<std::string> plan_and_add_pods(const std::string& group,
+                                             std::string_view gang = gang::kBaseGang);
   // With a node: another scheduler has bound it there.
   void add_plain_pod(const std::string& name, const kube::Resources& requests,
                      const std::string& node = "");

@@ -230,15 +230,15 @@ SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
 
 Actions requeue_gang_not_healed(const Round& round) {
   if (round.attempt.group == nullptr || round.requests_lost) return {};
-  for (const gang::Gang& growth : round.attempt.group->spec.gangs) {
-    if (growth.kind == gang::GangKind::kBase) continue;
-    const gang::GangStatus* unhealable = unhealable_gang(round.attempt, growth.name);
+  for (const gang::Gang& gang : round.attempt.group->spec.gangs) {
+    if (gang.kind == gang::GangKind::kBase) continue;
+    const gang::GangStatus* unhealable = find_unhealable_gang(round.attempt, gang.name);
     if (unhealable == nullptr) continue;
     const auto gangs = index_gangs(*round.attempt.group);
     job::Status status = round.seen.job.status;
     std::string names;
-    for (const auto& learner : units_not_whole(round, growth, gangs)) {
-      Requeued& entry = find_or_add_entry(status, growth, learner);
+    for (const auto& learner : units_not_whole(round, gang, gangs)) {
+      Requeued& entry = find_or_add_entry(status, gang, learner);
       const auto delay = retry_delay(round.seen.retry_delay, ++entry.count);
       entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(round.seen.now + delay);
       names += (names.empty() ? "" : ", ") + describe(entry);

@@ -230,7 +230,7 @@ bool was_changed(const Round& round) {
 
 // The planner could not heal the base gang within the deadline: half a gang must not hold capacity.
 std::optional<AttemptResult> not_healed(const Round& round) {
-  const gang::GangStatus* base = unhealable_gang(round.attempt, gang::kBaseGang);
+  const gang::GangStatus* base = find_unhealable_gang(round.attempt, gang::kBaseGang);
   if (base == nullptr) return std::nullopt;
   return AttemptResult{AttemptOutcome::kDisruption, gang::kReasonHealingTimeout, base->message,
                        std::nullopt, ""};

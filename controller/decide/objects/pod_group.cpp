@@ -206,20 +206,17 @@ class GangBuilder {
   // A gang that the spec has lost gets its name again: from the job's status while it backs off,
   // else from the first ordinal for which the name is the same; its first replicas may be gone.
   gang::Gang restore_added_replicas(Role role, const gang::GangStatus& placed) const {
-    const auto has_its_name = [&](int first) {
-      return demand::added_replicas_gang(role, first).name == placed.name;
-    };
     for (const auto& requeued : job_.status.requeued_gangs) {
-      if (!requeued.added || requeued.added->role != role) continue;
-      if (has_its_name(requeued.added->first_ordinal))
-        return demand::added_replicas_gang(role, requeued.added->first_ordinal);
+      if (requeued.name != placed.name || !requeued.added) continue;
+      return demand::added_replicas_gang(requeued.added->role, requeued.added->first_ordinal);
     }
     int lowest = INT_MAX;
     for (const auto& placement : placed.placements) {
       if (placement.role == to_string(role)) lowest = std::min(lowest, placement.slot.ordinal);
     }
     for (int first = lowest; first >= 0; --first) {
-      if (has_its_name(first)) return demand::added_replicas_gang(role, first);
+      gang::Gang gang = demand::added_replicas_gang(role, first);
+      if (gang.name == placed.name) return gang;
     }
     return demand::added_replicas_gang(role, lowest);
   }

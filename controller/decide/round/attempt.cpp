@@ -70,7 +70,7 @@ bool has_aggregator_pod(const Attempt& attempt, int ordinal) {
   });
 }
 
-const gang::GangStatus* unhealable_gang(const Attempt& attempt, std::string_view gang) {
+const gang::GangStatus* find_unhealable_gang(const Attempt& attempt, std::string_view gang) {
   if (attempt.group == nullptr) return nullptr;
   const gang::PodGroup& group = *attempt.group;
   if (group.status.observed_generation != group.meta.generation) return nullptr;
@@ -110,8 +110,7 @@ bool is_of_gang(const AttemptPod& member, const gang::PodGroup& group, std::stri
   const gang::Gang* gang = gang::find_gang(group.spec, name);
   if (gang == nullptr) return false;
   return std::any_of(gang->members.begin(), gang->members.end(), [&](const auto& set) {
-    return set.role == to_string(member.role) &&
-           std::find(set.slots.begin(), set.slots.end(), slot_id(member.slot)) != set.slots.end();
+    return gang::wants(set, to_string(member.role), slot_id(member.slot));
   });
 }
 

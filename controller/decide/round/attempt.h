@@ -43,7 +43,7 @@ const AttemptPod* find_coordinator(const Attempt& attempt);
 
 // The gang's status, if it says for the current spec that the gang could not be healed within the
 // deadline; else null.
-const gang::GangStatus* unhealable_gang(const Attempt& attempt, std::string_view gang);
+const gang::GangStatus* find_unhealable_gang(const Attempt& attempt, std::string_view gang);
 
 // A pod of the base gang was bound, according to the status or, if a user cleared it, to a pod.
 bool is_base_committed(const Attempt& attempt);

@@ -136,6 +136,11 @@ std::size_t GangWork::lacking() const {
   return count;
 }
 
+std::vector<PlacedSlot>::iterator GangWork::find_placed(std::int64_t number) {
+  return std::find_if(placed.begin(), placed.end(),
+                      [&](const PlacedSlot& slot) { return slot.placement.number == number; });
+}
+
 bool GangWork::claims_reserved() const {
   return !committed && !is_whole() && std::any_of(sets.begin(), sets.end(), [](const auto* set) {
     return set->from_reserved.count > 0;
@@ -166,9 +171,7 @@ std::vector<GangWork> collect_gang_work(const GroupSeen& seen) {
 void drop_unbindable(GangWork& work, const Ledger& ledger) {
   for (const OpenSlot* open : work.open) {
     if (open->why != OpenSlot::Why::kUnbound && open->why != OpenSlot::Why::kRefused) continue;
-    const auto at = std::find_if(work.placed.begin(), work.placed.end(), [&](const auto& slot) {
-      return slot.placement.number == open->placement.number;
-    });
+    const auto at = work.find_placed(open->placement.number);
     if (at == work.placed.end()) continue;
     // The controller may be creating its pod with that node right now. A pod that was seen to wait
     // for kube-scheduler was not created so.

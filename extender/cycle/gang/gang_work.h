@@ -2,6 +2,7 @@
 // Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ struct GangWork {
   bool is_paused = false;                    // not planned again yet (refusals.h)
   bool is_rejected = false;                  // the API server rejects a plan for them
   bool has_set(const gang::MemberSet* set) const;
+  // The slot whose placement has this number, or end().
+  std::vector<PlacedSlot>::iterator find_placed(std::int64_t number);
   // A set of this gang, which has no plan, takes over reserved capacity.
   bool claims_reserved() const;
 

@@ -176,8 +176,7 @@ void ReservedPlaces::take_dropped_plan(const gang::MemberSet& set, const GangWor
   if (gang.before == nullptr) return;
   int lacking = set.from_reserved.count - count(set);
   for (const gang::Placement& placement : gang.before->placements) {
-    const bool is_its = placement.role == set.role && std::find(set.slots.begin(), set.slots.end(),
-                                                                placement.slot) != set.slots.end();
+    const bool is_its = gang::wants(set, placement.role, placement.slot);
     if (lacking <= 0 || !is_its || !ledger.has_capacity(set, placement.node)) continue;
     ledger.take(set, placement.node);
     places_.push_back({&set, placement.node});

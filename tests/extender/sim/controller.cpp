@@ -21,9 +21,7 @@ std::string pod_name(const gang::PodGroup& group, const gang::Placement& placeme
 const gang::MemberSet* find_member_set(const gang::PodGroup& group,
                                        const gang::Placement& placement) {
   for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
-    const bool is_its = set.role == placement.role && std::find(set.slots.begin(), set.slots.end(),
-                                                                placement.slot) != set.slots.end();
-    if (is_its) return &set;
+    if (gang::wants(set, placement.role, placement.slot)) return &set;
   }
   return nullptr;
 }
