@@ -85,14 +85,12 @@ def status(jobs):
 def unbound(jobs, core, healing, pair):
     """A committed gang whose collector is replaced while no scheduler binds: the node of its plan, and the other one."""
     start(jobs, 3, collector={"replicas": 1, "template": on(pair)})
-    replace_unbound(jobs, core, healing)
-    planned = planned_node(jobs)
-    (other,) = set(pair) - {planned}
-    return planned, other
+    return replace_unbound(jobs, core, healing, pair)
 
 
-def replace_unbound(jobs, core, healing):
-    """Deletes the collector, and waits for its successor, which is not bound: the scheduler is stopped."""
+def replace_unbound(jobs, core, healing, pair):
+    """Deletes the collector, and waits for its successor, which is not bound: the scheduler is stopped. Returns the node
+    of its plan, and the other one of the pair."""
     healing.stop("scheduler")
     (before,) = jobs.pods(NAME, "collector")
     core.delete_namespaced_pod(before.metadata.name, jobs.namespace)
@@ -101,6 +99,9 @@ def replace_unbound(jobs, core, healing):
         now = [pod for pod in jobs.pods(NAME, "collector") if pod.metadata.uid != before.metadata.uid]
         return len(now) == 1, [pod.metadata.name for pod in now]
     wait_for(look, "its successor")
+    planned = planned_node(jobs)
+    (other,) = set(pair) - {planned}
+    return planned, other
 
 
 @pytest.mark.parametrize("change", [
@@ -125,9 +126,7 @@ def test_a_pod_that_kube_scheduler_refuses_gets_another_node(jobs, healing, core
     spec = on(pair)
     spec["spec"]["containers"][0]["ports"][0]["hostPort"] = 7171
     start(jobs, 3, collector={"replicas": 1, "template": spec})
-    replace_unbound(jobs, core, healing)
-    planned = planned_node(jobs)
-    (other,) = set(pair) - {planned}
+    planned, other = replace_unbound(jobs, core, healing, pair)
     thief = template(cpu="10m")["spec"]
     thief["containers"][0]["ports"][0]["hostPort"] = 7171
     core.create_namespaced_pod(namespace, {"metadata": {"name": "thief"}, "spec": {**thief, "nodeName": planned}})

@@ -164,40 +164,42 @@ std::int64_t free_gpus(const Case& c) {
   return c.gpus - c.usage.rigid(kRoot).total.get(kGpu) - c.usage.elastic(kRoot).total.get(kGpu);
 }
 
-TEST_CASE("keeping bids up to date gives the same as computing all of them for each step",
-          "[queue][backlog][property]") {
-  const auto [first, count, is_chosen] = testing::seeds_to_try(1, kSeeds);
+// Runs `check` for each seed; a failure names it.
+template <typename Check>
+void for_seeds(unsigned seeds, const Check& check) {
+  const auto [first, count, is_chosen] = testing::seeds_to_try(1, seeds);
   for (unsigned seed = first; seed < first + count; ++seed) {
     INFO("seed " << seed);
     std::mt19937 rng(seed);
+    check(rng);
+  }
+}
+
+TEST_CASE("keeping bids up to date gives the same as computing all of them for each step",
+          "[queue][backlog][property]") {
+  for_seeds(kSeeds, [&](std::mt19937& rng) {
     const Case c = random_case(rng);
     const auto cycle = run_cycle(c.tree, c.usage, c.gpus, c.waiting);
     Reference reference(c);
     REQUIRE(ids(cycle.placed) == ids(reference.place_all(free_gpus(c))));
     REQUIRE(cycle.usage == reference.usage());
     REQUIRE(cycle.offered.size() + cycle.held.size() == c.waiting.size());
-  }
+  });
 }
 
 TEST_CASE("a cycle does not depend on the order of its input", "[queue][backlog][property]") {
-  const auto [first, count, is_chosen] = testing::seeds_to_try(1, kSeeds);
-  for (unsigned seed = first; seed < first + count; ++seed) {
-    INFO("seed " << seed);
-    std::mt19937 rng(seed);
+  for_seeds(kSeeds, [&](std::mt19937& rng) {
     const Case c = random_case(rng);
     const auto before = ids(run_cycle(c.tree, c.usage, c.gpus, c.waiting).offered);
     auto shuffled = c.waiting;
     std::shuffle(shuffled.begin(), shuffled.end(), rng);
     REQUIRE(ids(run_cycle(c.tree, c.usage, c.gpus, shuffled).offered) == before);
-  }
+  });
 }
 
 TEST_CASE("no workload waits behind a later one of its queue that needs as much or more",
           "[queue][backlog][property]") {
-  const auto [first, count, is_chosen] = testing::seeds_to_try(1, kSeeds);
-  for (unsigned seed = first; seed < first + count; ++seed) {
-    INFO("seed " << seed);
-    std::mt19937 rng(seed);
+  for_seeds(kSeeds, [&](std::mt19937& rng) {
     const Case c = random_case(rng);
     const auto cycle = run_cycle(c.tree, c.usage, c.gpus, c.waiting);
     const auto is_placed = [&](const Workload& workload) {
@@ -214,14 +216,11 @@ TEST_CASE("no workload waits behind a later one of its queue that needs as much 
         REQUIRE(later->requests.get(kGpu) < waits.requests.get(kGpu));
       }
     }
-  }
+  });
 }
 
 TEST_CASE("limits are never exceeded", "[queue][backlog][property]") {
-  const auto [first, count, is_chosen] = testing::seeds_to_try(1, kSeeds);
-  for (unsigned seed = first; seed < first + count; ++seed) {
-    INFO("seed " << seed);
-    std::mt19937 rng(seed);
+  for_seeds(kSeeds, [&](std::mt19937& rng) {
     const Case c = random_case(rng);
     const auto cycle = run_cycle(c.tree, c.usage, c.gpus, c.waiting);
     const auto use = [](const Usage& usage, QueueIndex queue) {
@@ -232,15 +231,12 @@ TEST_CASE("limits are never exceeded", "[queue][backlog][property]") {
       if (limit == nullptr) continue;
       REQUIRE(use(cycle.usage, queue) <= std::max(*limit->total, use(c.usage, queue)));
     }
-  }
+  });
 }
 
 // A team that asks for no more than its quota, among others that ask for everything.
 TEST_CASE("borrowing never delays a queue within its quota", "[queue][backlog][property]") {
-  const auto [first, count, is_chosen] = testing::seeds_to_try(1, kSeeds);
-  for (unsigned seed = first; seed < first + count; ++seed) {
-    INFO("seed " << seed);
-    std::mt19937 rng(seed);
+  for_seeds(kSeeds, [&](std::mt19937& rng) {
     const std::int64_t gpus = 16 + below(rng, 16);
     std::vector<Queue> queues;
     std::int64_t guaranteed = 0;
@@ -276,15 +272,12 @@ TEST_CASE("borrowing never delays a queue within its quota", "[queue][backlog][p
       INFO(workload.name);
       REQUIRE(std::find(cycle.placed.begin(), cycle.placed.end(), &workload) != cycle.placed.end());
     }
-  }
+  });
 }
 
 // Jobs of one GPU that need a certain class. All queues want more than they are guaranteed.
 TEST_CASE("each queue gets its quota of every node class", "[queue][backlog][property]") {
-  const auto [first, count, is_chosen] = testing::seeds_to_try(1, kSeeds);
-  for (unsigned seed = first; seed < first + count; ++seed) {
-    INFO("seed " << seed);
-    std::mt19937 rng(seed);
+  for_seeds(kSeeds, [&](std::mt19937& rng) {
     const std::vector<std::string> classes{"a100", "h100", "v100"};
     std::map<std::string, std::int64_t> free;
     std::vector<Queue> queues;
@@ -326,16 +319,13 @@ TEST_CASE("each queue gets its quota of every node class", "[queue][backlog][pro
       INFO(key.first << " on " << key.second);
       REQUIRE(used[key] >= std::min(amount, wanted[key]));
     }
-  }
+  });
 }
 
 // Jobs of random sizes and run times come and end; all queues always have more of them.
 TEST_CASE("under backlog queues get shares within a tenth of their weights",
           "[queue][backlog][property][sim]") {
-  const auto [first, count, is_chosen] = testing::seeds_to_try(1, 20);
-  for (unsigned seed = first; seed < first + count; ++seed) {
-    INFO("seed " << seed);
-    std::mt19937 rng(seed);
+  for_seeds(20, [&](std::mt19937& rng) {
     std::vector<Queue> queues;
     std::int64_t weights = 0;
     for (unsigned i = 0; i < 4; ++i) {
@@ -381,7 +371,7 @@ TEST_CASE("under backlog queues get shares within a tenth of their weights",
                       << fair);
       CHECK(std::abs(served[queue.name] - fair) * 10 <= fair);
     }
-  }
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@ import os
 
 import yaml
 from tools.base.tree import ROOT
+from tools.cluster import manifests
 
 VARIANTS = ["cert-manager", "self-issued", "hardened", "hardened-self-issued"]
 BASE = "cert-manager"  # the others are described by how they differ from it
@@ -106,3 +107,15 @@ class Plain(yaml.SafeDumper):
 
 def text(fields):
     return yaml.dump(fields, Dumper=Plain, sort_keys=True, width=110)
+
+
+def check_accepted(kubectl, objects):
+    """The API server accepts every object in a dry run, and knows every field. Returns what kubectl said."""
+    for one in objects:  # an address of the local webhook must not be mixed with that of the service
+        if one["kind"] in manifests.WEBHOOK_KINDS:
+            one["metadata"]["name"] += "-tried"
+    said = kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-",
+                   body=manifests.dump_all(objects))
+    assert said.returncode == 0, said.stderr
+    assert len(said.stdout.splitlines()) == len(objects)
+    return said

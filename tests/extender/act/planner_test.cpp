@@ -390,10 +390,7 @@ TEST_CASE("an unconfirmed commit does not keep a gang on a lost node", "[extende
   ExtenderCluster c;
   for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
   c.add_group("a", learners(2));
-  c.see();
-  c.planner.schedule_once();
-  const auto names = c.add_gang_pods("a");
-  c.see();
+  const auto names = c.plan_and_add_pods("a");
   c.api.fail_next("PATCH", "/podgroups/a/status", {Code::kTransient, "timeout"}, applied);
   c.api.fail_next("GET", "/podgroups/a", {Code::kTransient, "timeout"}, Applied::kNo,
                   stays_down ? 2 : 1);
@@ -418,10 +415,7 @@ TEST_CASE("a bind without an answer does not keep a slot on a lost node", "[exte
   ExtenderCluster c;
   for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
   c.add_group("a", learners(2));
-  c.see();
-  c.planner.schedule_once();
-  const auto names = c.add_gang_pods("a");
-  c.see();
+  const auto names = c.plan_and_add_pods("a");
   REQUIRE(c.bind(names[1], "n2").empty());
   c.api.fail_next("POST", "/binding", {Code::kTransient, "timeout"}, applied);
   c.api.fail_next("GET", "/pods/" + names[0], {Code::kTransient, "timeout"}, Applied::kNo);
@@ -458,10 +452,7 @@ TEST_CASE("pods of an older placement are not those of a plan that is never boun
   ExtenderCluster c;
   for (const char* node : {"n1", "n2", "n3"}) c.add_node(node, 8);
   c.add_group("a", learners(2));
-  c.see();
-  c.planner.schedule_once();
-  const auto names = c.add_gang_pods("a");
-  c.see();
+  const auto names = c.plan_and_add_pods("a");
   c.set_ready("n1", false);
   c.see_nodes();
   c.planner.schedule_once();

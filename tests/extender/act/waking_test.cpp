@@ -233,10 +233,7 @@ TEST_CASE("a gang costs one write to be planned, one to be committed, and one fo
   Waking c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 4, ask(1)), a_set("coordinator", 1, ask(0))});
-  c.see();
-  c.planner.schedule_once();
-  const auto names = c.add_gang_pods("a");
-  c.see();
+  const auto names = c.plan_and_add_pods("a");
   for (const std::string& name : names) {
     CHECK(c.bind(name, "n1").empty());
     c.see_pods();

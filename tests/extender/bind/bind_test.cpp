@@ -49,10 +49,7 @@ TEST_CASE("many binds of one gang at once make one commit", "[extender][bind]") 
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("collector", 12, ask(0))});
-  c.see();
-  c.planner.schedule_once();
-  const auto names = c.add_gang_pods("a");
-  c.see();
+  const auto names = c.plan_and_add_pods("a");
   c.api.clear_writes();
   std::vector<std::string> errors(names.size());
   {

@@ -272,10 +272,7 @@ TEST_CASE("a gang larger than the limit starts with its first bind", "[extender]
 TEST_CASE("gangs whose calls would be too many are told to come again", "[extender][hold]") {
   Held c({.most_calls = 4});
   c.add_group("b", {a_set("learner", 2, ask(0))});
-  c.see();
-  c.planner.schedule_once();
-  const auto others = c.add_gang_pods("b");
-  c.see();
+  const auto others = c.plan_and_add_pods("b");
   auto call = c.begin(c.names[1]);
   c.wait_for(1);
   const auto node = c.group("b").status.gangs[0].placements[0].node;
@@ -290,10 +287,7 @@ TEST_CASE("gangs of one PodGroup do not wait for each other", "[extender][hold]"
   auto members = list_members(c.group("a"));
   members.push_back(in_request(a_set("collector", 1, ask(0)), 1));
   c.set_members("a", members);
-  c.see();
-  c.planner.schedule_once();
-  const auto grown = c.add_gang_pods("a", "request-1");
-  c.see();
+  const auto grown = c.plan_and_add_pods("a", "request-1");
   auto held = c.begin(c.names[1]);
   c.wait_for(1);
   CHECK(c.begin(grown[0]).get().empty());

@@ -44,10 +44,7 @@ TEST_CASE("filter and bind answer in the format of kube-scheduler", "[extender][
   Server s;
   s.add_node("n1", 8);
   s.add_group("a", {a_set("learner", 1, ask(8))});
-  s.see();
-  s.planner.schedule_once();
-  const auto names = s.add_gang_pods("a");
-  s.see();
+  const auto names = s.plan_and_add_pods("a");
   const Json pod = s.api.get(kube::kPods, testing::kNs, names[0]);
   const Json args{{"Pod", pod}, {"Nodes", nullptr}, {"NodeNames", {"n1", "n2"}}};
   const Json answer = s.post("/filter", kube::to_text(args));
@@ -108,10 +105,7 @@ TEST_CASE("calls are counted by verb and result", "[extender][routes]") {
   Server s;
   s.add_node("n1", 8);
   s.add_group("a", {a_set("learner", 1, ask(8))});
-  s.see();
-  s.planner.schedule_once();
-  const auto names = s.add_gang_pods("a");
-  s.see();
+  const auto names = s.plan_and_add_pods("a");
   const Json pod = s.api.get(kube::kPods, testing::kNs, names[0]);
   s.post("/filter", kube::to_text({{"Pod", pod}, {"NodeNames", {"n1"}}}));
   s.post("/filter", kube::to_text({{"Pod", pod}, {"NodeNames", {"n2"}}}));

@@ -82,10 +82,7 @@ TEST_CASE("capacity of a pod that is being bound stays reserved when its placeme
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
-  c.see();
-  c.planner.schedule_once();
-  const auto names = c.add_gang_pods("a");
-  c.see();
+  const auto names = c.plan_and_add_pods("a");
   REQUIRE(c.bind(names[0], "n1").empty());
   REQUIRE(c.bind(names[1], "n1").empty());  // neither has been seen bound
   c.set_members("a", {a_set("learner", 1, ask(3))});
@@ -105,10 +102,7 @@ TEST_CASE("capacity of a superseded slot is free when its pod is deleted", "[ext
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 1, ask(6))});
-  c.see();
-  c.planner.schedule_once();
-  const auto names = c.add_gang_pods("a");
-  c.see();
+  const auto names = c.plan_and_add_pods("a");
   REQUIRE(c.bind(names[0], "n1").empty());
   c.see_pods();
   auto next = a_set("learner", 1, ask(6));
@@ -129,10 +123,7 @@ TEST_CASE("the slot of a finished pod reserves nothing, with any placement", "[e
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
-  c.see();
-  c.planner.schedule_once();
-  const auto names = c.add_gang_pods("a");
-  c.see();
+  const auto names = c.plan_and_add_pods("a");
   REQUIRE(c.bind(names[0], "n1").empty());
   c.api.change(kube::kPods, kNs, names[0], {{"status", {{"phase", "Succeeded"}}}});
   c.api.remove(kube::kPods, kNs, names[1]);
@@ -173,10 +164,7 @@ TEST_CASE("a snapshot names the bound pods that are being deleted", "[extender][
   ExtenderCluster c;
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
-  c.see();
-  c.planner.schedule_once();
-  const auto names = c.add_gang_pods("a");
-  c.see();
+  const auto names = c.plan_and_add_pods("a");
   REQUIRE(c.bind(names[0], "n1").empty());
   const auto delete_pod = [&c](const std::string& name) {
     c.api.change(kube::kPods, kNs, name,
@@ -323,10 +311,7 @@ TEST_CASE("a lost slot gets no place that another gang was committed to meanwhil
   c.add_node("n2", 8);
   auto low = a_set("learner", 2, ask(8));
   c.add_group("low", {low});
-  c.see();
-  c.planner.schedule_once();
-  const auto names = c.add_gang_pods("low");
-  c.see();
+  const auto names = c.plan_and_add_pods("low");
   REQUIRE(c.bind(names[0], "n1").empty());
   REQUIRE(c.bind(names[1], "n2").empty());
   c.add_node("n3", 8);

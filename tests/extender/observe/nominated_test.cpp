@@ -132,10 +132,7 @@ TEST_CASE("the successor of a preempted pod does not take the place of the preem
           "[extender][nominated]") {
   NominatedPods c;
   c.add_learner("a", 0);
-  c.see();
-  c.planner.schedule_once();
-  const auto names = c.add_gang_pods("a");
-  c.see();
+  const auto names = c.plan_and_add_pods("a");
   REQUIRE(c.bind(names[0], "n1").empty());
   c.see();
   c.nominate("urgent", 5, "n1");

@@ -186,10 +186,7 @@ TEST_CASE("a gang that takes over slots of a committed one is written without a 
   auto other = in_request(a_set("learner", 1, ask(8)), 2);
   other.slots = {{1, 0}};
   c.add_group("a", {one, other});
-  c.see();
-  c.planner.schedule_once();
-  const auto names = c.add_gang_pods("a", "request-1");
-  c.see();
+  const auto names = c.plan_and_add_pods("a", "request-1");
   CHECK(c.bind(names[0], "n1").empty());
   c.see();
   other.slots = {{0, 0}, {1, 0}};
