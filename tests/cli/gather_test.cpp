@@ -107,7 +107,7 @@ TEST_CASE("PodDisruptionBudgets of the namespace are gathered, if the caller may
   REQUIRE(view);
   CHECK(left_out.empty());
   REQUIRE(view->budgets.size() == (may_read ? 1 : 0));
-  if (may_read) CHECK(view->budgets[0] == Budget{"keep", std::nullopt, nullptr, 1});
+  if (may_read) CHECK(view->budgets[0] == view::Budget{"keep", std::nullopt, nullptr, 1});
 }
 
 }  // namespace nervex::cli

@@ -82,7 +82,7 @@ Member Controller::collectors(int id, int first, int count) const {
 std::string Controller::a_claim() {
   const int which = below(3);
   if (which < 2) return which == 0 ? "data-a" : "data-b";
-  const std::string name = fmt::format("late-{}", names_);
+  std::string name = fmt::format("late-{}", names_);
   if (cluster_.api.get(kube::kPersistentVolumeClaims, kNamespace, name).is_null()) {
     cluster_.api.add(kube::kPersistentVolumeClaims, kNamespace,
                      {{"apiVersion", "v1"},
@@ -235,7 +235,7 @@ void Controller::merge() {
     std::sort(into.slots.begin(), into.slots.end());
     members.erase(members.begin() + static_cast<std::ptrdiff_t>(some[1]));
     ++observer_.seen["requests merged"];
-    return set_members(group, std::move(members));
+    return set_members(group, members);
   }
 }
 
