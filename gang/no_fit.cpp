@@ -68,6 +68,12 @@ void visit_fields(Cause& cause, const Codec& codec) {
     codec.amount("planned", cause.resource, cause.planned);
     codec.amount("need", cause.resource, cause.need);
   }
+  if constexpr (requires { cause.is_too_large; }) {
+    codec.text("queue", cause.queue);
+    codec.text("resource", cause.resource);
+    codec.text("message", cause.text);
+    codec.flag("tooLarge", cause.is_too_large);
+  }
 }
 
 struct Encoder {
@@ -118,9 +124,10 @@ struct Decoder {
   }
 };
 
-// By NoFit::index().
-constexpr std::array<std::string_view, std::variant_size_v<NoFit>> kCodes = {
+// By NoFit::index(). NotAdmitted, the last one, has its rule's.
+constexpr std::array<std::string_view, std::variant_size_v<NoFit> - 1> kCodes = {
     "InsufficientCapacity", "NoNodeAllowed", "NeverFits", "NeverFitsTogether", "OverQuota"};
+static_assert(std::is_same_v<std::variant_alternative_t<kCodes.size(), NoFit>, NotAdmitted>);
 
 template <std::size_t I = 0>
 NoFit make_cause(std::size_t index) {
@@ -160,6 +167,11 @@ bool same_cause(const NoFit& a, const NoFit& b) {
     const auto& other = std::get<OverQuota>(b);
     return quota->quota == other.quota && quota->resource == other.resource;
   }
+  if (const auto* rule = std::get_if<NotAdmitted>(&a)) {
+    const auto& other = std::get<NotAdmitted>(b);
+    return std::tie(rule->rule, rule->queue, rule->resource, rule->is_too_large) ==
+           std::tie(other.rule, other.queue, other.resource, other.is_too_large);
+  }
   // Compares whether nodes are barred, not how many: an administrator who changes that looks for
   // it. Free and full nodes change with every pod.
   const auto kind = [](const NoFit& no_fit) {
@@ -181,6 +193,10 @@ Remedy choose_remedy(const NoFit& no_fit) {
   if (const auto* quota = std::get_if<OverQuota>(&no_fit)) {
     return quota->need > quota->hard ? Remedy::kAskForLess : Remedy::kWait;
   }
+  if (const auto* rule = std::get_if<NotAdmitted>(&no_fit)) {
+    if (rule->resource.empty()) return Remedy::kFixQueue;
+    return rule->is_too_large ? Remedy::kAskForLess : Remedy::kWait;
+  }
   if (std::holds_alternative<NoNodeAllowed>(no_fit)) return Remedy::kAllowNodes;
   const NodeCounts& nodes = find_set(no_fit)->nodes;
   const bool all_too_small = nodes.free == 0 && nodes.full == 0 && nodes.too_small > 0;
@@ -188,7 +204,10 @@ Remedy choose_remedy(const NoFit& no_fit) {
   return nodes.not_ready > 0 || nodes.cordoned > 0 ? Remedy::kOpenNodes : Remedy::kWait;
 }
 
-std::string_view code(const NoFit& no_fit) { return kCodes[no_fit.index()]; }
+std::string_view code(const NoFit& no_fit) {
+  const auto* rule = std::get_if<NotAdmitted>(&no_fit);
+  return rule == nullptr ? kCodes[no_fit.index()] : std::string_view(rule->rule);
+}
 
 std::string_view code(Remedy remedy) {
   switch (remedy) {
@@ -198,6 +217,8 @@ std::string_view code(Remedy remedy) {
       return "AllowNodes";
     case Remedy::kOpenNodes:
       return "OpenNodes";
+    case Remedy::kFixQueue:
+      return "FixQueue";
     case Remedy::kWait:
       break;
   }
@@ -211,9 +232,11 @@ Json encode_no_fit(const NoFit& no_fit) {
 }
 
 std::optional<NoFit> decode_no_fit(const Json& from) {
-  const auto at = std::find(kCodes.begin(), kCodes.end(), kube::text_at(from, {"code"}));
-  if (at == kCodes.end()) return std::nullopt;
+  const std::string code = kube::string_at(from, {"code"});
+  if (code.empty()) return std::nullopt;
+  const auto at = std::find(kCodes.begin(), kCodes.end(), code);
   NoFit no_fit = make_cause(static_cast<std::size_t>(at - kCodes.begin()));
+  if (auto* rule = std::get_if<NotAdmitted>(&no_fit)) rule->rule = code;
   std::visit([&](auto& cause) { visit_fields(cause, Decoder{from}); }, no_fit);
   return no_fit;
 }

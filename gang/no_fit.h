@@ -1,4 +1,4 @@
-// gang/no_fit.h - why does a gang wait for capacity, and what helps? A code with its parameters.
+// gang/no_fit.h - why does a gang wait, and what helps? A code with its parameters.
 //
 // PodGroup.status carries both for programs; placement/explain.h makes the sentence for people.
 #pragma once
@@ -95,10 +95,22 @@ struct OverQuota {
   bool operator==(const OverQuota&) const = default;
 };
 
-using NoFit =
-    std::variant<InsufficientCapacity, NoNodeAllowed, NeverFits, NeverFitsTogether, OverQuota>;
+// A rule of the gang's queue keeps it from starting, even with free capacity
+// (queue/inadmissible.h). The rule brings its code and its sentence, so that readers of the status
+// need no change for a new one.
+struct NotAdmitted {
+  std::string rule;           // the code: "QueueStopped"
+  std::string queue;          // whose rule it is; may be empty
+  std::string resource;       // of an exceeded limit; empty: the rule is not about amounts
+  std::string text;           // one sentence for people
+  bool is_too_large = false;  // the gang needs more than the whole limit
+  bool operator==(const NotAdmitted&) const = default;
+};
 
-// nullptr: OverQuota, which is about the whole gang.
+using NoFit = std::variant<InsufficientCapacity, NoNodeAllowed, NeverFits, NeverFitsTogether,
+                           OverQuota, NotAdmitted>;
+
+// nullptr: the cause is about the whole gang, not about nodes (OverQuota, NotAdmitted).
 const UnplacedSet* find_set(const NoFit& no_fit);
 UnplacedSet* find_set(NoFit& no_fit);
 // nullptr: the cause names no resource of one pod.
@@ -110,7 +122,8 @@ inline bool is_proof(const NoFit& no_fit) {
   return std::holds_alternative<NeverFits>(no_fit) ||
          std::holds_alternative<NeverFitsTogether>(no_fit);
 }
-inline bool is_over_quota(const NoFit& no_fit) { return std::holds_alternative<OverQuota>(no_fit); }
+// Nodes are the cause. If not, the gang may not use the capacity that there is.
+inline bool is_about_nodes(const NoFit& no_fit) { return find_set(no_fit) != nullptr; }
 
 // True if code, role, resource and kinds of barred nodes (tainted, not selected, not ready,
 // cordoned, avoided) are equal. Other numbers change with every pod.
@@ -122,6 +135,7 @@ enum class Remedy {
   kAskForLess,  // an empty cluster or an unused quota would not suffice
   kAllowNodes,  // no node may be used, regardless of free capacity
   kOpenNodes,   // others hold the capacity, and some nodes are cordoned or not ready
+  kFixQueue,    // name another queue, or have an administrator change this one
 };
 Remedy choose_remedy(const NoFit& no_fit);
 
@@ -132,7 +146,8 @@ std::string_view code(Remedy remedy);        // "AskForLess"
 // Amounts are quantities, and zeros are left out: {"code":"NeverFits","role":"learner","wanted":4,
 // "unplaced":4,"nodes":{"tooSmall":2},"resource":"nvidia.com/gpu","each":"16","largestNode":"8"}.
 Json encode_no_fit(const NoFit& no_fit);
-// nullopt: unknown code. Unreadable fields get their defaults, since they are only advice.
+// nullopt: no code. An unknown code is that of a queue's rule. Unreadable fields get their
+// defaults, since they are only advice.
 std::optional<NoFit> decode_no_fit(const Json& from);
 
 // "requests.memory" of a quota becomes "memory", with its unit; other names are unchanged.

@@ -7,6 +7,7 @@
 #include "kube/model/anti_affinity.h"
 
 namespace nervex::gang {
+
 namespace {
 
 // Omits zero and one, which absent fields default to: 5,000 slots add up.
@@ -238,6 +239,10 @@ const Placement* find_placement(const PodGroupStatus& status, std::string_view r
     }
   }
   return nullptr;
+}
+
+std::string_view waiting_reason(const NoFit& no_fit) {
+  return is_about_nodes(no_fit) ? kReasonUnschedulable : code(no_fit);
 }
 
 const GangStatus* find_gang(const PodGroupStatus& status, std::string_view name) {

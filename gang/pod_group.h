@@ -230,6 +230,9 @@ inline constexpr std::string_view kReasonRefusedByScheduler = "RefusedBySchedule
 // Planned, but no pod of it was bound in time: planned again later.
 inline constexpr std::string_view kReasonPlanExpired = "PlanExpired";
 inline constexpr std::string_view kReasonOverQuota = "OverQuota";
+// The reason of a gang that waits: kReasonUnschedulable, kReasonOverQuota, or the code of the rule
+// of its queue (NotAdmitted).
+std::string_view waiting_reason(const NoFit& no_fit);
 // The API server rejects the plan: it is too large, or the schema does not allow it.
 inline constexpr std::string_view kReasonPlanRefused = "PlanRefused";
 // A committed gang has missing pods: every slot has a node, but some pods do not run there yet.

@@ -16,6 +16,7 @@ using gang::NeverFits;
 using gang::NeverFitsTogether;
 using gang::NodeCounts;
 using gang::NoNodeAllowed;
+using gang::NotAdmitted;
 using gang::OverQuota;
 using gang::ResourceNeed;
 using gang::UnplacedSet;
@@ -61,6 +62,8 @@ std::string say(const OverQuota& cause) {
       used == "1" ? "is" : "are", planned, text(cause.need),
       cause.need > cause.hard ? ", more than the whole quota" : "");
 }
+
+const std::string& say(const NotAdmitted& cause) { return cause.text; }
 
 std::string say(const NoNodeAllowed& cause) {
   const std::string why = list_barred(cause.set.nodes);
@@ -142,7 +145,8 @@ std::string domain_part(const UnplacedSet& set) {
 }  // namespace
 
 std::string explain_without_role(const gang::NoFit& no_fit) {
-  std::string text = std::visit([](const auto& cause) { return say(cause); }, no_fit);
+  std::string text =
+      std::visit([](const auto& cause) -> std::string { return say(cause); }, no_fit);
   const UnplacedSet* set = gang::find_set(no_fit);
   const ResourceNeed* need = gang::find_need(no_fit);
   if (set != nullptr) text += domain_part(*set);

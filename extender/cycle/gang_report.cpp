@@ -85,8 +85,7 @@ GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
                           const LastReported* last_reported, SysTime now,
                           const HealingState* healing) {
-  const auto reason =
-      gang::is_over_quota(no_fit) ? gang::kReasonOverQuota : gang::kReasonUnschedulable;
+  const auto reason = gang::waiting_reason(no_fit);
   GangReport report = with_reason(before, reason, now);
   LastReported current{no_fit, now};
   if (healing != nullptr) {

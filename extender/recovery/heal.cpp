@@ -77,7 +77,7 @@ bool heal(CycleWork& work, Placer& placer) {
     for (GangWork& gang : group->gangs) {
       if (!gang.committed || gang.is_whole() || gang.is_rejected) continue;
       placer.complete(*group, gang);
-      if (!gang.no_fit || gang::is_over_quota(*gang.no_fit) || is_released(gang)) continue;
+      if (!gang.no_fit || !gang::is_about_nodes(*gang.no_fit) || is_released(gang)) continue;
       gang.no_fit = group->reserved.heal(gang, placer.ledger());
       if (gang.no_fit) gang.no_fit = displace_plans(find_open_plans(work), gang, placer.ledger());
     }

@@ -68,14 +68,21 @@ TEST_CASE("a cause survives its JSON, amounts as quantities", "[gang][no_fit]") 
         {"hard", "2Mi"},
         {"used", "1"},
         {"need", "3Ki"}}},
+      {NotAdmitted{"QueueStopped", "vision", "", "queue vision is stopped"},
+       {{"code", "QueueStopped"}, {"queue", "vision"}, {"message", "queue vision is stopped"}}},
+      {NotAdmitted{"LimitExceeded", "vision", "cpu", "the limit is 1 cpu", true},
+       {{"code", "LimitExceeded"},
+        {"queue", "vision"},
+        {"resource", "cpu"},
+        {"message", "the limit is 1 cpu"},
+        {"tooLarge", true}}},
   }));
   CHECK(encode_no_fit(row.cause) == row.json);
   CHECK(decode_no_fit(row.json) == row.cause);
 }
 
-TEST_CASE("a cause with an unknown code is none, and a damaged field has its default",
-          "[gang][no_fit]") {
-  CHECK_FALSE(decode_no_fit({{"code", "Unheard"}}).has_value());
+TEST_CASE("a cause without a code is none, and a damaged field has its default", "[gang][no_fit]") {
+  CHECK_FALSE(decode_no_fit({{"queue", "vision"}}).has_value());
   CHECK_FALSE(decode_no_fit("NeverFits").has_value());
   const Json damaged{{"code", "OverQuota"}, {"quota", 7}, {"hard", "much"}, {"used", "2"}};
   CHECK(decode_no_fit(damaged) == NoFit(OverQuota{"", "", 0, 0, 2}));
@@ -106,6 +113,11 @@ TEST_CASE("what helps follows from the cause", "[gang][no_fit]") {
       {"others use the quota", OverQuota{"team", "pods", 1, 4, 3, 0, 2}, Remedy::kWait},
       {"the gang needs more than the quota", OverQuota{"team", "pods", 2, 3, 1, 0, 4},
        Remedy::kAskForLess},
+      {"others use the queue's limit", NotAdmitted{"LimitExceeded", "vision", "cpu", "", false},
+       Remedy::kWait},
+      {"the gang needs more than the limit",
+       NotAdmitted{"LimitExceeded", "vision", "cpu", "", true}, Remedy::kAskForLess},
+      {"the queue is stopped", NotAdmitted{"QueueStopped", "vision", "", ""}, Remedy::kFixQueue},
   }));
   INFO("when " << row.when);
   CHECK(choose_remedy(row.cause) == row.want);
@@ -153,6 +165,16 @@ TEST_CASE("a quota's use does not change the cause, another quota does", "[gang]
   after.used = 4;
   CHECK(same_cause(before, after));
   after.quota = "project";
+  CHECK_FALSE(same_cause(before, after));
+}
+
+TEST_CASE("a sentence with other amounts does not change a rule's cause, another queue does",
+          "[gang][no_fit]") {
+  const NotAdmitted before{"LimitExceeded", "vision", "cpu", "3 are used"};
+  NotAdmitted after = before;
+  after.text = "4 are used";
+  CHECK(same_cause(before, after));
+  after.queue = "research";
   CHECK_FALSE(same_cause(before, after));
 }
 
