@@ -122,6 +122,16 @@ kube::Resources Cluster::free(std::size_t node) const {
   return out;
 }
 
+kube::Resources Cluster::allocatable() const {
+  kube::Resources out;
+  for (std::size_t c = 0; c < columns().size(); ++c) {
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < size(); ++i) sum = subtract(sum, allocatable_row(i)[c], -1);
+    out.set(columns()[c], sum);
+  }
+  return out;
+}
+
 void Cluster::set_free(std::size_t node, const kube::Resources& free) {
   std::int64_t* row = free_.data() + node * width();
   std::fill(row, row + width(), 0);

@@ -75,6 +75,8 @@ class Cluster {
   const std::int64_t* allocatable_row(std::size_t i) const {
     return nodes_->allocatable.data() + i * width();
   }
+  // Of all nodes together. Cost: nodes.
+  kube::Resources allocatable() const;
   // Implicit resources that pods have taken, as negative amounts.
   const kube::Resources& implicit(std::size_t i) const { return implicit_[i]; }
 

@@ -56,6 +56,20 @@ struct Sentence {
 
 }  // namespace
 
+gang::NotAdmitted describe(const Inadmissible& reason) {
+  gang::NotAdmitted out{std::string(code(reason)), "", "", explain(reason)};
+  std::visit(
+      [&out](const auto& rule) {
+        if constexpr (requires { rule.queue; }) out.queue = rule.queue;
+        if constexpr (requires { rule.limit; }) {
+          out.resource = rule.resource;
+          out.is_too_large = rule.need > rule.limit;
+        }
+      },
+      reason);
+  return out;
+}
+
 std::string_view code(const Inadmissible& reason) { return kInadmissibleCodes[reason.index()]; }
 
 std::string explain(const Inadmissible& reason) { return std::visit(Sentence{}, reason); }

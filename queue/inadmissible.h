@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "gang/no_fit.h"
+
 namespace nervex::queue {
 
 // The job or its namespace names a queue that does not exist.
@@ -65,6 +67,8 @@ using Inadmissible = std::variant<QueueNotFound, NamespaceNotSelected, QueueAmbi
                                   ParentNotFound, QueueCycle, QueueStopped, LimitExceeded>;
 
 std::string_view code(const Inadmissible& reason);  // "QueueNotFound"
+// As a gang's status has it.
+gang::NotAdmitted describe(const Inadmissible& reason);
 // One sentence for people, without a full stop: what is wrong, and who can change it.
 std::string explain(const Inadmissible& reason);
 // Equal but for amounts, which change with every workload.

@@ -5,9 +5,11 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "kube/model/meta.h"
 #include "kube/model/resources.h"
 
 namespace nervex::queue {
@@ -182,12 +184,22 @@ Result<Queue> decode_queue(const Json& object) {
   Queue queue;
   queue.name = kube::string_at(object, {"metadata", "name"});
   if (queue.name.empty()) return Error{Code::kInvalid, "queue: metadata.name: is required"};
+  kube::Meta meta = kube::decode_meta(object);
+  queue.uid = std::move(meta.uid);
+  queue.resource_version = std::move(meta.resource_version);
+  queue.generation = meta.generation;
   static const Json kNoSpec = Json::object();
   const Json* spec = kube::find(object, {"spec"});
   if (auto read = decode_spec_into(spec == nullptr ? kNoSpec : *spec, queue); !read) {
     return with_context("queue " + queue.name, read.error());
   }
   return queue;
+}
+
+Result<Queue> parse_queue(std::string_view json) {
+  const auto object = kube::parse_json(json);
+  if (!object) return with_context("queue", object.error());
+  return decode_queue(*object);
 }
 
 }  // namespace nervex::queue

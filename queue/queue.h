@@ -51,6 +51,9 @@ struct Queue {
     kHoldAndDrain,  // nothing starts; running workloads are requeued
   };
   std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::int64_t generation = 0;
   std::string parent;  // empty: the root
   // Which namespaces may use the queue. Absent in the object: those whose label kQueueLabel names
   // it.
@@ -72,5 +75,7 @@ inline constexpr std::int64_t kMostWeight = 1'000'000;
 
 // kInvalid names the field: "queue vision: spec.quota[0].resources: cpu: ...".
 Result<Queue> decode_queue(const Json& object);
+// The same from JSON text.
+Result<Queue> parse_queue(std::string_view json);
 
 }  // namespace nervex::queue

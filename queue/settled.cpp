@@ -10,6 +10,21 @@ Settled& SettledWorkloads::edit() {
   return *now_;
 }
 
+QueueIndex find_home(const QueueTree& tree, const Workload& workload) {
+  return tree.find(workload.queue).value_or(kRoot);
+}
+
+void SettledWorkloads::set_tree(std::shared_ptr<const QueueTree> tree) {
+  Settled& settled = edit();
+  settled.tree = std::move(tree);
+  settled.usage = Usage(*settled.tree);
+  for (const Settled::Workloads& group : settled.groups) {
+    for (const Workload& workload : *group) {
+      settled.usage.add(*settled.tree, find_home(*settled.tree, workload), workload);
+    }
+  }
+}
+
 void SettledWorkloads::set(const std::string& group_uid, std::vector<Workload> workloads) {
   const auto known = index_.find(group_uid);
   if (known == index_.end() && workloads.empty()) return;
@@ -17,7 +32,9 @@ void SettledWorkloads::set(const std::string& group_uid, std::vector<Workload> w
   erase(group_uid);
   if (workloads.empty()) return;
   Settled& settled = edit();
-  for (const Workload& workload : workloads) settled.use[workload.ns] += workload.requests;
+  for (const Workload& workload : workloads) {
+    settled.usage.add(*settled.tree, find_home(*settled.tree, workload), workload);
+  }
   index_.emplace(group_uid, settled.groups.size());
   uids_.push_back(group_uid);
   settled.groups.push_back(std::make_shared<const std::vector<Workload>>(std::move(workloads)));
@@ -29,10 +46,7 @@ void SettledWorkloads::erase(std::string_view group_uid) {
   Settled& settled = edit();
   const std::size_t at = known->second;
   for (const Workload& workload : *settled.groups[at]) {
-    const auto use = settled.use.find(workload.ns);
-    if (use == settled.use.end()) continue;  // its workloads requested nothing
-    use->second -= workload.requests;
-    if (use->second.empty()) settled.use.erase(use);
+    settled.usage.remove(*settled.tree, find_home(*settled.tree, workload), workload);
   }
   index_.erase(known);
   if (at + 1 < uids_.size()) {  // the last one moves into its place

@@ -7,26 +7,33 @@
 #include <string_view>
 #include <vector>
 
-#include "kube/model/resources.h"
+#include "queue/tree.h"
+#include "queue/usage.h"
 #include "queue/workload.h"
 
 namespace nervex::queue {
 
+// The queue in which a workload counts: that of its name, or the root if that queue was deleted.
+QueueIndex find_home(const QueueTree& tree, const Workload& workload);
+
 // Immutable: snapshots share it.
 struct Settled {
   using Workloads = std::shared_ptr<const std::vector<Workload>>;
-  std::vector<Workloads> groups;                            // by PodGroup, in no order
-  std::map<std::string, kube::Resources, std::less<>> use;  // by namespace, sum over all groups
+  std::shared_ptr<const QueueTree> tree = std::make_shared<const QueueTree>();
+  std::vector<Workloads> groups{};  // by PodGroup, in no order
+  Usage usage{*tree};               // sum over all groups
 };
 
 // Keeps a Settled up to date from changes. Reading it costs one pointer; the first change after a
-// read copies the list, a pointer for each PodGroup. Not thread-safe.
+// read copies the list, a pointer for each PodGroup, and the use of each queue. Not thread-safe.
 class SettledWorkloads {
  public:
   // Replaces the PodGroup's workloads. Empty: it has no settled ones.
   void set(const std::string& group_uid, std::vector<Workload> workloads);
   void erase(std::string_view group_uid);
-  std::shared_ptr<const Settled> get() {
+  // Counts everything again. Cost: workloads.
+  void set_tree(std::shared_ptr<const QueueTree> tree);
+  std::shared_ptr<const Settled> get() const {
     is_shared_ = true;
     return now_;
   }
@@ -35,7 +42,7 @@ class SettledWorkloads {
   Settled& edit();
 
   std::shared_ptr<Settled> now_ = std::make_shared<Settled>();
-  bool is_shared_ = false;                                 // other threads may read it
+  mutable bool is_shared_ = false;                         // other threads may read it
   std::map<std::string, std::size_t, std::less<>> index_;  // into Settled::groups
   std::vector<std::string> uids_;                          // of Settled::groups
 };

@@ -165,10 +165,10 @@ std::optional<std::int64_t> QueueTree::max_runtime_seconds(QueueIndex queue) con
 namespace {
 
 // Without those that another of them is a part of.
-std::vector<QueueIndex> list_selecting(const QueueTree& tree, const Namespace& ns) {
+std::vector<QueueIndex> list_selecting(const QueueTree& tree, const kube::Namespace& ns) {
   std::set<QueueIndex> selecting;
   for (QueueIndex i = kRoot + 1; i < tree.size(); ++i) {
-    if (kube::matches(tree[i].namespace_selector, ns.labels)) selecting.insert(i);
+    if (kube::matches(tree[i].namespace_selector, ns.meta.labels)) selecting.insert(i);
   }
   std::set<QueueIndex> narrowest = selecting;
   for (const QueueIndex queue : selecting) {
@@ -181,38 +181,38 @@ std::vector<QueueIndex> list_selecting(const QueueTree& tree, const Namespace& n
 }
 
 std::variant<QueueIndex, Inadmissible> find_named(const QueueTree& tree, const std::string& name,
-                                                  const Namespace& ns) {
+                                                  const kube::Namespace& ns) {
   const auto queue = tree.find(name);
   if (!queue) return QueueNotFound{name};
-  if (!kube::matches(tree[*queue].namespace_selector, ns.labels)) {
-    return NamespaceNotSelected{name, ns.name};
+  if (!kube::matches(tree[*queue].namespace_selector, ns.meta.labels)) {
+    return NamespaceNotSelected{name, ns.meta.name};
   }
   return *queue;
 }
 
-std::string_view queue_label(const Namespace& ns) {
-  const auto label = ns.labels.find(kQueueLabel);
-  return label == ns.labels.end() ? std::string_view() : std::string_view(label->second);
+std::string_view queue_label(const kube::Namespace& ns) {
+  const auto label = ns.meta.labels.find(kQueueLabel);
+  return label == ns.meta.labels.end() ? std::string_view() : std::string_view(label->second);
 }
 
 }  // namespace
 
 std::variant<QueueIndex, Inadmissible> find_queue(const QueueTree& tree, std::string_view wanted,
-                                                  const Namespace& ns) {
+                                                  const kube::Namespace& ns) {
   const std::string_view named = wanted.empty() ? queue_label(ns) : wanted;
   if (!named.empty()) return find_named(tree, std::string(named), ns);
   const auto selecting = list_selecting(tree, ns);
   if (selecting.empty()) return kRoot;
   if (selecting.size() == 1) return selecting.front();
-  QueueAmbiguous ambiguous{ns.name, {}};
+  QueueAmbiguous ambiguous{ns.meta.name, {}};
   for (const QueueIndex queue : selecting) ambiguous.queues.push_back(tree[queue].name);
   return ambiguous;
 }
 
 std::vector<QueueAmbiguous> find_ambiguous(const QueueTree& tree,
-                                           std::span<const Namespace> namespaces) {
+                                           std::span<const kube::Namespace> namespaces) {
   std::vector<QueueAmbiguous> found;
-  for (const Namespace& ns : namespaces) {
+  for (const kube::Namespace& ns : namespaces) {
     const auto queue = find_queue(tree, "", ns);
     const auto* reason = std::get_if<Inadmissible>(&queue);
     const auto* ambiguous = reason == nullptr ? nullptr : std::get_if<QueueAmbiguous>(reason);

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "kube/model/shared.h"
+#include "kube/model/namespace.h"
 #include "queue/inadmissible.h"
 #include "queue/queue.h"
 
@@ -71,22 +71,17 @@ class QueueTree {
   std::vector<Node> nodes_;  // the root, then by name
 };
 
-struct Namespace {
-  std::string name;
-  kube::StringMap labels;
-};
-
 // The queue of a job: the one that the job names (`wanted`, empty: none), else the one that its
 // namespace names by label, else the one that selects its namespace, else the root. A named queue
 // must exist and select the namespace. Of a queue and one of its parts that both select a
 // namespace, the part counts.
 // Cost: queues x requirements of their selectors if neither names a queue.
 std::variant<QueueIndex, Inadmissible> find_queue(const QueueTree& tree, std::string_view wanted,
-                                                  const Namespace& ns);
+                                                  const kube::Namespace& ns);
 
 // Namespaces that name no queue and are selected by several: QueueAmbiguous for jobs that name
 // none. In order of the namespaces.
 std::vector<QueueAmbiguous> find_ambiguous(const QueueTree& tree,
-                                           std::span<const Namespace> namespaces);
+                                           std::span<const kube::Namespace> namespaces);
 
 }  // namespace nervex::queue

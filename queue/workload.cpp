@@ -27,23 +27,29 @@ Workload::State state_in(const gang::PodGroupStatus& status, std::string_view na
 
 }  // namespace
 
+Workload make_workload(const gang::PodGroup& group, std::size_t index) {
+  const gang::Gang& gang = group.spec.gangs[index];
+  Workload workload{group.meta.uid + "/" + gang.name,
+                    gang.kind,
+                    group.meta.ns.str(),
+                    group.meta.name,
+                    group.spec.priority,
+                    group.spec.queued_since,
+                    {},
+                    state_in(group.status, gang.name)};
+  workload.position = static_cast<int>(index);
+  for (const gang::MemberSet& set : gang.members) {
+    const auto pods = static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;
+    add(workload.requests, set.shape.requests, pods);
+  }
+  return workload;
+}
+
 std::vector<Workload> list_workloads(const gang::PodGroup& group) {
   std::vector<Workload> workloads;
   workloads.reserve(group.spec.gangs.size());
-  for (const gang::Gang& gang : group.spec.gangs) {
-    Workload& workload = workloads.emplace_back(Workload{group.meta.uid + "/" + gang.name,
-                                                         gang.kind,
-                                                         group.meta.ns.str(),
-                                                         group.meta.name,
-                                                         group.spec.priority,
-                                                         group.spec.queued_since,
-                                                         {},
-                                                         state_in(group.status, gang.name)});
-    workload.position = static_cast<int>(workloads.size()) - 1;
-    for (const gang::MemberSet& set : gang.members) {
-      const auto pods = static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;
-      add(workload.requests, set.shape.requests, pods);
-    }
+  for (std::size_t i = 0; i < group.spec.gangs.size(); ++i) {
+    workloads.push_back(make_workload(group, i));
   }
   return workloads;
 }

@@ -1,6 +1,7 @@
 // queue/workload.h - what is queued: one gang, of this suite or of another operator. Pure.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
@@ -39,6 +40,8 @@ struct Workload {
   bool operator==(const Workload&) const = default;
 };
 
+// The gang at this index of PodGroupSpec::gangs. As list_workloads().
+Workload make_workload(const gang::PodGroup& group, std::size_t index);
 // The gangs of a PodGroup, in the order of its spec. Cost: its sets, not its pods. Leaves out what
 // a PodGroup does not say: queue, user, start, classes.
 std::vector<Workload> list_workloads(const gang::PodGroup& group);

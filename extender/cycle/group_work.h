@@ -34,6 +34,10 @@ struct GroupWork {
   }
 };
 
+inline bool may_place(const GroupWork& group, const GangWork& gang) {
+  return !group.seen->unconfirmed && !gang.is_whole() && !gang.is_rejected && !gang.is_paused;
+}
+
 // A PodGroup of this suite, or a gang of another operator.
 using Work = std::variant<GroupWork*, ForeignWork*>;
 

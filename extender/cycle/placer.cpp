@@ -16,18 +16,21 @@ Placer::Placer(const Snapshot& snapshot, const WaitingGangs& waiting, SysTime no
 void Placer::complete(GroupWork& work, GangWork& gang) {
   const GroupSeen& seen = *work.seen;
   ledger_.count_for(work.priority());
-  gang.no_fit = quotas_.exceeded_by(seen, gang);
-  if (gang.no_fit) {
-    if (!gang.placed.empty()) ledger_.note_dropped_plan();
-    drop_plan(gang);
-  } else {
-    gang.no_fit = place(work, gang);
-  }
-  if (!gang.no_fit || (gang.committed && !gang::is_over_quota(*gang.no_fit))) {
+  if (auto exceeded = quotas_.exceeded_by(seen, gang))
+    return hold(work, gang, *std::move(exceeded));
+  gang.no_fit = place(work, gang);
+  if (!gang.no_fit || (gang.committed && gang::is_about_nodes(*gang.no_fit))) {
     quotas_.take(seen, gang);
   } else if (!gang.committed) {
     quotas_.give_back(seen, gang);
   }
+}
+
+void Placer::hold(GroupWork& work, GangWork& gang, gang::NoFit why) {
+  if (!gang.placed.empty()) ledger_.note_dropped_plan();
+  drop_plan(gang);
+  gang.no_fit = std::move(why);
+  if (!gang.committed) quotas_.give_back(*work.seen, gang);
 }
 
 std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {

@@ -30,6 +30,8 @@ class Placer {
   // gang over quota that is not committed loses its plan. Gangs of `waiting` that still cannot fit
   // are not planned again.
   void complete(GroupWork& work, GangWork& gang);
+  // A rule that nodes have no part in keeps the gang from starting: it loses its plan.
+  void hold(GroupWork& work, GangWork& gang, gang::NoFit why);
 
   // ---- what the calls have found so far
 

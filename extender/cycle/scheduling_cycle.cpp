@@ -7,6 +7,7 @@
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/placer.h"
 #include "extender/cycle/settled.h"
+#include "extender/cycle/start_waiting.h"
 #include "extender/recovery/heal.h"
 
 namespace nervex::extender {
@@ -57,10 +58,6 @@ void drop_rejected(CycleWork& work) {
   }
 }
 
-bool may_place(const GroupWork& group, const GangWork& gang) {
-  return !group.seen->unconfirmed && !gang.is_whole() && !gang.is_rejected && !gang.is_paused;
-}
-
 // Requests that take over reserved capacity come first: no other gang may get it.
 void place_on_reserved(CycleWork& work, Placer& placer) {
   for (GroupWork* group : work.groups) {
@@ -71,34 +68,6 @@ void place_on_reserved(CycleWork& work, Placer& placer) {
     for (GangWork& gang : group->gangs) {
       if (may_place(*group, gang) && gang.claims_reserved()) placer.complete(*group, gang);
     }
-  }
-}
-
-// True if a gang got its placements.
-bool place_group(GroupWork& group, Placer& placer) {
-  if (group.seen->unconfirmed) return false;
-  Ledger& ledger = placer.ledger_for(group);
-  bool is_any_placed = false;
-  for (GangWork& gang : group.gangs) {
-    if (!may_place(group, gang)) continue;
-    placer.complete(group, gang);
-    is_any_placed = is_any_placed || !gang.no_fit;
-  }
-  if (!group.gangs.empty()) group.reserved.restore(ledger, group.gangs.front());
-  return is_any_placed;
-}
-
-// Gives every gang that fits now all its placements, and the others none. The gangs that wait are
-// tried once more after the last one got its placements, so that their explanations count the final
-// free capacity.
-void place_all(CycleWork& work, Placer& placer) {
-  const Overloaded place{
-      [&](ForeignWork* foreign) { return foreign->complete(placer.ledger()); },
-      [&](GroupWork* group) { return place_group(*group, placer); },
-  };
-  for (bool again = true; again;) {
-    again = false;
-    for (const Work& one : work.queue) again = std::visit(place, one) || again;
   }
 }
 
@@ -142,8 +111,8 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   move_refused(work, placer.ledger(), healing, now, next_look);
   // 3. Requests get the capacity that was reserved for them.
   place_on_reserved(work, placer);
-  // 4. Waiting gangs start in the order of the queue.
-  place_all(work, placer);
+  // 4. Waiting gangs start in the order of their queues.
+  start_waiting(work, placer, snapshot.facts);
   // 5. What was decided becomes a status, or why not.
   for (const GroupWork* group : work.groups) {
     if (group->is_left_alone()) continue;

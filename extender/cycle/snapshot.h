@@ -16,12 +16,9 @@
 #include "extender/objects.h"
 #include "gang/pod_group.h"
 #include "placement/cluster.h"
-#include "queue/quota.h"
-#include "queue/settled.h"
+#include "queue/facts.h"
 
 namespace nervex::extender {
-
-using queue::QuotaPtr;
 
 // A slot of a committed gang whose pod was not seen to run on the slot's node.
 struct OpenSlot {
@@ -70,6 +67,8 @@ struct GroupSeen {
   std::vector<std::pair<std::string_view, int>> without_pod{};
   // As the status should be; the sets of `group` already have these requests.
   std::vector<gang::EnlargedSet> enlarged{};
+  // Its workloads are in Snapshot::facts. A pod is lost, or not bound yet.
+  bool is_settled = false;
   // The stored status lacks parts of `group`: write it again.
   bool is_restored = false;
 
@@ -91,16 +90,14 @@ struct Nominated {
 struct Snapshot {
   // free = allocatable - occupying pods - committed placements whose pod is not bound.
   placement::Cluster nodes;
-  std::vector<GroupSeen> groups;   // in no order
-  std::vector<QuotaPtr> quotas{};  // of namespaces with PodGroups; by namespace and name
+  std::vector<GroupSeen> groups;  // in no order
+  // Queues, quotas, and the workloads that use capacity and wait for nothing. Those are of
+  // PodGroups whose gangs are all placed and committed according to spec and status
+  // (GroupSeen::is_settled).
+  queue::Facts facts{};
   // Gangs of other operators. Their nominated pods are not subtracted from `nodes`.
   std::vector<ForeignGangSeen> foreign{};
   std::vector<Nominated> nominated{};  // not of gangs; in no order
-  // The workloads that use capacity and wait for nothing, for the queue: what each namespace uses,
-  // and whom a queue could take capacity back from. They are of PodGroups whose gangs are all
-  // placed and committed according to spec and status; `groups` has those of them with something to
-  // decide, too: a pod is lost, or not bound yet.
-  std::shared_ptr<const queue::Settled> settled{};
 };
 
 }  // namespace nervex::extender

@@ -37,29 +37,30 @@ Snapshot PlannerCache::make_snapshot() const {
     if (!unconfirmed) seen.open = entry.placements.open_slots();
     seen.rejections = entry.history.rejections();
     seen.enlarged = entry.effective.enlarged;
+    seen.is_settled = entry.is_settled;
     seen.is_restored = entry.effective.is_restored;
     seen.losses = entry.history.losses();
     seen.ending = state_.pods.ending(uid, seen.group->meta.ns.str());
   }
-  if (!state_.quotas.empty()) add_quotas(snapshot);
+  add_facts(snapshot);
   snapshot.foreign = state_.foreign.all(state_.volumes);
   snapshot.nominated = state_.nodes.nominated();
-  snapshot.settled = state_.groups.settled();
   return snapshot;
 }
 
 bool PlannerCache::has_nothing_to_decide(const CachedGroup& entry) const {
   return entry.is_settled && !entry.placements.is_open() && !entry.history.has_rejections() &&
          !entry.placements.attempted() && entry.placements.committing().empty() &&
-         state_.quotas.find(entry.group()->meta.ns) == nullptr;
+         !state_.queues.has_quota(entry.group()->meta.ns.str());
 }
 
-void PlannerCache::add_quotas(Snapshot& snapshot) const {
-  std::set<std::string_view> namespaces;
+void PlannerCache::add_facts(Snapshot& snapshot) const {
+  std::set<std::string_view> limited;
   for (GroupSeen& seen : snapshot.groups) {
+    if (!state_.queues.has_quotas()) break;
     const std::string& ns = seen.group->meta.ns;
-    if (state_.quotas.find(ns) == nullptr) continue;
-    namespaces.insert(ns);
+    if (!state_.queues.has_quota(ns)) continue;
+    limited.insert(ns);
     const ExistingPods::BySlot* pods = state_.existing.find(seen.group->meta.uid, ns);
     for (const gang::MemberSet& set : gang::all_sets(seen.group->spec.gangs)) {
       for (const gang::SlotId slot : set.slots) {
@@ -69,11 +70,7 @@ void PlannerCache::add_quotas(Snapshot& snapshot) const {
     }
     std::sort(seen.without_pod.begin(), seen.without_pod.end());
   }
-  for (const std::string_view ns : namespaces) {
-    for (const auto& [name, quota] : *state_.quotas.find(std::string(ns))) {
-      snapshot.quotas.push_back(quota);
-    }
-  }
+  snapshot.facts = state_.queues.facts(limited);
 }
 
 std::vector<NodeChange> PlannerCache::take_changes() {

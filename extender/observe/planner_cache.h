@@ -76,7 +76,7 @@ class PlannerCache {
  private:
   Snapshot make_snapshot() const REQUIRES(state_.mutex);
   bool has_nothing_to_decide(const CachedGroup& entry) const REQUIRES(state_.mutex);
-  void add_quotas(Snapshot& snapshot) const REQUIRES(state_.mutex);
+  void add_facts(Snapshot& snapshot) const REQUIRES(state_.mutex);
   UncommittedPlan describe_plan(const CachedGroup& entry, const gang::GangStatus& gang) const
       REQUIRES(state_.mutex);
   bool mark(PodGroupPtr attempted) REQUIRES(state_.mutex);

@@ -111,7 +111,7 @@ Look WatchUpdates::pod_changed(const PodPtr& before, const PodPtr& after) {
   if (is && !has_begun(*after) && learn_requests(*is, *after)) return Look::kNow;
   if (is_foreign) return Look::kNow;
   const std::string& ns = (after ? after : before)->meta.ns;
-  if (was != is && state_.quotas.find(ns) != nullptr && state_.groups.is_any_waiting(ns)) {
+  if (was != is && state_.queues.has_quota(ns) && state_.groups.is_any_waiting(ns)) {
     return Look::kNow;
   }
   for (const PodPtr& pod : {before, after}) {
@@ -210,8 +210,18 @@ Look WatchUpdates::look_after_gang_pod(const PodPtr& before, const PodPtr& after
 
 bool WatchUpdates::quota_changed(const QuotaPtr& before, const QuotaPtr& after) {
   MutexLock lock(state_.mutex);
-  state_.quotas.set(before, after);
+  state_.queues.set(before, after);
   return state_.groups.is_any_waiting((after ? after : before)->meta.ns);
+}
+
+void WatchUpdates::queue_changed(const QueuePtr& before, const QueuePtr& after) {
+  MutexLock lock(state_.mutex);
+  state_.queues.set(before, after);
+}
+
+void WatchUpdates::namespace_changed(const NamespacePtr& before, const NamespacePtr& after) {
+  MutexLock lock(state_.mutex);
+  state_.queues.set(before, after);
 }
 
 void WatchUpdates::pod_list_begins() {

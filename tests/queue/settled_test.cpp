@@ -2,37 +2,53 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "tests/queue/builders.h"
+
 namespace nervex::queue {
 namespace {
 
-Workload a_workload(std::string ns, std::string name, std::int64_t gpus) {
+Workload a_workload(std::string queue, std::string name, std::int64_t gpus) {
   Workload workload;
   workload.id = name + "/base";
-  workload.ns = std::move(ns);
+  workload.queue = std::move(queue);
   workload.name = std::move(name);
   workload.requests = {{"nvidia.com/gpu", gpus}};
   return workload;
 }
 
-TEST_CASE("settled workloads add up by namespace until they go", "[queue][settled]") {
+TEST_CASE("settled workloads add up by queue until they go", "[queue][settled]") {
+  const auto tree = std::make_shared<const QueueTree>(
+      std::vector<QueuePtr>{std::make_shared<const Queue>(testing::a_queue("rl")),
+                            std::make_shared<const Queue>(testing::a_queue("ml"))});
   SettledWorkloads settled;
+  const auto gpus = [&](const char* queue) {
+    const auto now = settled.get();
+    return now->usage.rigid(now->tree->find(queue).value()).total.get("nvidia.com/gpu");
+  };
   settled.set("a", {a_workload("rl", "a", 8), a_workload("rl", "a", 4)});
   settled.set("b", {a_workload("rl", "b", 1)});
+  settled.set_tree(tree);  // counts what is there
   settled.set("c", {a_workload("ml", "c", 2)});
-  CHECK(settled.get()->use ==
-        std::map<std::string, kube::Resources, std::less<>>{{"ml", {{"nvidia.com/gpu", 2}}},
-                                                            {"rl", {{"nvidia.com/gpu", 13}}}});
+  CHECK(gpus("rl") == 13);
+  CHECK(gpus("ml") == 2);
+  CHECK(gpus("") == 15);
   settled.set("a", {a_workload("rl", "a", 8)});
   settled.erase("c");
   settled.erase("unknown");
-  const auto now = settled.get();
-  CHECK(now->groups.size() == 2);
-  CHECK(now->use ==
-        std::map<std::string, kube::Resources, std::less<>>{{"rl", {{"nvidia.com/gpu", 9}}}});
+  CHECK(settled.get()->groups.size() == 2);
+  CHECK(gpus("rl") == 9);
+  CHECK(gpus("ml") == 0);
   settled.set("a", {});
   settled.set("b", {});
   CHECK(settled.get()->groups.empty());
-  CHECK(settled.get()->use.empty());
+  CHECK(settled.get()->usage == Usage(*tree));
+}
+
+TEST_CASE("a workload of a deleted queue counts in the root", "[queue][settled]") {
+  SettledWorkloads settled;
+  settled.set("a", {a_workload("gone", "a", 8)});
+  CHECK(settled.get()->usage.rigid(kRoot).total.get("nvidia.com/gpu") == 8);
+  CHECK(settled.get()->usage.own(kRoot).get("nvidia.com/gpu") == 8);
 }
 
 TEST_CASE("workloads without requests leave nothing behind", "[queue][settled]") {
@@ -44,7 +60,7 @@ TEST_CASE("workloads without requests leave nothing behind", "[queue][settled]")
   settled.erase("a");
   settled.erase("b");
   CHECK(settled.get()->groups.empty());
-  CHECK(settled.get()->use.empty());
+  CHECK(settled.get()->usage == Usage(*settled.get()->tree));
 }
 
 TEST_CASE("a snapshot of settled workloads is immutable, and shared until something changes",

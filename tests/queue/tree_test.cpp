@@ -12,6 +12,13 @@
 namespace nervex::queue {
 namespace {
 
+kube::Namespace a_namespace(std::string name, const kube::StringMap& labels) {
+  kube::Namespace ns;
+  ns.meta.name = std::move(name);
+  ns.meta.labels = labels;
+  return ns;
+}
+
 using testing::a_queue;
 using testing::a_tree;
 using testing::at;
@@ -25,7 +32,7 @@ TEST_CASE("without a Queue there is the root", "[queue][tree]") {
   CHECK(tree.size() == 1);
   CHECK(tree.find("") == kRoot);
   CHECK_FALSE(tree.find("vision"));
-  CHECK(std::get<QueueIndex>(find_queue(tree, "", {"rl", {}})) == kRoot);
+  CHECK(std::get<QueueIndex>(find_queue(tree, "", a_namespace("rl", {}))) == kRoot);
   CHECK(tree.problem(kRoot) == nullptr);
 }
 
@@ -223,7 +230,7 @@ TEST_CASE("a job belongs to the queue that it, its namespace or a selector names
        "shared"},
   }));
   INFO(row.when);
-  const auto found = find_queue(tree, row.wanted, {"rl", row.labels});
+  const auto found = find_queue(tree, row.wanted, a_namespace("rl", row.labels));
   if (const auto* queue = std::get_if<QueueIndex>(&found)) {
     CHECK(Answer(tree[*queue].name) == row.answer);
   } else {
@@ -234,22 +241,22 @@ TEST_CASE("a job belongs to the queue that it, its namespace or a selector names
 TEST_CASE("of a queue and its part that select a namespace the part counts", "[queue][tree]") {
   const auto tree = a_tree({selecting(a_queue("research"), "vision"), a_queue("lab", "research"),
                             selecting(a_queue("vision", "lab"), "vision")});
-  CHECK(std::get<QueueIndex>(find_queue(tree, "", {"rl", {{"team", "vision"}}})) ==
+  CHECK(std::get<QueueIndex>(find_queue(tree, "", a_namespace("rl", {{"team", "vision"}}))) ==
         at(tree, "vision"));
 }
 
 TEST_CASE("a job that no queue selects uses the root", "[queue][tree]") {
   const auto tree = a_tree({a_queue("vision")});
-  CHECK(std::get<QueueIndex>(find_queue(tree, "", {"rl", {}})) == kRoot);
+  CHECK(std::get<QueueIndex>(find_queue(tree, "", a_namespace("rl", {}))) == kRoot);
 }
 
 TEST_CASE("ambiguous namespaces are listed", "[queue][tree]") {
   const auto tree = a_tree({selecting(a_queue("vision"), "vision"), open_for_all(a_queue("all"))});
-  const std::vector<Namespace> namespaces{
-      {"a", {{"team", "vision"}}},
-      {"b", {{"team", "speech"}}},
-      {"c", {{"team", "vision"}, {kQueueLabel, "vision"}}},
-      {"d", {{"team", "vision"}}},
+  const std::vector<kube::Namespace> namespaces{
+      a_namespace("a", {{"team", "vision"}}),
+      a_namespace("b", {{"team", "speech"}}),
+      a_namespace("c", {{"team", "vision"}, {kQueueLabel, "vision"}}),
+      a_namespace("d", {{"team", "vision"}}),
   };
   CHECK(find_ambiguous(tree, namespaces) ==
         std::vector<QueueAmbiguous>{{"a", {"all", "vision"}}, {"d", {"all", "vision"}}});

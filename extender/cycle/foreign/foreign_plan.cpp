@@ -78,6 +78,22 @@ int ForeignWork::priority() const {  // they are sorted by it
 
 queue::Rank ForeignWork::rank() const { return queue::rank(*seen_.group, priority()); }
 
+queue::Workload ForeignWork::make_workload() const {
+  kube::Resources requests;
+  for (const std::size_t pod : unplaced()) requests += seen_.pending[pod].pod->requests;
+  return queue::make_workload(*seen_.group, priority(), std::move(requests),
+                              queue::Workload::State::kWaiting);
+}
+
+queue::Workload ForeignWork::make_used_workload() const {
+  kube::Resources requests = seen_.bound_requests;
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty()) requests += seen_.pending[i].pod->requests;
+  }
+  return queue::make_workload(*seen_.group, priority(), std::move(requests),
+                              queue::Workload::State::kRunning);
+}
+
 bool ForeignWork::has_enough_pods() const {
   return static_cast<std::int64_t>(seen_.pending.size()) >= needed();
 }

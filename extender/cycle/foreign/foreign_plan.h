@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "extender/cycle/foreign/foreign_attempts.h"
@@ -16,6 +17,7 @@
 #include "gang/no_fit.h"
 #include "gang/pod_group.h"
 #include "queue/order.h"
+#include "queue/workload.h"
 
 namespace nervex::extender {
 
@@ -46,6 +48,13 @@ class ForeignWork {
   std::string key() const { return seen_.key(); }
   int priority() const;  // the highest of its unbound pods
   queue::Rank rank() const;
+  // Some of its pods have no node in this cycle.
+  bool waits() const { return !unplaced().empty(); }
+  // Those pods; and those that have a node, bound pods included.
+  queue::Workload make_workload() const;
+  queue::Workload make_used_workload() const;
+  // A rule of its queue keeps it from starting.
+  void hold(gang::NotAdmitted why) { no_fit_ = std::move(why); }
   // Takes the capacity of the nominated pods, if all fit and they are enough.
   void recheck(Ledger& ledger);
   // Gives nodes to all pods without one; or to as many as minMember needs, and then to each other

@@ -54,6 +54,7 @@ void add_set(GangWork& work, const gang::MemberSet& set, const std::vector<gang:
 GangWork start_work(const GroupSeen& seen, const gang::Gang& gang) {
   GangWork work;
   work.name = gang.name;
+  work.position = static_cast<std::size_t>(&gang - seen.group->spec.gangs.data());
   work.kind = gang.kind;
   work.seen = &seen;
   work.before = gang::find_gang(seen.group->status, gang.name);

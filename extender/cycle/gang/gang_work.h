@@ -2,6 +2,7 @@
 // Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@ struct PlacedSlot {
 // Points into the PodGroup that it was made from.
 struct GangWork {
   std::string name;
+  std::size_t position = 0;  // in PodGroupSpec::gangs
   gang::GangKind kind = gang::GangKind::kBase;
   const GroupSeen* seen = nullptr;           // it was made from this
   const gang::GangStatus* before = nullptr;  // from the status; null: a new gang

@@ -13,7 +13,7 @@ bool has_no_pod(const GroupSeen& seen, const gang::MemberSet& set, gang::SlotId 
 
 }  // namespace
 
-Quotas::Quotas(const Snapshot& snapshot) : ledger_(snapshot.quotas) {
+Quotas::Quotas(const Snapshot& snapshot) : ledger_(snapshot.facts.quotas) {
   if (ledger_.empty()) return;
   for (const GroupSeen& seen : snapshot.groups) {
     if (!ledger_.is_limited(seen.group->meta.ns.str())) continue;

@@ -71,7 +71,7 @@ std::optional<std::string> CachedGroups::erase_replaced(const std::string& key,
   const auto entry = by_uid_.find(uid);
   set_waits_in(entry->second, "");
   by_uid_.erase(entry);
-  settled_.erase(uid);
+  queues_.erase_settled(uid);
   return uid;
 }
 
@@ -98,8 +98,8 @@ void CachedGroups::set_stored(CachedGroup& entry, const PodGroupPtr& stored) {
   set_waits_in(entry, has_waiting_gang(group) ? group.meta.ns.str() : "");
   entry.history.keep_uncommitted(group.status);
   entry.is_settled = !entry.effective.is_restored && is_settled(group, entry.effective.enlarged);
-  settled_.set(group.meta.uid,
-               entry.is_settled ? queue::list_workloads(group) : std::vector<queue::Workload>());
+  queues_.set_settled(group.meta.uid, entry.is_settled ? queue::list_workloads(group)
+                                                       : std::vector<queue::Workload>());
 }
 
 void CachedGroups::set_waits_in(CachedGroup& entry, const std::string& ns) {

@@ -14,7 +14,7 @@
 #include "extender/observe/parts/effective_group.h"
 #include "extender/observe/parts/group_placements.h"
 #include "extender/observe/parts/pod_history.h"
-#include "queue/settled.h"
+#include "extender/observe/parts/queue_facts.h"
 
 namespace nervex::extender {
 
@@ -37,8 +37,8 @@ struct CachedGroup {
 class CachedGroups {
  public:
   CachedGroups(NodeTable& nodes, const SlotPods& pods, const ExistingPods& existing,
-               const VolumeStores& volumes)
-      : nodes_(nodes), pods_(pods), existing_(existing), volumes_(volumes) {}
+               const VolumeStores& volumes, QueueFacts& queues)
+      : nodes_(nodes), pods_(pods), existing_(existing), volumes_(volumes), queues_(queues) {}
 
   // Null: no PodGroup of that UID was seen.
   CachedGroup* find(std::string_view uid);
@@ -61,7 +61,6 @@ class CachedGroups {
 
   // A gang of this namespace has no plan.
   bool is_any_waiting(const std::string& ns) const { return waiting_.count(ns) > 0; }
-  std::shared_ptr<const queue::Settled> settled() { return settled_.get(); }
 
  private:
   void set_stored(CachedGroup& entry, const PodGroupPtr& stored);
@@ -71,9 +70,9 @@ class CachedGroups {
   const SlotPods& pods_;
   const ExistingPods& existing_;
   const VolumeStores& volumes_;
+  QueueFacts& queues_;  // gets the workloads of CachedGroup::is_settled
   std::map<std::string, CachedGroup, std::less<>> by_uid_;
   std::map<std::string, std::string, std::less<>> uids_;  // by namespace/name
-  queue::SettledWorkloads settled_;                       // of CachedGroup::is_settled
   std::map<std::string, int> waiting_;  // PodGroups with a gang that has no plan, by namespace
 };
 

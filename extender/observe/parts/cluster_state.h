@@ -12,7 +12,7 @@
 #include "extender/observe/parts/existing_pods.h"
 #include "extender/observe/parts/foreign_gangs.h"
 #include "extender/observe/parts/node_table.h"
-#include "extender/observe/parts/quota_table.h"
+#include "extender/observe/parts/queue_facts.h"
 #include "extender/observe/parts/slot_pods.h"
 #include "extender/observe/volumes.h"
 #include "kube/cache/store.h"
@@ -42,10 +42,10 @@ struct ClusterState {
   NodeTable nodes GUARDED_BY(mutex);
   SlotPods pods GUARDED_BY(mutex);
   ExistingPods existing GUARDED_BY(mutex);
-  CachedGroups groups GUARDED_BY(mutex){nodes, pods, existing, volumes};
+  QueueFacts queues GUARDED_BY(mutex);
+  CachedGroups groups GUARDED_BY(mutex){nodes, pods, existing, volumes, queues};
   ForeignGangs foreign GUARDED_BY(mutex);
   AssumedPods assumed GUARDED_BY(mutex){nodes, foreign};
-  QuotaTable quotas GUARDED_BY(mutex);
 };
 
 }  // namespace nervex::extender

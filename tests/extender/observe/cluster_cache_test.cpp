@@ -200,7 +200,7 @@ TEST_CASE("a gang that runs is settled: in the totals, with nothing to decide",
   c.add_node("n1", 8);
   c.add_group("a", {a_set("learner", 2, ask(3))});
   c.see();
-  CHECK(c.cache.planner.snapshot().settled->groups.empty());
+  CHECK(c.cache.planner.snapshot().facts.settled->groups.empty());
   c.planner.schedule_once();
   const auto names = c.add_gang_pods("a");
   c.see();
@@ -208,14 +208,15 @@ TEST_CASE("a gang that runs is settled: in the totals, with nothing to decide",
   c.see();
   const Snapshot snapshot = c.cache.planner.snapshot();
   CHECK(snapshot.groups.empty());
-  REQUIRE(snapshot.settled->groups.size() == 1);
-  CHECK(snapshot.settled->use.at(kNs).get("nvidia.com/gpu") == 6);
-  CHECK(c.cache.planner.snapshot().settled == snapshot.settled);  // no copy while nothing changes
+  REQUIRE(snapshot.facts.settled->groups.size() == 1);
+  CHECK(snapshot.facts.settled->usage.rigid(queue::kRoot).total.get("nvidia.com/gpu") == 6);
+  CHECK(c.cache.planner.snapshot().facts.settled ==
+        snapshot.facts.settled);  // no copy while nothing changes
 
   c.api.remove(kube::kPodGroups, kNs, "a");
   c.see();
-  CHECK(c.cache.planner.snapshot().settled->groups.empty());
-  CHECK(snapshot.settled->groups.size() == 1);
+  CHECK(c.cache.planner.snapshot().facts.settled->groups.empty());
+  CHECK(snapshot.facts.settled->groups.size() == 1);
 }
 
 TEST_CASE("pods may reach the cache before their node and their PodGroup", "[extender][cache]") {

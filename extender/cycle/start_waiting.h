@@ -1,0 +1,18 @@
+// extender/cycle/start_waiting.h - which waiting gangs start in this cycle, in the order of their
+// queues? Pure.
+#pragma once
+
+#include "extender/cycle/group_work.h"
+#include "extender/cycle/placer.h"
+#include "queue/facts.h"
+
+namespace nervex::extender {
+
+// Gives every gang that fits now all its placements, and the others none, in the order of
+// queue/backlog.h; what committed gangs lack comes first. What a PodGroup is to reserve, and has
+// lost, is reserved again after the gangs that are served before its own. The gangs that wait are
+// tried once more after the last one got its placements, so that their explanations count the final
+// free capacity.
+void start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts);
+
+}  // namespace nervex::extender

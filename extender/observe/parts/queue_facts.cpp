@@ -1,0 +1,51 @@
+#include "extender/observe/parts/queue_facts.h"
+
+#include <utility>
+
+namespace nervex::extender {
+
+void QueueFacts::set(const QueuePtr& before, const QueuePtr& after) {
+  if (after) {
+    queues_[after->name] = after;
+  } else {
+    queues_.erase(before->name);
+  }
+  std::vector<QueuePtr> queues;
+  queues.reserve(queues_.size());
+  for (const auto& [name, queue] : queues_) queues.push_back(queue);
+  settled_.set_tree(std::make_shared<const queue::QueueTree>(std::move(queues)));
+}
+
+void QueueFacts::set(const NamespacePtr& before, const NamespacePtr& after) {
+  if (are_namespaces_shared_) namespaces_ = std::make_shared<queue::Namespaces>(*namespaces_);
+  are_namespaces_shared_ = false;
+  if (after) {
+    (*namespaces_)[after->meta.name] = after;
+  } else {
+    namespaces_->erase(before->meta.name);
+  }
+}
+
+void QueueFacts::set(const QuotaPtr& before, const QuotaPtr& after) {
+  const kube::Meta& meta = (after ? after : before)->meta;
+  auto& quotas = quotas_[meta.ns];
+  if (after) {
+    quotas[meta.name] = after;
+  } else {
+    quotas.erase(meta.name);
+  }
+  if (quotas.empty()) quotas_.erase(meta.ns);
+}
+
+queue::Facts QueueFacts::facts(const std::set<std::string_view>& quotas_of) const {
+  queue::Facts facts{settled_.get(), namespaces_};
+  are_namespaces_shared_ = true;
+  for (const std::string_view ns : quotas_of) {
+    const auto quotas = quotas_.find(ns);
+    if (quotas == quotas_.end()) continue;
+    for (const auto& [name, quota] : quotas->second) facts.quotas.push_back(quota);
+  }
+  return facts;
+}
+
+}  // namespace nervex::extender

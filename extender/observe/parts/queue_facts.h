@@ -1,0 +1,50 @@
+// extender/observe/parts/queue_facts.h - which queues, namespaces and quotas exist, and how much do
+// settled workloads use? A part of the cluster cache.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/model/quota.h"
+#include "queue/facts.h"
+
+namespace nervex::extender {
+
+using queue::NamespacePtr;
+using queue::QueuePtr;
+using queue::QuotaPtr;
+
+// Not thread-safe. Of each change, null means: no such object before, or none any more.
+class QueueFacts {
+ public:
+  // Cost: queues, and settled workloads.
+  void set(const QueuePtr& before, const QueuePtr& after);
+  // Cost: namespaces, at the first change after facts().
+  void set(const NamespacePtr& before, const NamespacePtr& after);
+  void set(const QuotaPtr& before, const QuotaPtr& after);
+
+  // The workloads of a PodGroup that is settled; empty: it is not.
+  void set_settled(const std::string& group_uid, std::vector<queue::Workload> workloads) {
+    settled_.set(group_uid, std::move(workloads));
+  }
+  void erase_settled(std::string_view group_uid) { settled_.erase(group_uid); }
+
+  // It has a ResourceQuota.
+  bool has_quota(std::string_view ns) const { return quotas_.find(ns) != quotas_.end(); }
+  bool has_quotas() const { return !quotas_.empty(); }
+  // With the quotas of these namespaces. Cost: these quotas.
+  queue::Facts facts(const std::set<std::string_view>& quotas_of) const;
+
+ private:
+  std::map<std::string, QueuePtr> queues_;
+  queue::SettledWorkloads settled_;
+  std::shared_ptr<queue::Namespaces> namespaces_ = std::make_shared<queue::Namespaces>();
+  mutable bool are_namespaces_shared_ = false;  // other threads may read them
+  std::map<std::string, std::map<std::string, QuotaPtr>, std::less<>> quotas_;  // by namespace
+};
+
+}  // namespace nervex::extender

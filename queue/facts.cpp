@@ -1,0 +1,14 @@
+#include "queue/facts.h"
+
+namespace nervex::queue {
+
+std::variant<QueueIndex, Inadmissible> Facts::find_queue(std::string_view wanted,
+                                                         std::string_view ns) const {
+  const auto known = namespaces->find(ns);
+  if (known != namespaces->end()) return queue::find_queue(tree(), wanted, *known->second);
+  kube::Namespace unseen;
+  unseen.meta.name = ns;
+  return queue::find_queue(tree(), wanted, unseen);
+}
+
+}  // namespace nervex::queue

@@ -1,0 +1,31 @@
+// queue/facts.h - what a scheduling cycle knows of queues, quotas and their use. Values.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kube/model/namespace.h"
+#include "queue/quota.h"
+#include "queue/settled.h"
+#include "queue/tree.h"
+
+namespace nervex::queue {
+
+using NamespacePtr = std::shared_ptr<const kube::Namespace>;
+using Namespaces = std::map<std::string, NamespacePtr, std::less<>>;  // by name
+
+// Copies share the parts, which never change.
+struct Facts {
+  std::shared_ptr<const Settled> settled = std::make_shared<const Settled>();  // and the queues
+  std::shared_ptr<const Namespaces> namespaces = std::make_shared<const Namespaces>();
+  std::vector<QuotaPtr> quotas{};  // of namespaces with PodGroups; by namespace and name
+
+  const QueueTree& tree() const { return *settled->tree; }
+  // A namespace that was not seen yet has no labels.
+  std::variant<QueueIndex, Inadmissible> find_queue(std::string_view wanted,
+                                                    std::string_view ns) const;
+};
+
+}  // namespace nervex::queue
