@@ -130,6 +130,15 @@ Json encode_gang(const Gang& gang) {
   Json out{{"name", gang.name}, {"kind", to_string(gang.kind)}, {"members", std::move(members)}};
   if (gang.kind == GangKind::kRequest) out["requestId"] = gang.request_id;
   if (gang.kind == GangKind::kAddedReplicas) out["firstOrdinal"] = gang.first_ordinal;
+  if (gang.queued_since) out["queuedSince"] = to_rfc3339_micro(*gang.queued_since);
+  return out;
+}
+
+Json encode_queue_place(const QueuePlace& place) {
+  Json out = Json::object();
+  if (!place.name.empty()) out["name"] = place.name;
+  if (place.position > 0) out["position"] = place.position;
+  if (place.max_runtime_seconds) out["maxRuntimeSeconds"] = *place.max_runtime_seconds;
   return out;
 }
 
@@ -189,6 +198,8 @@ Json encode_spec(const PodGroupSpec& spec) {
            {"priority", spec.priority},
            {"queuedSince", to_rfc3339_micro(spec.queued_since)},
            {"gangs", std::move(gangs)}};
+  if (!spec.queue.empty()) out["queue"] = spec.queue;
+  if (!spec.user.empty()) out["user"] = spec.user;
   if (spec.schedule_timeout_seconds) out["scheduleTimeoutSeconds"] = *spec.schedule_timeout_seconds;
   if (spec.direct_placement) out["placement"] = kDirect;
   if (spec.highest_placement > 0) out["highestPlacement"] = spec.highest_placement;
@@ -201,6 +212,9 @@ Json encode_status(const PodGroupStatus& status) {
   Json out{{"observedGeneration", status.observed_generation},
            {"nextPlacement", status.next_placement},
            {"gangs", std::move(gangs)}};
+  if (Json place = encode_queue_place(status.queue); !place.empty()) {
+    out["queue"] = std::move(place);
+  }
   for (const AvoidedNode& avoided : status.avoid) out["avoid"].push_back(encode_avoided(avoided));
   Json enlarged = Json::array();
   for (const EnlargedSet& set : status.enlarged) {

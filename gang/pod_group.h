@@ -101,8 +101,10 @@ std::string_view to_string(GangKind kind);  // as in JSON: "AddedReplicas"
 struct Gang {
   std::string name;  // unique in the PodGroup: kBaseGang, "base-collector-4", "request-7"
   GangKind kind = GangKind::kBase;
-  std::int64_t request_id = 0;     // of kRequest: id of the entry in the job's spec.requests
-  int first_ordinal = 0;           // of kAddedReplicas: lowest ordinal of the added replicas
+  std::int64_t request_id = 0;  // of kRequest: id of the entry in the job's spec.requests
+  int first_ordinal = 0;        // of kAddedReplicas: lowest ordinal of the added replicas
+  // When it was requested; not set: with the job (PodGroupSpec::queued_since).
+  std::optional<SysTime> queued_since{};
   std::vector<MemberSet> members;  // not empty
   bool operator==(const Gang&) const = default;
 };
@@ -116,6 +118,8 @@ struct PodGroupSpec {
   int attempt = 1;
   int priority = 0;
   SysTime queued_since{};  // position of the job in the queue, kept across attempts
+  std::string queue{};     // named by the job; empty: the namespace's
+  std::string user{};      // who submitted the job; empty: unknown
   std::optional<std::int64_t> schedule_timeout_seconds;
   std::vector<Gang> gangs;  // gangs of one PodGroup are planned in this order
   // Pods of the base gang, except those bound last, may be created with their node: their shapes
@@ -206,9 +210,22 @@ struct EnlargedSet {
   bool operator==(const EnlargedSet&) const = default;
 };
 
+// Where the gangs are queued. Decided with each look at a base gang that waits, and fixed while it
+// has its nodes: a job stays in the queue in which it started.
+struct QueuePlace {
+  std::string name;  // of the Queue; empty: the root
+  // Of the base gang, while it waits: the largest of 1, 2, 3, 5, 10, 20, 50 and 100 that is not
+  // above its exact position. 0: it does not wait.
+  int position = 0;
+  // The job may run for so long, as the queue said when the base gang got its nodes.
+  std::optional<std::int64_t> max_runtime_seconds{};
+  bool operator==(const QueuePlace&) const = default;
+};
+
 struct PodGroupStatus {
   std::int64_t observed_generation = 0;  // the spec generation last decided on
   std::int64_t next_placement = 1;
+  QueuePlace queue{};
   std::vector<GangStatus> gangs;     // in the order of the spec
   std::vector<AvoidedNode> avoid{};  // bounded: extender/recovery/refusals.h
   // In spec order. Needed because a waiting gang has no pods that could tell.
@@ -239,6 +256,13 @@ inline constexpr std::string_view kReasonPlanRefused = "PlanRefused";
 inline constexpr std::string_view kReasonHealing = "Healing";
 // The gang was incomplete for longer than the healing deadline: the controller requeues it.
 inline constexpr std::string_view kReasonHealingTimeout = "HealingDeadlineExceeded";
+
+// An administrator drains the gang's queue (HoldAndDrain): the controller requeues it.
+inline constexpr std::string_view kReasonQueueDrained = "QueueDrained";
+// The extender has given up a committed gang: the controller requeues it.
+inline bool is_released(const GangStatus& gang) {
+  return gang.reason == kReasonHealingTimeout || gang.reason == kReasonQueueDrained;
+}
 
 // Codec. decode: kInvalid names the field. Neighbouring slots form one entry with a count,
 // placements by role and node: 5,000 slots, each on its own node with a name of 100 characters,

@@ -217,6 +217,11 @@ Result<Gang> decode_gang(const Json& from, const std::string& where, Taken& take
   if (auto read = read_int(from, "firstOrdinal", where, 0, gang.first_ordinal); !read) {
     return read.error();
   }
+  if (kube::find(from, {"queuedSince"}) != nullptr) {
+    auto queued = read_time(from, "queuedSince", where);
+    if (!queued) return queued.error();
+    gang.queued_since = *queued;
+  }
   for (const Json& entry : kube::array_at(from, {"members"})) {
     auto member =
         decode_member(entry, fmt::format("{}.members[{}]", where, gang.members.size()), taken);
@@ -239,6 +244,8 @@ Result<PodGroupSpec> decode_spec(const Json& from) {
   auto queued = read_time(from, "queuedSince", "spec");
   if (!queued) return queued.error();
   spec.queued_since = *queued;
+  spec.queue = kube::string_at(from, {"queue"});
+  spec.user = kube::string_at(from, {"user"});
   if (kube::find(from, {"scheduleTimeoutSeconds"}) != nullptr) {
     auto& seconds = spec.schedule_timeout_seconds.emplace(0);
     auto read = read_int64(from, "scheduleTimeoutSeconds", "spec", seconds);
@@ -393,8 +400,27 @@ Result<GangStatus> decode_gang_status(const Json& from, const std::string& where
   return gang;
 }
 
+Result<QueuePlace> decode_queue_place(const Json& from) {
+  QueuePlace place;
+  const Json* found = kube::find(from, {"queue"});
+  if (found == nullptr) return place;
+  place.name = kube::string_at(*found, {"name"});
+  if (auto read = read_int(*found, "position", "status.queue", 0, place.position); !read) {
+    return read.error();
+  }
+  if (kube::find(*found, {"maxRuntimeSeconds"}) != nullptr) {
+    auto& seconds = place.max_runtime_seconds.emplace(0);
+    auto read = read_int64(*found, "maxRuntimeSeconds", "status.queue", seconds);
+    if (!read) return read.error();
+  }
+  return place;
+}
+
 Result<PodGroupStatus> decode_status(const Json& from) {
   PodGroupStatus status;
+  auto place = decode_queue_place(from);
+  if (!place) return place.error();
+  status.queue = *std::move(place);
   auto generation = read_int64(from, "observedGeneration", "status", status.observed_generation);
   if (!generation) return generation.error();
   if (auto next = read_int64(from, "nextPlacement", "status", status.next_placement); !next) {

@@ -77,6 +77,10 @@ PodGroup a_pod_group() {
   group.status.enlarged = {
       {"learner", testing::ask(8, 5), 3, SysTime(std::chrono::milliseconds(1'795'269'368'000)), 2}};
   group.spec.highest_placement = 8;
+  group.spec.queue = "vision";
+  group.spec.user = "ada";
+  group.spec.gangs.back().queued_since = SysTime(std::chrono::seconds(1'700'000'000));
+  group.status.queue = {"vision", 20, 3'600};
   group.spec.gangs[0].members[0].admitted = {2, testing::ask(8, 4)};
   return group;
 }
