@@ -64,4 +64,10 @@ bool was_taken_away(const Pod& pod) {
   return pod.phase == PodPhase::kFailed && classify_disruption(pod).has_value();
 }
 
+std::string explain_disruption(const Pod& pod) {
+  if (!was_taken_away(pod)) return "";
+  const auto reason = pod.reason.empty() ? pod.disruption_reason : pod.reason;
+  return reason.empty() ? std::string(*classify_disruption(pod)) : reason.str();
+}
+
 }  // namespace nervex::kube

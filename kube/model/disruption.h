@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "kube/model/pod.h"
@@ -25,5 +26,7 @@ std::optional<std::string_view> classify_disruption(const Pod& pod);
 // The pod finished because of its node, not because of its program: evicted, preempted, rejected by
 // its kubelet, or shut down with its node. The controller creates a replacement.
 bool was_taken_away(const Pod& pod);
+// Why, in the words of its status ("OutOfcpu"); "": it was not.
+std::string explain_disruption(const Pod& pod);
 
 }  // namespace nervex::kube

@@ -25,9 +25,8 @@ void PodHistory::note_loss(const gang::PodSlot& slot, const kube::Pod& deleted) 
   std::string why;
   if (!deleted.node_lost.empty()) {
     why = fmt::format("lost its node {} ({})", deleted.node, deleted.node_lost);
-  } else if (kube::was_taken_away(deleted)) {
-    why = fmt::format("was stopped on node {}: {}", deleted.node,
-                      *kube::classify_disruption(deleted));
+  } else if (const std::string reason = kube::explain_disruption(deleted); !reason.empty()) {
+    why = fmt::format("was stopped on node {}: {}", deleted.node, reason);
   }
   if (!why.empty()) losses_[{slot.role, slot.slot.ordinal}] = std::move(why);
 }

@@ -5,23 +5,13 @@
 #include "kube/model/disruption.h"
 
 namespace nervex::extender {
-namespace {
-
-// "OutOfcpu: Node didn't have enough resource"
-std::string end_reason(const kube::Pod& pod) {
-  if (!kube::was_taken_away(pod)) return "";
-  const auto reason = pod.reason.empty() ? pod.disruption_reason : pod.reason;
-  return reason.empty() ? std::string(*kube::classify_disruption(pod)) : reason.str();
-}
-
-}  // namespace
 
 void SlotPods::add(const gang::PodSlot& slot, const kube::Pod& pod) {
   refusals_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
   gated_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
   groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}][pod.meta.uid] = {
       pod.meta.name,         pod.meta.ns,       pod.node,      "",
-      slot.placement,        pod.is_finished(), pod.node_lost, end_reason(pod),
+      slot.placement,        pod.is_finished(), pod.node_lost, kube::explain_disruption(pod),
       slot.slot.incarnation, pod.has_start_time};
   const bool is_ending = pod.meta.deleting && !pod.is_finished() && pod.node_lost.empty();
   if (is_ending) {
