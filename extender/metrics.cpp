@@ -1,5 +1,8 @@
 #include "extender/metrics.h"
 
+#include <algorithm>
+#include <string>
+
 namespace nervex::extender {
 namespace {
 
@@ -40,6 +43,60 @@ void add_hold_metrics(Metrics& metrics, const Holds& holds) {
                   MetricType::kGauge, [&holds] {
                     return std::vector<MetricSample>{{{}, static_cast<double>(holds.size())}};
                   });
+}
+
+void add_queue_metrics(Metrics& metrics, const QueueWrites& queues) {
+  metrics.collect("nervex_queue_workloads", "Number of workloads of a queue and its parts.",
+                  MetricType::kGauge, [&queues] {
+                    std::vector<MetricSample> samples;
+                    for (const queue::Report& report : queues.latest()) {
+                      samples.push_back({{{"queue", report.queue}, {"state", "pending"}},
+                                         static_cast<double>(report.pending)});
+                      samples.push_back({{{"queue", report.queue}, {"state", "running"}},
+                                         static_cast<double>(report.running)});
+                    }
+                    return samples;
+                  });
+  metrics.collect("nervex_queue_use",
+                  "What a queue and its parts use: cores of cpu, bytes of memory, devices.",
+                  MetricType::kGauge, [&queues] {
+                    std::vector<MetricSample> samples;
+                    for (const queue::Report& report : queues.latest()) {
+                      for (const auto& [resource, amount] : report.use.amounts()) {
+                        const double unit = resource == "cpu" ? 1'000 : 1;  // it is in millicores
+                        samples.push_back({{{"queue", report.queue}, {"resource", resource}},
+                                           static_cast<double>(amount) / unit});
+                      }
+                    }
+                    return samples;
+                  });
+  metrics.collect("nervex_queue_share_ratio",
+                  "The largest part of a resource of the cluster that a queue has borrowed, "
+                  "divided by its weight.",
+                  MetricType::kGauge, [&queues] {
+                    std::vector<MetricSample> samples;
+                    for (const queue::Report& report : queues.latest()) {
+                      samples.push_back({{{"queue", report.queue}}, report.share.to_double()});
+                    }
+                    return samples;
+                  });
+}
+
+std::function<void(const gang::PodGroup&)> start_observer(Metrics& metrics, const Clock& clock) {
+  // A job waits for seconds or for days.
+  static const std::vector<double> kBounds{1,     5,     15,     60,     300,    900,
+                                           3'600, 7'200, 21'600, 43'200, 86'400, 604'800};
+  return [&metrics, &clock](const gang::PodGroup& group) {
+    const std::string& queue = group.status.queue.name;
+    metrics
+        .histogram("nervex_queue_wait_duration_seconds",
+                   "Time from a job's place in the queue to the nodes of its base gang, in "
+                   "seconds. Jobs without a Queue have the label queue=\"root\".",
+                   kBounds,
+                   {{"queue", queue.empty() ? "root" : queue},
+                    {"priority", std::to_string(group.spec.priority)}})
+        .observe(std::max(clock.now() - group.spec.queued_since, SysTime::duration::zero()));
+  };
 }
 
 std::function<void(std::chrono::nanoseconds)> cycle_observer(Metrics& metrics) {

@@ -125,6 +125,27 @@ kube::ReflectorSink quota_sink(kube::Store<kube::Quota>& store, WatchUpdates& up
                                       });
 }
 
+kube::ReflectorSink queue_sink(kube::Store<queue::Queue>& store, WatchUpdates& updates,
+                               Planner& planner) {
+  return kube::sink_into<queue::Queue>(
+      store, queue::parse_queue, [&](const QueuePtr& before, const QueuePtr& after) {
+        const bool is_same_spec =
+            before && after && before->uid == after->uid && before->generation == after->generation;
+        if (is_same_spec) return;  // our own write of its status
+        updates.queue_changed(before, after);
+        planner.wake();
+      });
+}
+
+kube::ReflectorSink namespace_sink(kube::Store<kube::Namespace>& store, WatchUpdates& updates,
+                                   Planner& planner) {
+  return kube::sink_into<kube::Namespace>(
+      store, kube::decode_namespace, [&](const NamespacePtr& before, const NamespacePtr& after) {
+        if (before && after && before->meta.labels == after->meta.labels) return;
+        if (updates.namespace_changed(before, after)) planner.wake();
+      });
+}
+
 kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store,
                                        WatchUpdates& updates, Holds& holds, Planner& planner) {
   return kube::sink_into<kube::ForeignPodGroup>(
@@ -144,6 +165,10 @@ void add_watches(kube::Reflectors& watches, Stores& stores, WatchUpdates& update
               pod_sink(stores.pods, updates, holds, planner, &lost_nodes));
   watches.add("resourcequotas", kube::api_path(kube::kResourceQuotas), stores.quotas,
               quota_sink(stores.quotas, updates, planner));
+  watches.add("namespaces", kube::api_path(kube::kNamespaces), stores.namespaces,
+              namespace_sink(stores.namespaces, updates, planner));
+  watches.add("queues", kube::api_path(kube::kQueues), stores.queues,
+              queue_sink(stores.queues, updates, planner));
   // Before the PodGroups that depend on them; a later change reaches those that are there.
   watches.add("persistentvolumeclaims", kube::api_path(kube::kPersistentVolumeClaims),
               stores.volumes.claims, claim_sink(stores.volumes.claims, updates, planner));

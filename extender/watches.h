@@ -34,6 +34,12 @@ kube::ReflectorSink volume_sink(kube::Store<kube::Volume>& store, WatchUpdates& 
 kube::ReflectorSink quota_sink(kube::Store<kube::Quota>& store, WatchUpdates& updates,
                                Planner& planner);
 
+// Queues and namespaces: any gang that waits may be affected.
+kube::ReflectorSink queue_sink(kube::Store<queue::Queue>& store, WatchUpdates& updates,
+                               Planner& planner);
+kube::ReflectorSink namespace_sink(kube::Store<kube::Namespace>& store, WatchUpdates& updates,
+                                   Planner& planner);
+
 // PodGroups of other operators; pod_sink notifies `holds` about their pods.
 kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store,
                                        WatchUpdates& updates, Holds& holds, Planner& planner);
@@ -44,6 +50,8 @@ struct Stores {
   kube::Store<gang::PodGroup> groups;
   VolumeStores volumes;
   kube::Store<kube::Quota> quotas;
+  kube::Store<queue::Queue> queues;
+  kube::Store<kube::Namespace> namespaces;
   kube::Store<kube::ForeignPodGroup> foreign_groups;
 };
 

@@ -103,9 +103,9 @@ struct Gang {
   GangKind kind = GangKind::kBase;
   std::int64_t request_id = 0;  // of kRequest: id of the entry in the job's spec.requests
   int first_ordinal = 0;        // of kAddedReplicas: lowest ordinal of the added replicas
+  std::vector<MemberSet> members;  // not empty
   // When it was requested; not set: with the job (PodGroupSpec::queued_since).
   std::optional<SysTime> queued_since{};
-  std::vector<MemberSet> members;  // not empty
   bool operator==(const Gang&) const = default;
 };
 

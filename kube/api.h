@@ -50,6 +50,7 @@ struct ResourceKind {
 inline constexpr ResourceKind kPods{"", "v1", "pods"};
 inline constexpr ResourceKind kServices{"", "v1", "services"};
 inline constexpr ResourceKind kNodes{"", "v1", "nodes"};
+inline constexpr ResourceKind kNamespaces{"", "v1", "namespaces"};
 inline constexpr ResourceKind kPersistentVolumes{"", "v1", "persistentvolumes"};
 inline constexpr ResourceKind kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims"};
 inline constexpr ResourceKind kResourceQuotas{"", "v1", "resourcequotas"};
@@ -58,6 +59,7 @@ inline constexpr ResourceKind kNervexJobs{"nervex.sensetime.com", "v1alpha1", "n
 inline constexpr ResourceKind kAggregatorConfigs{"nervex.sensetime.com", "v1alpha1",
                                                  "aggregatorconfigs"};
 inline constexpr ResourceKind kPodGroups{"nervex.sensetime.com", "v1alpha1", "podgroups"};
+inline constexpr ResourceKind kQueues{"nervex.sensetime.com", "v1alpha1", "queues"};
 
 // From scheduler-plugins, for gangs of other operators (kube/model/foreign_pod_group.h).
 inline constexpr ResourceKind kForeignPodGroups{"scheduling.x-k8s.io", "v1alpha1", "podgroups"};

@@ -2,6 +2,11 @@
 
 namespace nervex::queue {
 
+bool Facts::is_drained(std::string_view queue) const {
+  const auto index = tree().find(queue);
+  return index && tree().is_drained(*index);
+}
+
 std::variant<QueueIndex, Inadmissible> Facts::find_queue(std::string_view wanted,
                                                          std::string_view ns) const {
   const auto known = namespaces->find(ns);

@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "kube/model/namespace.h"
@@ -23,6 +25,8 @@ struct Facts {
   std::vector<QuotaPtr> quotas{};  // of namespaces with PodGroups; by namespace and name
 
   const QueueTree& tree() const { return *settled->tree; }
+  // The running workloads of that queue are requeued. A queue that does not exist is not drained.
+  bool is_drained(std::string_view queue) const;
   // A namespace that was not seen yet has no labels.
   std::variant<QueueIndex, Inadmissible> find_queue(std::string_view wanted,
                                                     std::string_view ns) const;

@@ -51,9 +51,6 @@ struct Queue {
     kHoldAndDrain,  // nothing starts; running workloads are requeued
   };
   std::string name;
-  std::string uid;
-  std::string resource_version;
-  std::int64_t generation = 0;
   std::string parent;  // empty: the root
   // Which namespaces may use the queue. Absent in the object: those whose label kQueueLabel names
   // it.
@@ -69,6 +66,9 @@ struct Queue {
   std::int64_t min_runtime_seconds = 300;      // no workload is preempted before
   std::optional<std::int64_t> max_runtime_seconds;
   Stop stop = Stop::kNone;
+  std::string uid{};
+  std::string resource_version{};
+  std::int64_t generation = 0;
   bool operator==(const Queue&) const = default;
 };
 inline constexpr std::int64_t kMostWeight = 1'000'000;

@@ -22,6 +22,9 @@ class Fraction {
 
   std::weak_ordering operator<=>(const Fraction& other) const;
   bool operator==(const Fraction& other) const { return (*this <=> other) == 0; }
+  double to_double() const {
+    return static_cast<double>(numerator_) / static_cast<double>(denominator_);
+  }
   // "12.3%", rounded down.
   std::string to_percent() const;
 

@@ -30,6 +30,7 @@ void Usage::change_use(const QueueTree& tree, QueueIndex queue, const Workload& 
   }
   while (true) {
     Use& use = queues_[queue];
+    use.workloads += adds ? 1 : -1;
     change(workload.is_elastic ? use.elastic : use.rigid, workload.requests, classes, adds);
     if (queue == kRoot) return;
     queue = tree.parent(queue);

@@ -1,6 +1,7 @@
 // queue/usage.h - how much does each queue use?
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -43,6 +44,8 @@ class Usage {
 
   // Counts against quota, share and limit.
   const ClassedResources& rigid(QueueIndex queue) const { return queues_[queue].rigid; }
+  // Number of workloads, elastic ones included.
+  std::int64_t workloads(QueueIndex queue) const { return queues_[queue].workloads; }
   // Counts against limits only.
   const ClassedResources& elastic(QueueIndex queue) const { return queues_[queue].elastic; }
   // Rigid use by workloads of the queue itself, without its parts.
@@ -58,6 +61,7 @@ class Usage {
     ClassedResources elastic;
     kube::Resources own;
     ByUser users;
+    std::int64_t workloads = 0;
     bool operator==(const Use&) const = default;
   };
 

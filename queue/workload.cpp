@@ -34,9 +34,11 @@ Workload make_workload(const gang::PodGroup& group, std::size_t index) {
                     group.meta.ns.str(),
                     group.meta.name,
                     group.spec.priority,
-                    group.spec.queued_since,
+                    gang.queued_since.value_or(group.spec.queued_since),
                     {},
                     state_in(group.status, gang.name)};
+  workload.queue = group.status.queue.name;
+  workload.user = group.spec.user;
   workload.position = static_cast<int>(index);
   for (const gang::MemberSet& set : gang.members) {
     const auto pods = static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;

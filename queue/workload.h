@@ -42,8 +42,8 @@ struct Workload {
 
 // The gang at this index of PodGroupSpec::gangs. As list_workloads().
 Workload make_workload(const gang::PodGroup& group, std::size_t index);
-// The gangs of a PodGroup, in the order of its spec. Cost: its sets, not its pods. Leaves out what
-// a PodGroup does not say: queue, user, start, classes.
+// The gangs of a PodGroup, in the order of its spec. Cost: its sets, not its pods. The queue is
+// that of its status. Leaves out what a PodGroup does not say: start, classes.
 std::vector<Workload> list_workloads(const gang::PodGroup& group);
 
 // A gang of another operator. `priority` and `requests` come from its existing pods.

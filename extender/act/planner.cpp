@@ -43,6 +43,11 @@ bool takes_committed(const gang::PodGroup& base, const gang::PodGroupStatus& sta
                      [&](const auto& gang) { return is_committed_directly(base.status, gang); });
 }
 
+bool has_planned_base(const gang::PodGroup& group) {
+  const gang::GangStatus* base = gang::find_gang(group.status, gang::kBaseGang);
+  return base != nullptr && base->planned;
+}
+
 void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
   for (const gang::GangStatus& gang : stored.status.gangs) {
     const gang::GangStatus* before = gang::find_gang(base.status, gang.name);
@@ -110,6 +115,7 @@ void Planner::schedule_once() {
   if (const auto again = foreign_.write(snapshot.foreign, result.foreign, state_.foreign)) {
     queue_.add_after(kCycle, *again);
   }
+  queues_.write(result.queues);
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
   look_at_changes_since();
 }
@@ -264,7 +270,10 @@ void Planner::write(std::vector<StatusWrite> writes) {
 }
 
 void Planner::after_first_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written) {
-  if (written) log_decision(base, *written);
+  if (written) {
+    log_decision(base, *written);
+    if (!has_planned_base(base) && has_planned_base(*written)) observe_start_(*written);
+  }
   if (!written && written.error().code == Code::kInvalid) {
     // This was the first try, so it is not stored: its capacity is free at once.
     cache_.resolve(base.meta.uid);

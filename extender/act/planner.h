@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "extender/act/foreign_writes.h"
+#include "extender/act/queue_writes.h"
 #include "extender/cycle/scheduling_cycle.h"
 #include "extender/observe/planner_cache.h"
 #include "kube/api.h"
@@ -30,7 +31,8 @@ class Planner {
         healing_(healing),
         plan_expiry_(plan_expiry),
         queue_(clock),
-        foreign_(api, cache, clock) {}
+        foreign_(api, cache, clock),
+        queues_(api, clock) {}
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
 
@@ -49,6 +51,13 @@ class Planner {
   void begin_cycles_with(CycleStep step) { first_step_ = std::move(step); }
   // `events` gets the reasons why gangs of other operators wait. Call before run().
   void tell_events_to(kube::EventRecorder& events) { foreign_.tell_events_to(events); }
+  // Called with each base gang that got its nodes for the first time in its PodGroup, as stored.
+  // Call before run().
+  void observe_starts(std::function<void(const gang::PodGroup&)> observe) {
+    observe_start_ = std::move(observe);
+  }
+  // What the queues use and have waiting, for metrics.
+  const QueueWrites& queues() const { return queues_; }
   // For the queue's metrics.
   const kube::WorkQueue& queue() const { return queue_; }
   // Runs cycles until `stop`, the first at once: all caches must be current. On one thread.
@@ -111,7 +120,9 @@ class Planner {
   kube::WorkQueue queue_;
   std::function<void(std::chrono::nanoseconds)> observe_ = [](auto) {};
   CycleStep first_step_ = [] { return std::nullopt; };
+  std::function<void(const gang::PodGroup&)> observe_start_ = [](const gang::PodGroup&) {};
   ForeignWrites foreign_;
+  QueueWrites queues_;
   // Below: used by the planner's thread only.
   CycleState state_;
   bool has_gained_ = false;  // since the last cycle, for CycleState::waits_otherwise

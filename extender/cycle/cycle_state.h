@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -36,6 +37,9 @@ struct CycleState {
   HealingMemory healing{};
   ForeignMemory foreign{};
   Rejections rejections{};
+  // When a status was last written for nothing but a new position, by PodGroup UID.
+  std::map<std::string, SysTime> positions{};
+  std::optional<SysTime> queues_reported{};  // when CycleResult::queues was last set
   // Gangs without any node that wait for capacity.
   WaitingGangs waiting{};
   // Something else waits for capacity, too: the missing part of a gang, or gangs of other

@@ -55,6 +55,13 @@ GangReport paused_report(const gang::GangStatus& before, SysTime now) {
   return report;
 }
 
+GangReport drained_report(const gang::GangStatus* before, std::string_view queue, SysTime now) {
+  GangReport report = with_reason(before, gang::kReasonQueueDrained, now);
+  report.message = fmt::format(
+      "queue {} is drained (stop: HoldAndDrain): the gang is requeued and keeps its place", queue);
+  return report;
+}
+
 GangReport healing_report(const gang::GangStatus* before, const HealingState& state,
                           const gang::NoFit* no_fit, SysTime now) {
   const auto reason = state.is_over ? gang::kReasonHealingTimeout : gang::kReasonHealing;
@@ -84,7 +91,7 @@ GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
 
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
                           const LastReported* last_reported, SysTime now,
-                          const HealingState* healing) {
+                          std::chrono::milliseconds refresh_period, const HealingState* healing) {
   const auto reason = gang::waiting_reason(no_fit);
   GangReport report = with_reason(before, reason, now);
   LastReported current{no_fit, now};
@@ -102,7 +109,7 @@ GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_
     const bool has_news = known != report.message;
     const bool are_only_numbers = gang::same_cause(last_reported->no_fit, no_fit) &&
                                   has_same_healing(*last_reported, current);
-    const SysTime due = last_reported->at + kMessageRefreshPeriod;
+    const SysTime due = last_reported->at + refresh_period;
     if (!has_news || (are_only_numbers && now < due)) {
       if (has_news) report.refresh_after = due - now;
       report.message = known;

@@ -30,9 +30,6 @@ struct LastReported {
 // The last report of each waiting gang, by PodGroup UID and gang.
 using Reports = std::map<std::pair<std::string, std::string>, LastReported>;
 
-// An explanation is rewritten at most this often if only its numbers changed.
-inline constexpr std::chrono::milliseconds kMessageRefreshPeriod{60'000};
-
 struct GangReport {
   std::string reason;
   std::string message;
@@ -54,10 +51,15 @@ GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
                            std::string_view message, SysTime now);
 
 // `last_reported` is what this function returned when `before` was written; null: unknown.
+// An explanation is rewritten at most once in `refresh_period` if only its numbers changed.
 // `healing`: of a gang that is being healed, or null.
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
                           const LastReported* last_reported, SysTime now,
+                          std::chrono::milliseconds refresh_period,
                           const HealingState* healing = nullptr);
+
+// A committed gang whose queue is drained.
+GangReport drained_report(const gang::GangStatus* before, std::string_view queue, SysTime now);
 
 // The gang is being healed and every slot has a placement, or it is released.
 GangReport healing_report(const gang::GangStatus* before, const HealingState& state,

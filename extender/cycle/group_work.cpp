@@ -87,12 +87,17 @@ std::vector<GroupWork> collect_group_work(const Snapshot& snapshot, const CycleS
   std::vector<GroupWork> works;
   for (const GroupSeen& seen : snapshot.groups) {
     if (seen.group->meta.deleting) continue;
-    if (may_wait(seen, snapshot.nodes, state.healing, healing, now, next, next_look)) continue;
+    const bool is_drained = snapshot.facts.is_drained(seen.group->status.queue.name);
+    if (!is_drained && may_wait(seen, snapshot.nodes, state.healing, healing, now, next, next_look))
+      continue;
     GroupWork& work = works.emplace_back(GroupWork{&seen,
                                                    collect_gang_work(seen),
                                                    find_rejection(*seen.group, state.rejections),
                                                    ReservedPlaces(seen),
-                                                   {}});
+                                                   {},
+                                                   seen.group->status.queue,
+                                                   is_drained});
+    work.queue.position = 0;
     work.avoid = note_rejections(seen, work.gangs, now, state.healing, next);
     heed_refusals(work, now);
   }

@@ -22,6 +22,8 @@ struct GroupWork {
   const Rejection* rejection = nullptr;
   ReservedPlaces reserved;               // of the committed base gang
   std::vector<gang::AvoidedNode> avoid;  // as the status has it, and what was learned since
+  gang::QueuePlace queue{};              // as the status has it, or decided in this cycle
+  bool is_drained = false;               // its committed gangs are released: HoldAndDrain
 
   int priority() const { return seen->group->spec.priority; }
   queue::Rank rank() const { return queue::rank(*seen->group); }

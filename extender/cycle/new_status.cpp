@@ -50,18 +50,25 @@ class Numbers {
   std::map<std::tuple<std::string_view, gang::SlotId, std::string_view>, std::int64_t> known_;
 };
 
-GangReport make_report(const GangWork& work, const Rejection* rejection,
-                       const LastReported* last_reported,
-                       const std::optional<HealingState>& healing, SysTime now) {
+GangReport make_report(const GroupWork& group, const GangWork& work,
+                       const std::optional<HealingState>& healing, const StatusContext& context) {
+  const SysTime now = context.now;
+  if (group.is_drained && work.is_stored_committed) {
+    return drained_report(work.before, group.queue.name, now);
+  }
   const bool is_shown = healing && healing->is_shown;
   if (is_shown && (healing->is_over || (!work.no_fit && !work.is_rejected))) {
     return healing_report(work.before, *healing, work.no_fit ? &*work.no_fit : nullptr, now);
   }
-  if (work.is_rejected) return rejected_report(work.before, work.wanted(), rejection->message, now);
+  if (work.is_rejected) {
+    return rejected_report(work.before, work.wanted(), group.rejection->message, now);
+  }
   if (work.is_paused) return paused_report(*work.before, now);
   if (!work.no_fit) return planned_report(work.before, work.wanted(), now);
-  return waiting_report(work.before, *work.no_fit, last_reported, now,
-                        is_shown ? &*healing : nullptr);
+  const auto known = context.state.reports.find({group.seen->group->meta.uid, work.name});
+  return waiting_report(work.before, *work.no_fit,
+                        known == context.state.reports.end() ? nullptr : &known->second, now,
+                        context.refresh_period, is_shown ? &*healing : nullptr);
 }
 
 gang::GangStatus make_status(const GangWork& work, const GangReport& report,
@@ -102,18 +109,16 @@ std::vector<gang::ReservedCapacity> collect_reserved(const GroupWork& group, con
   return reserved_capacity(counts);
 }
 
-gang::GangStatus decide_gang(const GroupWork& group, const GangWork& gang, const CycleState& state,
-                             const HealingOptions& healing, SysTime now, Numbers& numbers,
-                             CycleState& next, std::optional<SysTime>& next_look) {
+gang::GangStatus decide_gang(const GroupWork& group, const GangWork& gang, Numbers& numbers,
+                             const StatusContext& context) {
+  const auto& [state, healing, now, refresh_period, next, next_look] = context;
   const auto key = std::pair(group.seen->group->meta.uid, gang.name);
   const auto healed = judge_healing(gang, now, state.healing, healing);
   if (healed) {
     next.healing.incomplete.emplace(key, HealingMemory::Incomplete{healed->since, healed->cause});
     look_by(next_look, healed->look_again);
   }
-  const auto known = state.reports.find(key);
-  GangReport report = make_report(
-      gang, group.rejection, known == state.reports.end() ? nullptr : &known->second, healed, now);
+  GangReport report = make_report(group, gang, healed, context);
   gang::GangStatus status = make_status(gang, report, healed, numbers);
   if (gang.kind == gang::GangKind::kBase) {
     status.reserved = collect_reserved(group, gang);
@@ -134,24 +139,43 @@ std::optional<SysTime> find_next_node(const GroupWork& work, SysTime now) {
   return waits ? avoided_until(work.avoid, now) : std::nullopt;
 }
 
+constexpr std::chrono::milliseconds kPositionPeriod{60'000};
+
+// A position changes with every start of the queue: for it alone a status is written only once in a
+// while.
+void limit_position_writes(gang::PodGroupStatus& status, const gang::PodGroup& group,
+                           const StatusContext& context) {
+  const auto& [state, healing, now, refresh_period, next, next_look] = context;
+  const auto last = state.positions.find(group.meta.uid);
+  const SysTime due = last == state.positions.end() ? SysTime{} : last->second + kPositionPeriod;
+  const bool is_early = now < due;
+  if (is_early) next.positions.insert(*last);
+  if (status.queue.position == group.status.queue.position) return;
+  const int position = std::exchange(status.queue.position, group.status.queue.position);
+  if (is_early && status == group.status) return look_by(next_look, due);
+  status.queue.position = position;
+  next.positions.insert_or_assign(group.meta.uid, now);
+}
+
 }  // namespace
 
-std::optional<StatusWrite> decide_status(const GroupWork& work, const CycleState& state,
-                                         const HealingOptions& healing, SysTime now,
-                                         CycleState& next, std::optional<SysTime>& next_look) {
+std::optional<StatusWrite> decide_status(const GroupWork& work, const StatusContext& context) {
+  const auto& [state, healing, now, refresh_period, next, next_look] = context;
   const gang::PodGroup& group = *work.seen->group;
   gang::PodGroupStatus status;
   status.observed_generation = group.meta.generation;
   Numbers numbers(group.status);
   for (const GangWork& gang : work.gangs) {
-    status.gangs.push_back(decide_gang(work, gang, state, healing, now, numbers, next, next_look));
+    status.gangs.push_back(decide_gang(work, gang, numbers, context));
   }
   status.next_placement = numbers.next();
+  status.queue = work.queue;
   status.avoid = work.avoid;
   EnlargedSets enlarged = age_enlarged(work.seen->enlarged, work.gangs, now);
   status.enlarged = std::move(enlarged.sets);
   look_by(next_look, enlarged.look_again);
   look_by(next_look, find_next_node(work, now));
+  limit_position_writes(status, group, context);
   if (status == group.status && !work.seen->is_restored) return std::nullopt;
   status.avoid = still_of_use(std::move(status.avoid), now);
   return StatusWrite{work.seen->group, std::move(status)};

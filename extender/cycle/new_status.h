@@ -1,6 +1,7 @@
 // extender/cycle/new_status.h - which status does a PodGroup get from a scheduling cycle? Pure.
 #pragma once
 
+#include <chrono>
 #include <optional>
 
 #include "extender/cycle/cycle_state.h"
@@ -13,11 +14,18 @@ struct StatusWrite {
   gang::PodGroupStatus status;
 };
 
+// What the decisions about all PodGroups of a cycle have in common.
+struct StatusContext {
+  const CycleState& state;  // of the cycle before
+  const HealingOptions& healing;
+  SysTime now;
+  std::chrono::milliseconds refresh_period;  // next_look.h
+  CycleState& next;                   // gets what the next cycle has to know about the PodGroups
+  std::optional<SysTime>& next_look;  // when a decision changes by time alone
+};
+
 // After the PodGroup's gangs got what they can get in this cycle; nullopt: the status has all of it
-// already. `next` gets what the next cycle has to know about the PodGroup, `next_look` when it
-// changes by time alone. An unchanged placement keeps its number.
-std::optional<StatusWrite> decide_status(const GroupWork& work, const CycleState& state,
-                                         const HealingOptions& healing, SysTime now,
-                                         CycleState& next, std::optional<SysTime>& next_look);
+// already. An unchanged placement keeps its number.
+std::optional<StatusWrite> decide_status(const GroupWork& work, const StatusContext& context);
 
 }  // namespace nervex::extender

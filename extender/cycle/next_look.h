@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <optional>
 
 #include "base/clock.h"
@@ -11,6 +13,14 @@ namespace nervex::extender {
 // `next` is the earliest of several times; nullopt: none.
 inline void look_by(std::optional<SysTime>& next, std::optional<SysTime> time) {
   if (time) next = next ? std::min(*next, *time) : *time;
+}
+
+// How often what is said of one waiting gang is made again if only its numbers change: once a
+// minute, and less often where so many wait that all of them together would be written more than 50
+// times a minute.
+inline std::chrono::milliseconds refresh_period(std::size_t waiting) {
+  constexpr std::chrono::milliseconds kShortest{60'000};
+  return std::max(kShortest, static_cast<int>(waiting) * (kShortest / 50));
 }
 
 }  // namespace nervex::extender

@@ -20,6 +20,7 @@ class Placer {
 
   // Free capacity, after all that this cycle has placed.
   Ledger& ledger() { return ledger_; }
+  const Ledger& ledger() const { return ledger_; }
   // The same, for requests of this work's priority.
   Ledger& ledger_for(const GroupWork& work) {
     ledger_.count_for(work.priority());

@@ -47,6 +47,16 @@ void take_plans(CycleWork& work, Placer& placer) {
   for (const Work& one : work.queue) std::visit(take, one);
 }
 
+// A queue that is drained starts nothing that has only a plan.
+void drop_drained(CycleWork& work, Ledger& ledger) {
+  for (GroupWork* group : work.groups) {
+    if (!group->is_drained || group->seen->unconfirmed) continue;
+    for (GangWork& gang : group->gangs) {
+      if (!gang.committed && gang.is_reserved) yield(gang, ledger);
+    }
+  }
+}
+
 // A plan that the API server rejects takes no capacity from others.
 void drop_rejected(CycleWork& work) {
   for (GroupWork* group : work.groups) {
@@ -90,6 +100,23 @@ void remember_waiting(const CycleWork& work, Placer& placer, bool may_fit_soon, 
   if (may_fit_soon) next.waiting.gain_all();
 }
 
+constexpr std::chrono::milliseconds kQueueReportPeriod{60'000};
+
+// Empty: there are no queues, or it is too early. Then another cycle follows, since what has
+// changed by now would not be reported otherwise.
+std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueState& queues,
+                                         const CycleState& state, SysTime now, CycleState& next,
+                                         std::optional<SysTime>& next_look) {
+  if (facts.tree().size() == 1) return {};
+  next.queues_reported = state.queues_reported;
+  if (state.queues_reported && now < *state.queues_reported + kQueueReportPeriod) {
+    look_by(next_look, *state.queues_reported + kQueueReportPeriod);
+    return {};
+  }
+  next.queues_reported = now;
+  return queue::report_queues(facts, queues.usage, queues.capacity, queues.waiting);
+}
+
 }  // namespace
 
 CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
@@ -104,6 +131,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   // 1. What runs or is planned takes its capacity, as far as it can still have it.
   drop_unbindable(work, placer);
   take_plans(work, placer);
+  drop_drained(work, placer.ledger());
   drop_rejected(work);
   // 2. Committed gangs get nodes for slots that they have lost, before anything starts.
   const bool is_any_kept = heal(work, placer);
@@ -112,11 +140,13 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   // 3. Requests get the capacity that was reserved for them.
   place_on_reserved(work, placer);
   // 4. Waiting gangs start in the order of their queues.
-  start_waiting(work, placer, snapshot.facts);
+  const QueueState queues = start_waiting(work, placer, snapshot.facts);
   // 5. What was decided becomes a status, or why not.
+  const StatusContext context{state, healing,  now, refresh_period(state.waiting.size()),
+                              next,  next_look};
   for (const GroupWork* group : work.groups) {
     if (group->is_left_alone()) continue;
-    auto write = decide_status(*group, state, healing, now, next, next_look);
+    auto write = decide_status(*group, context);
     if (write) out.writes.push_back(*std::move(write));
   }
   bool holds_unseen = false;
@@ -126,6 +156,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
     out.foreign.push_back(foreign.decide(memory));
     look_by(next_look, out.foreign.back().look_again);
   }
+  out.queues = report_queues(snapshot.facts, queues, state, now, next, next_look);
   // 6. The rest of what the next cycle has to know.
   out.planned = placer.planned;
   next.rejections = std::move(state.rejections);

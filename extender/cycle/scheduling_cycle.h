@@ -10,12 +10,14 @@
 #include "extender/cycle/cycle_state.h"
 #include "extender/cycle/new_status.h"
 #include "extender/cycle/snapshot.h"
+#include "queue/report.h"
 
 namespace nervex::extender {
 
 struct CycleResult {
   std::vector<StatusWrite> writes;                      // in queue order; only changed statuses
   std::vector<ForeignDecision> foreign;                 // every gang of other operators
+  std::vector<queue::Report> queues;                    // of all queues; once a minute
   std::optional<std::chrono::milliseconds> look_again;  // even if nothing changes
   std::size_t planned = 0;                              // gangs that were planned in this cycle
   CycleState state;                                     // for the next cycle, if all is stored

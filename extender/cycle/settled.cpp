@@ -42,7 +42,8 @@ bool is_settled(const gang::PodGroup& group, const std::vector<gang::EnlargedSet
          !reserves_capacity(group) &&
          std::all_of(group.status.gangs.begin(), group.status.gangs.end(),
                      [](const gang::GangStatus& gang) {
-                       return gang.planned && gang.committed && !gang.healing_since;
+                       return gang.planned && gang.committed && !gang.healing_since &&
+                              !gang::is_released(gang);
                      });
 }
 

@@ -1,12 +1,14 @@
 #include "extender/cycle/start_waiting.h"
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "queue/backlog.h"
 #include "queue/inadmissible.h"
+#include "queue/line.h"
 #include "queue/workload.h"
 
 namespace nervex::extender {
@@ -18,13 +20,17 @@ struct Turn {
   GangWork* gang = nullptr;
   ForeignWork* foreign = nullptr;
 
-  queue::Rank rank() const { return foreign != nullptr ? foreign->rank() : group->rank(); }
+  bool is_base() const { return gang != nullptr && gang->kind == gang::GangKind::kBase; }
 };
 
 // The gangs that wait. Both vectors have the same indices.
 struct Waiting {
   std::vector<queue::Workload> workloads;
   std::vector<Turn> turns;
+
+  const Turn& turn(const queue::Workload& workload) const {
+    return turns[static_cast<std::size_t>(&workload - workloads.data())];
+  }
 };
 
 void hold(const Turn& turn, const queue::Inadmissible& reason, Placer& placer) {
@@ -33,17 +39,34 @@ void hold(const Turn& turn, const queue::Inadmissible& reason, Placer& placer) {
   placer.hold(*turn.group, *turn.gang, why);
 }
 
+// The base gang has its nodes: the job stays in its queue.
+bool has_fixed_queue(const GroupWork& group) {
+  return !group.gangs.empty() && group.gangs.front().kind == gang::GangKind::kBase &&
+         group.gangs.front().is_reserved;
+}
+
+std::variant<queue::QueueIndex, queue::Inadmissible> find_queue(const queue::Facts& facts,
+                                                                const Turn& turn,
+                                                                const queue::Workload& workload) {
+  if (turn.group == nullptr) return facts.find_queue("", workload.ns);
+  if (!has_fixed_queue(*turn.group)) {
+    return facts.find_queue(turn.group->seen->group->spec.queue, workload.ns);
+  }
+  const std::string& fixed = turn.group->queue.name;
+  const auto queue = facts.tree().find(fixed);
+  if (!queue) return queue::QueueNotFound{fixed};
+  return *queue;
+}
+
 // Names the workload's queue; false: it has none, and is held.
 bool choose_queue(const queue::Facts& facts, queue::Workload& workload, const Turn& turn,
                   Placer& placer) {
-  if (facts.tree().size() == 1) return true;  // the root alone
-  const auto found = facts.find_queue(workload.queue, workload.ns);
-  if (const auto* reason = std::get_if<queue::Inadmissible>(&found)) {
-    hold(turn, *reason, placer);
-    return false;
-  }
-  workload.queue = facts.tree()[std::get<queue::QueueIndex>(found)].name;
-  return true;
+  const auto found = find_queue(facts, turn, workload);
+  const auto* queue = std::get_if<queue::QueueIndex>(&found);
+  workload.queue = queue == nullptr ? "" : facts.tree()[*queue].name;
+  if (turn.is_base()) turn.group->queue = {workload.queue};
+  if (queue == nullptr) hold(turn, std::get<queue::Inadmissible>(found), placer);
+  return queue != nullptr;
 }
 
 Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& placer) {
@@ -81,19 +104,25 @@ queue::Usage count_use(const CycleWork& work, const queue::Facts& facts) {
   for (const GroupWork* group : work.groups) {
     if (group->seen->is_settled) continue;
     for (const GangWork& gang : group->gangs) {
-      if (gang.committed || gang.is_reserved) {
-        add(queue::make_workload(*group->seen->group, gang.position));
-      }
+      if (!gang.committed && !gang.is_reserved) continue;
+      queue::Workload workload = queue::make_workload(*group->seen->group, gang.position);
+      workload.queue = group->queue.name;
+      add(workload);
     }
   }
   for (const ForeignWork& foreign : work.foreign) add(foreign.make_used_workload());
   return usage;
 }
 
-bool place(const Turn& turn, Placer& placer) {
+bool place(const Turn& turn, const queue::QueueTree& tree, Placer& placer) {
   if (turn.foreign != nullptr) return turn.foreign->complete(placer.ledger());
   placer.complete(*turn.group, *turn.gang);
-  return !turn.gang->no_fit;
+  if (turn.gang->no_fit) return false;
+  if (turn.is_base()) {
+    gang::QueuePlace& queue = turn.group->queue;
+    queue.max_runtime_seconds = tree.max_runtime_seconds(tree.find(queue.name).value());
+  }
+  return true;
 }
 
 // Restores the reserved capacity of PodGroups in the order of their rank.
@@ -133,18 +162,40 @@ bool complete_committed(CycleWork& work, Placer& placer) {
   return is_any_placed;
 }
 
-// True if a gang got its placements.
-bool serve_once(CycleWork& work, Placer& placer, const queue::Facts& facts) {
+kube::Resources shared_capacity(const queue::QueueTree& tree, const Placer& placer) {
+  if (tree.size() == 1) return {};  // the root shares with nothing
+  return placer.ledger().nodes().allocatable();
+}
+
+// The positions of what waits, each in its queue.
+void set_positions(const Waiting& waiting, const queue::Usage& usage,
+                   const kube::Resources& capacity, const queue::QueueTree& tree) {
+  std::vector<std::vector<const queue::Workload*>> lines(tree.size());
+  for (const queue::Workload& workload : waiting.workloads) {
+    lines[tree.find(workload.queue).value()].push_back(&workload);
+  }
+  for (queue::QueueIndex queue = queue::kRoot; queue < tree.size(); ++queue) {
+    std::size_t position = 0;
+    for (const queue::Workload* workload : queue::serving_order(
+             queue::Line(tree[queue], capacity, usage.users(queue), std::move(lines[queue])))) {
+      ++position;
+      const Turn& turn = waiting.turn(*workload);
+      if (turn.is_base()) turn.group->queue.position = queue::coarse_position(position);
+    }
+  }
+}
+
+// nullopt: a gang got its placements.
+std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queue::Facts& facts) {
   bool is_any_placed = complete_committed(work, placer);
-  const Waiting waiting = collect_waiting(work, facts, placer);
-  const kube::Resources capacity =
-      facts.tree().size() == 1 ? kube::Resources() : placer.ledger().nodes().allocatable();
-  queue::Backlog backlog(facts.tree(), capacity, count_use(work, facts), waiting.workloads);
+  const queue::QueueTree& tree = facts.tree();
+  Waiting waiting = collect_waiting(work, facts, placer);
+  kube::Resources capacity = shared_capacity(tree, placer);
+  queue::Backlog backlog(tree, capacity, count_use(work, facts), waiting.workloads);
   Restorer restorer(work, placer);
   while (const auto offer = backlog.next()) {
-    const Turn& turn = waiting.turns[offer->workload - waiting.workloads.data()];
-    restorer.restore_before(turn.rank());
-    if (place(turn, placer)) {
+    restorer.restore_before(queue::rank(*offer->workload));
+    if (place(waiting.turn(*offer->workload), tree, placer)) {
       is_any_placed = true;
       backlog.place();
     } else {
@@ -152,16 +203,20 @@ bool serve_once(CycleWork& work, Placer& placer, const queue::Facts& facts) {
     }
   }
   restorer.restore_rest();
-  for (const auto& [workload, reason] : backlog.held()) {
-    hold(waiting.turns[workload - waiting.workloads.data()], reason, placer);
-  }
-  return is_any_placed;
+  for (const auto& [workload, reason] : backlog.held())
+    hold(waiting.turn(*workload), reason, placer);
+  if (is_any_placed) return std::nullopt;
+  set_positions(waiting, backlog.usage(), capacity, tree);
+  queue::Usage usage = backlog.usage();
+  return QueueState{std::move(waiting.workloads), std::move(usage), std::move(capacity)};
 }
 
 }  // namespace
 
-void start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts) {
-  while (serve_once(work, placer, facts)) continue;
+QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts) {
+  while (true) {
+    if (auto state = serve_once(work, placer, facts)) return *std::move(state);
+  }
 }
 
 }  // namespace nervex::extender

@@ -2,17 +2,28 @@
 // queues? Pure.
 #pragma once
 
+#include <vector>
+
 #include "extender/cycle/group_work.h"
 #include "extender/cycle/placer.h"
 #include "queue/facts.h"
+#include "queue/usage.h"
+#include "queue/workload.h"
 
 namespace nervex::extender {
+
+// What waits and what is used at the end of a cycle.
+struct QueueState {
+  std::vector<queue::Workload> waiting;  // those that did not start, with the names of their queues
+  queue::Usage usage;
+  kube::Resources capacity;  // of the cluster; empty if there are no queues
+};
 
 // Gives every gang that fits now all its placements, and the others none, in the order of
 // queue/backlog.h; what committed gangs lack comes first. What a PodGroup is to reserve, and has
 // lost, is reserved again after the gangs that are served before its own. The gangs that wait are
 // tried once more after the last one got its placements, so that their explanations count the final
 // free capacity.
-void start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts);
+QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts);
 
 }  // namespace nervex::extender

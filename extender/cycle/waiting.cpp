@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "extender/cycle/next_look.h"
 #include "kube/model/anti_affinity.h"
 
 namespace nervex::extender {
@@ -138,7 +139,7 @@ std::shared_ptr<const RefusedGang> WaitingGangs::still_refused(
   if (known == gangs_.end()) return nullptr;
   const Waiting& gang = known->second;
   if (may_fit(gang) || gang.refused->limits != limits || gang.refused->sets != sets) return nullptr;
-  const bool is_old = gang.has_changed && now >= gang.refused->at + kRefusalRefreshPeriod;
+  const bool is_old = gang.has_changed && now >= gang.refused->at + refresh_period(gangs_.size());
   return is_old ? nullptr : gang.refused;
 }
 
@@ -146,7 +147,7 @@ std::optional<SysTime> WaitingGangs::first_refresh() const {
   std::optional<SysTime> first;
   for (const auto& [key, gang] : gangs_) {
     if (!gang.has_changed) continue;
-    const SysTime due = gang.refused->at + kRefusalRefreshPeriod;
+    const SysTime due = gang.refused->at + refresh_period(gangs_.size());
     if (!first || due < *first) first = due;
   }
   return first;

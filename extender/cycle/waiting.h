@@ -79,7 +79,7 @@ class WaitingGangs {
                                                    const std::vector<gang::MemberSet>& sets,
                                                    const std::vector<placement::NodeLimit>& limits,
                                                    SysTime now) const;
-  // When the first reason with possibly changed numbers gets old.
+  // When the first reason with possibly changed numbers gets old (refresh_period()).
   std::optional<SysTime> first_refresh() const;
   bool empty() const { return gangs_.empty(); }
   std::size_t size() const { return gangs_.size(); }
@@ -109,8 +109,5 @@ class WaitingGangs {
   std::vector<Shape> shapes_;
   std::map<GangKey, Waiting> gangs_;
 };
-
-// Maximum age of the numbers in a waiting gang's reason.
-inline constexpr std::chrono::milliseconds kRefusalRefreshPeriod{60'000};
 
 }  // namespace nervex::extender

@@ -219,9 +219,10 @@ void WatchUpdates::queue_changed(const QueuePtr& before, const QueuePtr& after) 
   state_.queues.set(before, after);
 }
 
-void WatchUpdates::namespace_changed(const NamespacePtr& before, const NamespacePtr& after) {
+bool WatchUpdates::namespace_changed(const NamespacePtr& before, const NamespacePtr& after) {
   MutexLock lock(state_.mutex);
   state_.queues.set(before, after);
+  return state_.queues.has_queues();
 }
 
 void WatchUpdates::pod_list_begins() {

@@ -33,7 +33,8 @@ class WatchUpdates {
   bool quota_changed(const QuotaPtr& before, const QuotaPtr& after);
   // Any gang may be affected.
   void queue_changed(const QueuePtr& before, const QueuePtr& after);
-  void namespace_changed(const NamespacePtr& before, const NamespacePtr& after);
+  // True if it may affect a gang that waits: there are queues.
+  bool namespace_changed(const NamespacePtr& before, const NamespacePtr& after);
   // A list of all pods begins, and has ended: `pods` has the result. No watch event reports a pod
   // that was created and deleted while the watch was down, so a list forgets assumed pods that it
   // lacks, if they were assumed before it began. True if there were any: their capacity is free.

@@ -18,7 +18,7 @@ namespace {
 
 // The controller is about to requeue it: it gets no placement at the expense of others.
 bool is_released(const GangWork& gang) {
-  return gang.before != nullptr && gang.before->reason == gang::kReasonHealingTimeout;
+  return gang.before != nullptr && gang::is_released(*gang.before);
 }
 
 std::vector<OpenPlan> find_open_plans(const CycleWork& work) {
@@ -73,7 +73,7 @@ void move_away(GroupWork& work, GangWork& gang, PlacedSlot& placed, const OpenSl
 
 bool heal(CycleWork& work, Placer& placer) {
   for (GroupWork* group : work.groups) {
-    if (group->seen->unconfirmed) continue;
+    if (group->seen->unconfirmed || group->is_drained) continue;
     for (GangWork& gang : group->gangs) {
       if (!gang.committed || gang.is_whole() || gang.is_rejected) continue;
       placer.complete(*group, gang);

@@ -17,9 +17,7 @@ void take_again(const OpenPlan& plan, Ledger& ledger) {
 
 void yield(const OpenPlan& plan, Ledger& ledger) {
   if (plan.foreign != nullptr) return plan.foreign->yield(ledger);
-  lend(plan, ledger);
-  plan.gang->is_reserved = false;
-  ledger.note_dropped_plan();
+  extender::yield(*plan.gang, ledger);
 }
 
 void recheck(const OpenPlan& plan, Ledger& ledger) {

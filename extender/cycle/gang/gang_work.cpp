@@ -198,6 +198,12 @@ void take_unchecked(GangWork& work, Ledger& ledger) {
   work.is_reserved = true;
 }
 
+void yield(GangWork& work, Ledger& ledger) {
+  for (const PlacedSlot& slot : work.placed) ledger.lend(*slot.set, slot.placement.node);
+  work.is_reserved = false;
+  ledger.note_dropped_plan();
+}
+
 void recheck(GangWork& work, Ledger& ledger) {
   if (work.committed) return recheck_committed(work, ledger);
   if (!work.missing.empty()) {

@@ -76,6 +76,8 @@ void drop_unbindable(GangWork& work, const Ledger& ledger);
 void recheck(GangWork& work, Ledger& ledger);
 // Takes the capacity of all placements even if they do not fit.
 void take_unchecked(GangWork& work, Ledger& ledger);
+// The plan of an uncommitted gang gives its capacity back.
+void yield(GangWork& work, Ledger& ledger);
 // The gang gets no placements in this cycle, and loses those it has unless it is committed.
 void reject(GangWork& work);
 

@@ -33,6 +33,11 @@ class QueueFacts {
   }
   void erase_settled(std::string_view group_uid) { settled_.erase(group_uid); }
 
+  bool has_queues() const { return !queues_.empty(); }
+  // As queue::Facts::is_drained().
+  bool is_drained(std::string_view queue) const {
+    return has_queues() && !queue.empty() && facts({}).is_drained(queue);
+  }
   // It has a ResourceQuota.
   bool has_quota(std::string_view ns) const { return quotas_.find(ns) != quotas_.end(); }
   bool has_quotas() const { return !quotas_.empty(); }

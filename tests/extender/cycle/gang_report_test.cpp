@@ -9,6 +9,8 @@
 namespace nervex::extender {
 namespace {
 
+constexpr std::chrono::milliseconds kPeriod{60'000};
+
 using std::chrono::seconds;
 
 SysTime at(int s) { return SysTime(seconds(s)); }
@@ -73,7 +75,7 @@ TEST_CASE("an explanation is reported again when its cause changes, or after a m
   INFO("when " << row.when);
   const GangReport report =
       waiting_report(row.before ? &*row.before : nullptr, row.now,
-                     row.last_reported ? &*row.last_reported : nullptr, at(100));
+                     row.last_reported ? &*row.last_reported : nullptr, at(100), kPeriod);
   CHECK(report.reason == "Unschedulable");
   CHECK(report.message == row.message);
   CHECK(report.since == at(row.since));
@@ -89,14 +91,14 @@ TEST_CASE("a healing gang reports at once what else it has lost", "[extender][ga
   healing.cause = "learner/0 lost its node n1 (deleted)";
   healing.deadline = at(400);
   gang::GangStatus before = waiting(lacking(1), 10);
-  const GangReport first = waiting_report(&before, lacking(1), nullptr, at(100), &healing);
+  const GangReport first = waiting_report(&before, lacking(1), nullptr, at(100), kPeriod, &healing);
   CHECK(first.message ==
         "learner/0 lost its node n1 (deleted); a new place is searched until "
         "1970-01-01T00:06:40Z, then the gang is requeued; no place yet: " +
             placement::explain(lacking(1)));
   before.message = first.message;
   const auto again = [&] {
-    return waiting_report(&before, lacking(1), &*first.last_reported, at(110), &healing);
+    return waiting_report(&before, lacking(1), &*first.last_reported, at(110), kPeriod, &healing);
   };
   CHECK(again().message == first.message);
   CHECK_FALSE(again().refresh_after.has_value());
@@ -108,7 +110,7 @@ TEST_CASE("a message that was changed by hand is written again", "[extender][gan
   gang::GangStatus before = waiting(lacking(3), 10);
   before.message = "edited";
   const LastReported last{lacking(3), at(90)};
-  CHECK(waiting_report(&before, lacking(3), &last, at(100)).message ==
+  CHECK(waiting_report(&before, lacking(3), &last, at(100), kPeriod).message ==
         placement::explain(lacking(3)));
 }
 

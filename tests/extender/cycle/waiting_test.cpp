@@ -1,5 +1,7 @@
 #include "extender/cycle/waiting.h"
 
+#include "extender/cycle/next_look.h"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_adapters.hpp>
@@ -97,7 +99,7 @@ TEST_CASE("the numbers in a reason are counted again once in a while, if anythin
           "[extender][waiting]") {
   const NodePtr a = shared(a_node("a", 8));
   const std::vector<gang::MemberSet> sets{a_set("learner", 2, ask(4))};
-  const SysTime later = kRefusedAt + kRefusalRefreshPeriod;
+  const SysTime later = kRefusedAt + refresh_period(1);
   WaitingGangs waiting;
   waiting.replace(refused(sets));
   waiting.sum_up({{a, spare(4, 8)}});

@@ -1,0 +1,67 @@
+#include "extender/act/queue_writes.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "extender/act/side_by_side.h"
+
+namespace nervex::extender {
+namespace {
+
+constexpr std::string_view kFieldManager = "nervex-extender";
+
+}  // namespace
+
+Json QueueWrites::write_one(const queue::Report& report, const Written* before) {
+  Json stored = before == nullptr ? Json() : before->status;
+  if (before == nullptr) {  // the first write of this process
+    const auto object = kube::get_object(api_, kube::kQueues, "", report.queue);
+    if (object) {
+      if (const Json* status = kube::find(*object, {"status"})) stored = *status;
+    }
+  }
+  Json status = queue::encode_status(report, stored, clock_.now());
+  const Json object{{"apiVersion", gang::kApiVersion},
+                    {"kind", "Queue"},
+                    {"metadata", {{"name", report.queue}}},
+                    {"status", status}};
+  const auto written = kube::apply_object(api_, kube::kQueues, "", object, kFieldManager,
+                                          kube::Force::kYes, "status");
+  if (written) return status;
+  if (written.error().code != Code::kNotFound) {
+    log_warn("queue status not written",
+             {{"queue", report.queue}, {"error", written.error().message}});
+  }
+  return {};
+}
+
+void QueueWrites::write(const std::vector<queue::Report>& reports) {
+  if (reports.empty()) return;
+  std::vector<const queue::Report*> changed;
+  std::vector<const Written*> before;
+  for (const queue::Report& report : reports) {
+    const auto known = written_.find(report.queue);
+    if (known != written_.end() && known->second.report == report) continue;
+    changed.push_back(&report);
+    before.push_back(known == written_.end() ? nullptr : &known->second);
+  }
+  std::vector<Json> stored(changed.size());
+  do_side_by_side(changed.size(),
+                  [&](std::size_t i) { stored[i] = write_one(*changed[i], before[i]); });
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    if (stored[i].is_null()) {
+      written_.erase(changed[i]->queue);
+    } else {
+      written_.insert_or_assign(changed[i]->queue, Written{*changed[i], std::move(stored[i])});
+    }
+  }
+  MutexLock lock(mutex_);
+  latest_ = reports;
+}
+
+std::vector<queue::Report> QueueWrites::latest() const {
+  MutexLock lock(mutex_);
+  return latest_;
+}
+
+}  // namespace nervex::extender

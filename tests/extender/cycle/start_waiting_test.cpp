@@ -1,0 +1,255 @@
+#include "extender/cycle/start_waiting.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "extender/cycle/scheduling_cycle.h"
+#include "extender/cycle/settled.h"
+#include "tests/queue/builders.h"
+#include "tests/support/gang_builders.h"
+
+namespace nervex::extender {
+namespace {
+
+using queue::Queue;
+using testing::a_group;
+using testing::a_node;
+using testing::a_queue;
+using testing::a_set;
+using testing::ask;
+using testing::in_request;
+using testing::planned;
+using testing::view;
+using testing::with_limit;
+using testing::with_quota;
+using testing::with_weight;
+
+// Its namespaces are those with the label queue=<name>.
+Queue open_to_all(Queue queue) {
+  queue.namespace_selector = {};
+  return queue;
+}
+Queue stopped(Queue queue, Queue::Stop stop = Queue::Stop::kHold) {
+  queue.stop = stop;
+  return queue;
+}
+
+// A cluster that keeps what cycles write.
+struct Teams {
+  explicit Teams(std::vector<Queue> all) { set_queues(std::move(all)); }
+
+  void set_queues(std::vector<Queue> all) {
+    std::vector<queue::QueuePtr> queues;
+    for (Queue& one : all) queues.push_back(std::make_shared<const Queue>(std::move(one)));
+    settled.set_tree(std::make_shared<const queue::QueueTree>(std::move(queues)));
+  }
+  gang::PodGroup& add(const std::string& name, const std::string& queue, int gpus, int queued = 0) {
+    gang::PodGroup group = a_group(name, {a_set("learner", 1, ask(gpus))}, queued);
+    group.spec.queue = queue;
+    return groups.emplace_back(std::move(group));
+  }
+  gang::PodGroup& get(const std::string& name) {
+    return *std::find_if(groups.begin(), groups.end(),
+                         [&](const auto& group) { return group.meta.name == name; });
+  }
+  gang::GangStatus& base(const std::string& name) { return get(name).status.gangs.at(0); }
+  // Number of writes.
+  std::size_t cycle() {
+    Snapshot snapshot;
+    snapshot.nodes = nodes;
+    for (const gang::PodGroup& group : groups) {
+      GroupSeen seen{std::make_shared<const gang::PodGroup>(group), false, {}};
+      seen.is_settled = is_settled(group, {});
+      settled.set(group.meta.uid, seen.is_settled ? queue::list_workloads(group)
+                                                  : std::vector<queue::Workload>());
+      snapshot.groups.push_back(std::move(seen));
+    }
+    snapshot.facts.settled = settled.get();
+    state.waiting.gain_all();  // all nodes may have changed
+    CycleResult result = run_cycle(snapshot, std::move(state), now);
+    state = std::move(result.state);
+    for (const StatusWrite& write : result.writes) get(write.group->meta.name).status = write.status;
+    return result.writes.size();
+  }
+  // The jobs that have nodes, in the order of their names.
+  std::vector<std::string> placed() {
+    std::vector<std::string> names;
+    for (const gang::PodGroup& group : groups) {
+      if (!group.status.gangs.empty() && group.status.gangs[0].planned) {
+        names.push_back(group.meta.name);
+      }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  std::vector<placement::NodeView> nodes{view(a_node("n1", 8))};
+  queue::SettledWorkloads settled;
+  std::vector<gang::PodGroup> groups;
+  CycleState state;
+  SysTime now{std::chrono::seconds(1000)};
+};
+using Jobs = std::vector<std::string>;
+
+TEST_CASE("a queue within its quota is served first, and what is left is shared",
+          "[extender][start_waiting]") {
+  Teams world({open_to_all(with_quota(a_queue("vision"), 4)), open_to_all(a_queue("speech"))});
+  for (int i = 0; i < 8; ++i) world.add("s" + std::to_string(i), "speech", 1, i);
+  for (int i = 0; i < 8; ++i) world.add("v" + std::to_string(i), "vision", 1, 100 + i);
+  world.cycle();
+  CHECK(world.placed() == Jobs{"s0", "s1", "v0", "v1", "v2", "v3", "v4", "v5"});
+}
+
+TEST_CASE("queues beyond quota share by weight", "[extender][start_waiting]") {
+  Teams world({open_to_all(with_weight(a_queue("vision"), 3)), open_to_all(a_queue("speech"))});
+  for (int i = 0; i < 8; ++i) world.add("s" + std::to_string(i), "speech", 1, i);
+  for (int i = 0; i < 8; ++i) world.add("v" + std::to_string(i), "vision", 1, 100 + i);
+  world.cycle();
+  CHECK(world.placed() == Jobs{"s0", "s1", "v0", "v1", "v2", "v3", "v4", "v5"});
+}
+
+TEST_CASE("what runs counts for its queue", "[extender][start_waiting]") {
+  Teams world({open_to_all(with_limit(a_queue("vision"), 3))});
+  world.add("a", "vision", 2);
+  world.cycle();
+  world.base("a").committed = true;
+  world.add("b", "vision", 2);
+  SECTION("if nothing is left to decide about it") {}
+  SECTION("if it still asks for more") {
+    world.get("a").spec.gangs.push_back(
+        testing::make_gangs({in_request(a_set("collector", 1, ask(9)), 1)}).at(0));
+  }
+  SECTION("if it is only planned") { world.base("a").committed = false; }
+  world.cycle();
+  CHECK(world.base("b").reason == "LimitExceeded");
+  CHECK(world.base("b").message ==
+        "the limit of queue vision is nvidia.com/gpu 3: 2 are used, 2 are needed");
+}
+
+TEST_CASE("a gang that may not start says which rule keeps it from starting",
+          "[extender][start_waiting]") {
+  struct Row {
+    std::string when;
+    std::vector<Queue> queues;
+    std::string wanted;
+    std::string reason;
+    std::string message;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"its queue is stopped",
+       {stopped(open_to_all(a_queue("vision")))},
+       "vision",
+       "QueueStopped",
+       "queue vision is stopped"},
+      {"its queue does not exist",
+       {open_to_all(a_queue("vision"))},
+       "speech",
+       "QueueNotFound",
+       "queue speech does not exist"},
+      {"its queue is not for its namespace",
+       {a_queue("vision")},
+       "vision",
+       "NamespaceNotSelected",
+       "queue vision does not allow namespace rl (namespaceSelector)"},
+      {"its queue's limit is smaller than the gang",
+       {open_to_all(with_limit(a_queue("vision"), 1))},
+       "vision",
+       "LimitExceeded",
+       "nvidia.com/gpu 2 are needed, more than the limit of queue vision, 1"},
+  }));
+  INFO("when " << row.when);
+  Teams world(row.queues);
+  world.add("a", row.wanted, 2);
+  world.cycle();
+  CHECK(world.placed().empty());
+  CHECK(world.base("a").reason == row.reason);
+  CHECK(world.base("a").message == row.message);
+  CHECK(world.cycle() == 0);
+  world.set_queues({open_to_all(a_queue("vision")), open_to_all(a_queue("speech"))});
+  world.cycle();
+  CHECK(world.placed() == Jobs{"a"});
+}
+
+TEST_CASE("without queues a job that names one waits, and others start",
+          "[extender][start_waiting]") {
+  Teams world({});
+  world.add("a", "vision", 1);
+  world.add("b", "", 1);
+  world.cycle();
+  CHECK(world.placed() == Jobs{"b"});
+  CHECK(world.base("a").reason == "QueueNotFound");
+}
+
+TEST_CASE("a job stays in the queue in which it got its nodes", "[extender][start_waiting]") {
+  Queue vision = open_to_all(with_limit(a_queue("vision"), 4));
+  vision.max_runtime_seconds = 3'600;
+  Teams world({vision, open_to_all(a_queue("speech"))});
+  world.add("a", "vision", 2);
+  world.cycle();
+  CHECK(world.get("a").status.queue == gang::QueuePlace{"vision", 0, 3'600});
+  world.base("a").committed = true;
+  world.get("a").spec.queue = "speech";
+  world.get("a").spec.gangs.push_back(
+      testing::make_gangs({in_request(a_set("collector", 1, ask(3)), 1)}).at(0));
+  world.cycle();
+  CHECK(world.get("a").status.queue.name == "vision");
+  CHECK(world.get("a").status.gangs.at(1).reason == "LimitExceeded");
+  SECTION("and a request waits if that queue was deleted") {
+    world.set_queues({open_to_all(a_queue("speech"))});
+    world.cycle();
+    CHECK(world.get("a").status.gangs.at(1).reason == "QueueNotFound");
+  }
+}
+
+TEST_CASE("a waiting job moves with its queue's name", "[extender][start_waiting]") {
+  Teams world({stopped(open_to_all(a_queue("vision"))), stopped(open_to_all(a_queue("speech")))});
+  world.add("a", "vision", 2);
+  world.cycle();
+  CHECK(world.get("a").status.queue.name == "vision");
+  world.get("a").spec.queue = "speech";
+  world.cycle();
+  CHECK(world.get("a").status.queue.name == "speech");
+}
+
+TEST_CASE("a drained queue releases what runs and drops what is planned",
+          "[extender][start_waiting]") {
+  Teams world({open_to_all(a_queue("vision"))});
+  world.add("runs", "vision", 2);
+  world.add("planned", "vision", 2, 1);
+  world.cycle();
+  world.base("runs").committed = true;
+  world.set_queues({stopped(open_to_all(a_queue("vision")), Queue::Stop::kHoldAndDrain)});
+  world.cycle();
+  CHECK(world.base("runs").reason == gang::kReasonQueueDrained);
+  CHECK(gang::is_released(world.base("runs")));
+  CHECK(world.base("runs").placements.size() == 1);  // its pods still use it
+  CHECK(world.base("planned").reason == "QueueStopped");
+  CHECK(world.base("planned").placements.empty());
+  CHECK(world.cycle() == 0);
+  SECTION("until the queue goes on") {
+    world.set_queues({open_to_all(a_queue("vision"))});
+    world.cycle();
+    CHECK(world.base("runs").reason == gang::kReasonPlanned);
+    CHECK(world.placed() == Jobs{"planned", "runs"});
+  }
+}
+
+TEST_CASE("a gang that waits says its position, but not with every start",
+          "[extender][start_waiting]") {
+  Teams world({open_to_all(a_queue("vision"))});
+  for (int i = 0; i < 7; ++i) world.add("j" + std::to_string(i), "vision", 8, i);
+  world.cycle();
+  const auto position = [&](int i) { return world.groups.at(i).status.queue.position; };
+  CHECK(std::vector{position(0), position(1), position(4), position(6)} ==
+        std::vector{0, 1, 3, 5});
+  world.groups.erase(world.groups.begin());
+  CHECK(world.cycle() == 1);  // the one that starts
+  CHECK(position(1) == 2);
+  world.now += std::chrono::seconds(61);
+  world.cycle();
+  CHECK(position(1) == 1);
+  CHECK(position(5) == 5);
+}
+
+}  // namespace
+}  // namespace nervex::extender
