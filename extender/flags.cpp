@@ -71,6 +71,12 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_duration(app, "--healing-deadline", flags.healing.deadline,
                "requeue a gang that has lost pods and is not whole again within this time; 0: let "
                "it run on in part");
+  app.add_option("--node-class-label", flags.node_class_label,
+                 "label of nodes whose value is their class: quotas and limits of Queues name "
+                 "classes; the default is the GPU model, set by NVIDIA's GPU feature discovery; "
+                 "empty: nodes have no class")
+      ->type_name("LABEL")
+      ->capture_default_str();
   add_help_footer(app, "nervex-extender --listen 127.0.0.1:9080 --metrics-listen 0.0.0.0:8082");
   if (const auto code = parse_flags(app, argc, argv, flags.common)) return code;
   complete(flags.holds);

@@ -1,6 +1,8 @@
 // extender/flags.h - which flags has the extender?
 #pragma once
 
+#include <string>
+
 #include "base/program.h"
 #include "base/tls/certificate_files.h"
 #include "extender/bind/holds.h"
@@ -18,6 +20,7 @@ struct Flags {
   PlanExpiryOptions plan_expiry;
   HealingOptions healing;
   std::chrono::milliseconds node_lost_after{60'000};  // 0: never
+  std::string node_class_label = "nvidia.com/gpu.product";
 };
 
 // nullopt: continue with `flags`; else the exit code. A caller of bind can bind pods: an address

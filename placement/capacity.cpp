@@ -1,6 +1,8 @@
 #include "placement/capacity.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -55,6 +57,50 @@ void find_columns(Capacity& capacity) {
   }
 }
 
+// More than any gang requests, and far enough from the limits of int64 for sums.
+constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max() / 4;
+
+// '~' sorts after all names of resources.
+std::string group_resource(const GroupLimit& limit) {
+  return "~" + limit.label + "/" + limit.resource;
+}
+
+// Pods request as much of it as of the resource that the limit is about.
+void add_group_resources(Capacity& capacity, std::span<const gang::MemberSet> members,
+                         std::span<const GroupLimit> limits) {
+  capacity.group_limits = limits.size();
+  for (const GroupLimit& limit : limits) {
+    capacity.resources.push_back(group_resource(limit));
+    capacity.device.push_back(false);
+    capacity.column.push_back(-1);
+    for (std::size_t set = 0; set < members.size(); ++set) {
+      capacity.sets[set].each.push_back(members[set].shape.requests.get(limit.resource));
+    }
+  }
+}
+
+void apply_group_limit(Capacity& capacity, std::size_t resource, const GroupLimit& limit) {
+  Domains out{resource, {}, {}};
+  std::map<std::string_view, std::size_t> by_value;  // "": all nodes that the limit does not name
+  for (std::size_t i = 0; i < capacity.nodes(); ++i) {
+    const auto& labels = capacity.cluster->node(i).labels;
+    const auto label = labels.find(limit.label);
+    const auto bound =
+        label == labels.end() ? limit.most.end() : limit.most.find(label->second.str());
+    const bool is_named = bound != limit.most.end();
+    const std::string_view value = is_named ? std::string_view(bound->first) : "";
+    const auto [domain, is_new] = by_value.emplace(value, out.nodes.size());
+    if (is_new) out.nodes.emplace_back();
+    if (!is_named && !limit.closes_others) out.unbounded = domain->second;
+    out.nodes[domain->second].push_back(i);
+    out.domain.push_back(domain->second);
+    capacity.free.edit(i)[resource] = is_named              ? bound->second
+                                      : limit.closes_others ? 0
+                                                            : kUnbounded;
+  }
+  capacity.domains.push_back(std::move(out));
+}
+
 void pick_free(Capacity& capacity) {
   const Cluster& cluster = *capacity.cluster;
   const std::size_t width = capacity.resources.size();
@@ -66,6 +112,9 @@ void pick_free(Capacity& capacity) {
     for (std::size_t r = 0; r < width; ++r) {
       if (capacity.column[r] >= 0) to[r] = from[capacity.column[r]];
     }
+  }
+  for (std::size_t r = width - capacity.group_limits; r < width; ++r) {
+    for (std::size_t i = 0; i < cluster.size(); ++i) capacity.free.edit(i)[r] = kUnbounded;
   }
   for (std::size_t r = 0; r < width; ++r) {
     if (!kube::is_implicit(capacity.resources[r])) continue;
@@ -152,7 +201,8 @@ void apply_limits(Capacity& capacity, std::span<const gang::MemberSet> members,
 }  // namespace
 
 Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluster& cluster,
-                          std::span<const NodeLimit> limits) {
+                          std::span<const NodeLimit> limits,
+                          std::span<const GroupLimit> group_limits) {
   Capacity capacity;
   capacity.cluster = &cluster;
   capacity.resources = list_resources(members);
@@ -160,10 +210,15 @@ Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluste
   for (const gang::MemberSet& member : members) {
     capacity.sets.push_back(measure_need(member, capacity.resources, cluster));
   }
+  add_group_resources(capacity, members, group_limits);
   pick_free(capacity);
   capacity.other_devices = other_devices(capacity);
   find_domains(capacity);
   share_by_domain(capacity);
+  const std::size_t first = capacity.resources.size() - group_limits.size();
+  for (std::size_t i = 0; i < group_limits.size(); ++i) {
+    apply_group_limit(capacity, first + i, group_limits[i]);
+  }
   apply_limits(capacity, members, limits);
   return capacity;
 }
@@ -173,18 +228,22 @@ Capacity when_empty(const Capacity& capacity) {
   empty.cluster = capacity.cluster;
   empty.when = Capacity::When::kEmptyCluster;
   empty.resources = capacity.resources;
+  empty.group_limits = capacity.group_limits;
   empty.device = capacity.device;
   empty.column = capacity.column;
   empty.sets = capacity.sets;
   for (SetNeed& need : empty.sets) need.at_most.clear();
   pick_free(empty);
   empty.other_devices = other_devices(empty);
-  empty.domains = capacity.domains;
+  const std::size_t first = empty.resources.size() - empty.group_limits;
+  std::copy_if(capacity.domains.begin(), capacity.domains.end(), std::back_inserter(empty.domains),
+               [first](const Domains& shared) { return shared.resource < first; });
   return empty;
 }
 
 std::int64_t Capacity::allocatable(std::size_t node, std::size_t resource) const {
   if (column[resource] >= 0) return cluster->allocatable_row(node)[column[resource]];
+  if (resource >= resources.size() - group_limits) return kUnbounded;
   return kube::is_implicit(resources[resource]) ? 1 : 0;
 }
 
@@ -197,7 +256,9 @@ std::int64_t most_alone(const Capacity& capacity, const SetNeed& need) {
   std::vector<std::vector<bool>> holds_one;  // by domains that count, and domain
   std::vector<const Domains*> shared;
   for (const Domains& domains : capacity.domains) {
-    if (need.each[domains.resource] == 0) continue;
+    const bool is_group_limit =
+        domains.resource >= capacity.resources.size() - capacity.group_limits;
+    if (need.each[domains.resource] == 0 || is_group_limit) continue;
     shared.push_back(&domains);
     holds_one.emplace_back(domains.nodes.size(), false);
   }
@@ -223,7 +284,7 @@ void Capacity::take(std::size_t node, const SetNeed& need, std::int64_t times) {
   for (std::size_t r = 0; r < need.each.size(); ++r) row[r] -= times * need.each[r];
   for (const Domains& shared : domains) {
     const std::size_t r = shared.resource;
-    if (need.each[r] == 0) continue;
+    if (need.each[r] == 0 || shared.domain[node] == shared.unbounded) continue;
     for (const std::size_t other : shared.nodes[shared.domain[node]]) {
       if (other != node) free.edit(other)[r] -= times * need.each[r];
     }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +28,17 @@ struct NodeLimit {
   std::string node;
   int at_most = 0;
   bool operator==(const NodeLimit&) const = default;
+};
+
+// Upper bound on what the pods of one call together request of a resource on all nodes with one
+// value of a label: quotas and limits of node classes.
+struct GroupLimit {
+  std::string label;
+  std::string resource;
+  std::map<std::string, std::int64_t, std::less<>> most;  // by value of the label
+  // No other node may be used for pods that request the resource. False: others have no bound.
+  bool closes_others = false;
+  bool operator==(const GroupLimit&) const = default;
 };
 
 struct SetNeed {
@@ -58,13 +71,15 @@ struct OtherDevices {  // of kinds that the gang does not ask for
   bool has = false;  // free or not
 };
 
-// Nodes with the same value of a label share one unit of a resource: pods that keep apart by zone
-// get one node in each zone. A node without the label shares with no other node, though
-// kube-scheduler would allow more there.
+// Nodes with the same value of a label share a resource: one unit for pods that keep apart by zone,
+// so that they get one node in each zone, or what a GroupLimit allows. A node without the label
+// shares with no other node, though kube-scheduler would allow more there.
 struct Domains {
   std::size_t resource = 0;                     // by index
   std::vector<std::vector<std::size_t>> nodes;  // of each domain
   std::vector<std::size_t> domain;              // by node
+  // This domain has no bound: what its nodes share need not be counted. None: out of range.
+  std::size_t unbounded = static_cast<std::size_t>(-1);
 };
 
 // `count` pods of a set go to a node.
@@ -81,7 +96,9 @@ struct Capacity {
 
   const Cluster* cluster = nullptr;
   When when = When::kNow;
-  std::vector<std::string> resources;  // sorted
+  // Sorted. The last ones stand for the group limits; an empty cluster has no bound of them.
+  std::vector<std::string> resources;
+  std::size_t group_limits = 0;
   std::vector<bool> device;            // by resource
   std::vector<std::ptrdiff_t> column;  // of the cluster, by resource; -1: none has it or implicit
   std::vector<SetNeed> sets;           // as given
@@ -108,7 +125,8 @@ struct Capacity {
 
 // Cost: (sets + resources) x nodes. `cluster` is borrowed.
 Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluster& cluster,
-                          std::span<const NodeLimit> limits);
+                          std::span<const NodeLimit> limits,
+                          std::span<const GroupLimit> group_limits = {});
 // The same gang in the empty cluster.
 Capacity when_empty(const Capacity& capacity);
 

@@ -360,8 +360,8 @@ std::vector<Assignment> name_slots(std::span<const gang::MemberSet> members, con
 }  // namespace
 
 Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
-               std::span<const NodeLimit> limits, SearchBudget budget) {
-  Capacity capacity = measure_capacity(members, cluster, limits);
+               const PlanLimits& limits, SearchBudget budget) {
+  Capacity capacity = measure_capacity(members, cluster, limits.nodes, limits.groups);
   const bool has_preference =
       std::any_of(capacity.sets.begin(), capacity.sets.end(),
                   [](const SetNeed& need) { return !need.verdicts->score.empty(); });

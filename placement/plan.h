@@ -42,7 +42,18 @@ struct SearchBudget {
 // gang that can be placed is placed, unless InsufficientCapacity::search_gave_up reports that the
 // budget was used up. Limits for unknown sets or nodes are ignored. Cost: sets x nodes, and
 // log(nodes) for each node used; if the gang does not fit, a few times that, and twice `budget`.
+struct PlanLimits {
+  PlanLimits() = default;
+  PlanLimits(std::span<const NodeLimit> on_nodes,  // NOLINT: implicit, as the one below
+             std::span<const GroupLimit> on_groups = {})
+      : nodes(on_nodes), groups(on_groups) {}
+  PlanLimits(const std::vector<NodeLimit>& on_nodes) : nodes(on_nodes) {}  // NOLINT
+
+  std::span<const NodeLimit> nodes{};
+  // A gang that fits without them may get no place for them: NoFit does not say so.
+  std::span<const GroupLimit> groups{};
+};
 [[nodiscard]] Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
-                             std::span<const NodeLimit> limits = {}, SearchBudget budget = {});
+                             const PlanLimits& limits = {}, SearchBudget budget = {});
 
 }  // namespace nervex::placement

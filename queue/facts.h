@@ -22,6 +22,7 @@ using Namespaces = std::map<std::string, NamespacePtr, std::less<>>;  // by name
 struct Facts {
   std::shared_ptr<const Settled> settled = std::make_shared<const Settled>();  // and the queues
   std::shared_ptr<const Namespaces> namespaces = std::make_shared<const Namespaces>();
+  std::string class_label{};       // whose value is the class of a node; empty: nodes have no class
   std::vector<QuotaPtr> quotas{};  // of namespaces with PodGroups; by namespace and name
 
   const QueueTree& tree() const { return *settled->tree; }

@@ -13,7 +13,7 @@ namespace {
 // By Inadmissible::index().
 constexpr std::array<std::string_view, std::variant_size_v<Inadmissible>> kInadmissibleCodes = {
     "QueueNotFound", "NamespaceNotSelected", "QueueAmbiguous", "ParentNotFound",
-    "QueueCycle",    "QueueStopped",         "LimitExceeded"};
+    "QueueCycle",    "QueueStopped",         "LimitExceeded",  "NodeClassLimit"};
 
 struct Sentence {
   std::string operator()(const QueueNotFound& reason) const {
@@ -40,6 +40,16 @@ struct Sentence {
   std::string operator()(const QueueStopped& reason) const {
     return fmt::format("queue {} is stopped", reason.queue);
   }
+  std::string operator()(const NodeClassLimit& reason) const {
+    std::string left;
+    for (const auto& [node_class, amount] : reason.left) {
+      left += fmt::format("{}{} on {}", left.empty() ? "" : ", ",
+                          kube::format_amount(reason.resource, amount), node_class);
+    }
+    return fmt::format(
+        "it does not fit the nodes that queue {} may still use: of {} its limits leave {}",
+        reason.queue, reason.resource, left);
+  }
   std::string operator()(const LimitExceeded& reason) const {
     const auto amount = [&](std::int64_t value) {
       return kube::format_amount(reason.resource, value);
@@ -61,8 +71,8 @@ gang::NotAdmitted describe(const Inadmissible& reason) {
   std::visit(
       [&out](const auto& rule) {
         if constexpr (requires { rule.queue; }) out.queue = rule.queue;
+        if constexpr (requires { rule.resource; }) out.resource = rule.resource;
         if constexpr (requires { rule.limit; }) {
-          out.resource = rule.resource;
           out.is_too_large = rule.need > rule.limit;
         }
       },

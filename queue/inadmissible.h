@@ -63,8 +63,23 @@ struct LimitExceeded {
   bool operator==(const LimitExceeded&) const = default;
 };
 
-using Inadmissible = std::variant<QueueNotFound, NamespaceNotSelected, QueueAmbiguous,
-                                  ParentNotFound, QueueCycle, QueueStopped, LimitExceeded>;
+// The workload would fit the cluster, but not the nodes of the classes that the limits of the
+// queue, and of those that it is a part of, leave.
+struct NodeClassLimit {
+  struct Left {
+    std::string node_class;
+    std::int64_t amount = 0;
+    bool operator==(const Left&) const = default;
+  };
+  std::string queue;  // the workload's
+  std::string resource;
+  std::vector<Left> left;  // sorted by class
+  bool operator==(const NodeClassLimit&) const = default;
+};
+
+using Inadmissible =
+    std::variant<QueueNotFound, NamespaceNotSelected, QueueAmbiguous, ParentNotFound, QueueCycle,
+                 QueueStopped, LimitExceeded, NodeClassLimit>;
 
 std::string_view code(const Inadmissible& reason);  // "QueueNotFound"
 // As a gang's status has it.

@@ -33,6 +33,7 @@ class SettledWorkloads {
   void erase(std::string_view group_uid);
   // Counts everything again. Cost: workloads.
   void set_tree(std::shared_ptr<const QueueTree> tree);
+  const QueueTree& tree() const { return *now_->tree; }
   std::shared_ptr<const Settled> get() const {
     is_shared_ = true;
     return now_;

@@ -72,6 +72,12 @@ QueueTree::QueueTree(std::vector<QueuePtr> queues) {
   nodes_.reserve(queues.size() + 1);
   nodes_.push_back({std::make_shared<const Queue>()});
   for (QueuePtr& queue : queues) nodes_.push_back({std::move(queue)});
+  const auto has_classes = [](const ResourceBound& bound) { return !bound.classes.empty(); };
+  uses_classes_ = std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
+    const Queue& queue = *node.queue;
+    return std::any_of(queue.quota.begin(), queue.quota.end(), has_classes) ||
+           std::any_of(queue.limit.begin(), queue.limit.end(), has_classes);
+  });
   resolve_parents();
   break_cycles();
   inherit();

@@ -50,6 +50,8 @@ class QueueTree {
   const Inadmissible* problem(QueueIndex queue) const;
   // The least of the queue's and its ancestors' maxRuntimeSeconds.
   std::optional<std::int64_t> max_runtime_seconds(QueueIndex queue) const;
+  // A quota or limit names node classes.
+  bool uses_classes() const { return uses_classes_; }
   // The queue or one of its ancestors says HoldAndDrain.
   bool is_drained(QueueIndex queue) const { return nodes_[queue].is_drained; }
 
@@ -69,6 +71,7 @@ class QueueTree {
   void inherit();
 
   std::vector<Node> nodes_;  // the root, then by name
+  bool uses_classes_ = false;
 };
 
 // The queue of a job: the one that the job names (`wanted`, empty: none), else the one that its

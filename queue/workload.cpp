@@ -1,22 +1,11 @@
 #include "queue/workload.h"
 
 #include <limits>
+#include <map>
 #include <utility>
 
 namespace nervex::queue {
 namespace {
-
-// Saturates as kube::Resources do. Skips implicit resources: they belong to nodes, not queues.
-void add(kube::Resources& total, const kube::Resources& each, std::int64_t times) {
-  for (const auto& [name, amount] : each.amounts()) {
-    if (kube::is_implicit(name)) continue;
-    std::int64_t product = 0;
-    if (__builtin_mul_overflow(amount, times, &product)) {
-      product = std::numeric_limits<std::int64_t>::max();
-    }
-    total += kube::Resources{{name, product}};
-  }
-}
 
 Workload::State state_in(const gang::PodGroupStatus& status, std::string_view name) {
   const gang::GangStatus* gang = gang::find_gang(status, name);
@@ -26,6 +15,42 @@ Workload::State state_in(const gang::PodGroupStatus& status, std::string_view na
 }
 
 }  // namespace
+
+void add_requests(kube::Resources& total, const kube::Resources& each, std::int64_t times) {
+  for (const auto& [name, amount] : each.amounts()) {
+    if (kube::is_implicit(name)) continue;  // they belong to nodes, not queues
+    std::int64_t product = 0;
+    if (__builtin_mul_overflow(amount, times, &product)) {
+      product = std::numeric_limits<std::int64_t>::max();
+    }
+    total += kube::Resources{{name, product}};
+  }
+}
+
+void count_classes(Workload& workload, const gang::PodGroup& group, const FindClass& find_class) {
+  workload.class_requests.clear();
+  const gang::Gang& gang = group.spec.gangs[static_cast<std::size_t>(workload.position)];
+  const gang::GangStatus* status = gang::find_gang(group.status, gang.name);
+  if (status == nullptr) return;
+  const auto add = [&](const gang::MemberSet& set, std::string_view node, std::int64_t pods) {
+    const std::string_view node_class = find_class(node);
+    if (node_class.empty()) return;
+    add_requests(workload.class_requests[std::string(node_class)], set.shape.requests, pods);
+  };
+  std::map<gang::SlotKey, std::string_view> nodes;
+  for (const gang::Placement& placement : status->placements) {
+    nodes.emplace(gang::SlotKey(placement.role, placement.slot), placement.node);
+  }
+  for (const gang::MemberSet& set : gang.members) {
+    for (const gang::SlotId slot : set.slots) {
+      const auto node = nodes.find(gang::SlotKey(set.role, slot));
+      if (node != nodes.end()) add(set, node->second, 1);
+    }
+    for (const gang::ReservedCapacity& reserved : status->reserved) {
+      if (reserved.set == set.name) add(set, reserved.node, reserved.count);
+    }
+  }
+}
 
 Workload make_workload(const gang::PodGroup& group, std::size_t index) {
   const gang::Gang& gang = group.spec.gangs[index];
@@ -42,7 +67,7 @@ Workload make_workload(const gang::PodGroup& group, std::size_t index) {
   workload.position = static_cast<int>(index);
   for (const gang::MemberSet& set : gang.members) {
     const auto pods = static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;
-    add(workload.requests, set.shape.requests, pods);
+    add_requests(workload.requests, set.shape.requests, pods);
   }
   return workload;
 }

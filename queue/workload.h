@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -45,6 +47,14 @@ Workload make_workload(const gang::PodGroup& group, std::size_t index);
 // The gangs of a PodGroup, in the order of its spec. Cost: its sets, not its pods. The queue is
 // that of its status. Leaves out what a PodGroup does not say: start, classes.
 std::vector<Workload> list_workloads(const gang::PodGroup& group);
+
+// Adds what `times` pods request to what queues count: without implicit resources. Saturates.
+void add_requests(kube::Resources& total, const kube::Resources& each, std::int64_t times = 1);
+
+// The class of that node; "": it has none.
+using FindClass = std::function<std::string_view(std::string_view node)>;
+// Sets class_requests from the gang's placements and reserved capacity. Cost: its slots.
+void count_classes(Workload& workload, const gang::PodGroup& group, const FindClass& find_class);
 
 // A gang of another operator. `priority` and `requests` come from its existing pods.
 Workload make_workload(const kube::ForeignPodGroup& group, int priority, kube::Resources requests,

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "extender/cycle/gang/place_gang.h"
+
 namespace nervex::extender {
 
 Placer::Placer(const Snapshot& snapshot, const WaitingGangs& waiting, SysTime now)
@@ -28,9 +30,19 @@ void Placer::complete(GroupWork& work, GangWork& gang) {
 
 void Placer::hold(GroupWork& work, GangWork& gang, gang::NoFit why) {
   if (!gang.placed.empty()) ledger_.note_dropped_plan();
+  waits_otherwise = true;  // for what counts against the rule
   drop_plan(gang);
   gang.no_fit = std::move(why);
   if (!gang.committed) quotas_.give_back(*work.seen, gang);
+}
+
+// Of a gang that does not fit with its group limits: do they keep it from starting, or the nodes?
+gang::NoFit Placer::explain_limited(const GangWork& gang) const {
+  GangWork trial = gang;
+  trial.group_limits.clear();
+  Ledger ledger = ledger_;
+  auto no_fit = extender::complete(trial, ledger);
+  return no_fit ? *std::move(no_fit) : gang::NoFit(gang.group_limit_cause);
 }
 
 std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
@@ -46,9 +58,10 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
   }
   ++planned;
   auto no_fit = work.reserved.complete(gang, ledger_);
+  if (no_fit && !gang.group_limits.empty()) no_fit = explain_limited(gang);
   refused.erase(key);
   if (!no_fit) return no_fit;
-  if (may_remember && gang.placed.empty()) {
+  if (may_remember && gang.placed.empty() && gang::is_about_nodes(*no_fit)) {
     const RefusedGang now_refused{gang.missing, gang.limits, *no_fit, now_};
     refused.emplace(key, std::make_shared<const RefusedGang>(now_refused));
   } else {

@@ -43,6 +43,7 @@ class Placer {
 
  private:
   std::optional<gang::NoFit> place(GroupWork& work, GangWork& gang);
+  gang::NoFit explain_limited(const GangWork& gang) const;
 
   const WaitingGangs& waiting_;
   const SysTime now_;

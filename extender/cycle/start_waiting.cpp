@@ -1,7 +1,11 @@
 #include "extender/cycle/start_waiting.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -93,34 +97,90 @@ Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& plac
   return waiting;
 }
 
+// What the gang requests on the nodes of each class. Empty if no queue names classes.
+queue::ClassRequests count_classes(const Turn& turn, const queue::Facts& facts,
+                                   const Ledger& ledger) {
+  queue::ClassRequests classes;
+  if (!facts.tree().uses_classes()) return classes;
+  if (turn.foreign != nullptr) return turn.foreign->count_classes(ledger, facts.class_label);
+  for (const PlacedSlot& slot : turn.gang->placed) {
+    const std::string_view node_class = ledger.label(slot.placement.node, facts.class_label);
+    if (node_class.empty()) continue;
+    queue::add_requests(classes[std::string(node_class)], slot.set->shape.requests);
+  }
+  return classes;
+}
+
 // What is used beside the settled workloads.
-queue::Usage count_use(const CycleWork& work, const queue::Facts& facts) {
+queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger) {
   queue::Usage usage = facts.settled->usage;
   const queue::QueueTree& tree = facts.tree();
   if (tree.size() == 1) return usage;  // the root has no limits
-  const auto add = [&](const queue::Workload& workload) {
-    usage.add(tree, queue::find_home(tree, workload), workload);
+  const auto add = [&](const queue::Workload& workload, const Turn& turn) {
+    usage.add(tree, queue::find_home(tree, workload), workload, count_classes(turn, facts, ledger));
   };
-  for (const GroupWork* group : work.groups) {
+  for (GroupWork* group : work.groups) {
     if (group->seen->is_settled) continue;
-    for (const GangWork& gang : group->gangs) {
+    for (GangWork& gang : group->gangs) {
       if (!gang.committed && !gang.is_reserved) continue;
       queue::Workload workload = queue::make_workload(*group->seen->group, gang.position);
       workload.queue = group->queue.name;
-      add(workload);
+      add(workload, {group, &gang, nullptr});
     }
   }
-  for (const ForeignWork& foreign : work.foreign) add(foreign.make_used_workload());
+  for (ForeignWork& foreign : work.foreign) {
+    queue::Workload workload = foreign.make_used_workload();
+    if (workload.requests.empty()) continue;
+    const auto queue = facts.find_queue("", workload.ns);
+    if (const auto* index = std::get_if<queue::QueueIndex>(&queue)) {
+      workload.queue = tree[*index].name;
+    }
+    add(workload, {nullptr, nullptr, &foreign});
+  }
   return usage;
 }
 
-bool place(const Turn& turn, const queue::QueueTree& tree, Placer& placer) {
-  if (turn.foreign != nullptr) return turn.foreign->complete(placer.ledger());
+// Caps of its queue, as limits of the planner.
+std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
+                                               const std::string& label) {
+  std::map<std::string_view, placement::GroupLimit> by_resource;
+  for (const auto& [resource, node_class, most] : caps.caps) {
+    placement::GroupLimit& limit = by_resource[resource];
+    limit.most.emplace(node_class, most);
+  }
+  std::vector<placement::GroupLimit> limits;
+  for (auto& [resource, limit] : by_resource) {
+    limit.label = label;
+    limit.resource = resource;
+    limit.closes_others =
+        std::binary_search(caps.only_capped.begin(), caps.only_capped.end(), resource);
+    limits.push_back(std::move(limit));
+  }
+  return limits;
+}
+
+gang::NotAdmitted describe_caps(const queue::Workload& workload, const queue::ClassCaps& caps) {
+  queue::NodeClassLimit reason;
+  reason.queue = workload.queue;
+  reason.resource = caps.caps.front().resource;
+  for (const auto& [resource, node_class, most] : caps.caps) {
+    if (resource == reason.resource) reason.left.push_back({node_class, most});
+  }
+  return queue::describe(reason);
+}
+
+bool place(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Facts& facts,
+           Placer& placer) {
+  auto limits = make_limits(offer.caps, facts.class_label);
+  if (turn.foreign != nullptr) return turn.foreign->complete(placer.ledger(), std::move(limits));
+  if (!limits.empty()) turn.gang->group_limit_cause = describe_caps(*offer.workload, offer.caps);
+  turn.gang->group_limits = std::move(limits);
   placer.complete(*turn.group, *turn.gang);
   if (turn.gang->no_fit) return false;
   if (turn.is_base()) {
     gang::QueuePlace& queue = turn.group->queue;
-    queue.max_runtime_seconds = tree.max_runtime_seconds(tree.find(queue.name).value());
+    queue.max_runtime_seconds =
+        facts.tree().max_runtime_seconds(facts.tree().find(queue.name).value());
   }
   return true;
 }
@@ -191,13 +251,15 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   const queue::QueueTree& tree = facts.tree();
   Waiting waiting = collect_waiting(work, facts, placer);
   kube::Resources capacity = shared_capacity(tree, placer);
-  queue::Backlog backlog(tree, capacity, count_use(work, facts), waiting.workloads);
+  queue::Backlog backlog(tree, capacity, count_use(work, facts, placer.ledger()),
+                         waiting.workloads);
   Restorer restorer(work, placer);
   while (const auto offer = backlog.next()) {
+    const Turn& turn = waiting.turn(*offer->workload);
     restorer.restore_before(queue::rank(*offer->workload));
-    if (place(waiting.turn(*offer->workload), tree, placer)) {
+    if (place(*offer, turn, facts, placer)) {
       is_any_placed = true;
-      backlog.place();
+      backlog.place(count_classes(turn, facts, placer.ledger()));
     } else {
       backlog.skip();
     }

@@ -36,6 +36,13 @@ class ClusterCache {
     state_.observe_fold = std::move(observe);
   }
 
+  // The label whose value is the class of a node, for quotas and limits of node classes. Call
+  // before any other.
+  void set_class_label(const std::string& label) {
+    MutexLock lock(state_.mutex);
+    state_.queues.set_class_label(label);
+  }
+
   WatchUpdates updates{state_};
   PlannerCache planner{state_};
   BindCache binds{state_};

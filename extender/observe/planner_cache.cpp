@@ -56,6 +56,7 @@ bool PlannerCache::has_nothing_to_decide(const CachedGroup& entry) const {
 }
 
 void PlannerCache::add_facts(Snapshot& snapshot) const {
+  if (state_.queues.take_classes_changed()) state_.groups.recount_settled();
   std::set<std::string_view> limited;
   for (GroupSeen& seen : snapshot.groups) {
     if (!state_.queues.has_quotas()) break;

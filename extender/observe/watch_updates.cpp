@@ -94,6 +94,7 @@ struct WatchUpdates::PodChange {
 void WatchUpdates::node_changed(const NodePtr& before, const NodePtr& after) {
   MutexLock lock(state_.mutex);
   state_.nodes.set_node(after ? after->name : before->name, after);
+  state_.queues.set_node(before, after);
 }
 
 Look WatchUpdates::pod_changed(const PodPtr& before, const PodPtr& after) {

@@ -184,6 +184,43 @@ TEST_CASE("a limit keeps further pods of a set off a node", "[placement][plan]")
   CHECK(node_by_slot(plan_gang(members, nodes, row.limits)) == row.want);
 }
 
+TEST_CASE("a limit of a group of nodes holds for all of them together", "[placement][plan]") {
+  const auto of_class = [](const std::string& name, const std::string& value) {
+    return view(testing::labelled(a_node(name, 8), "model", value));
+  };
+  const std::vector<NodeView> nodes{of_class("a1", "a"), of_class("a2", "a"), of_class("b1", "b"),
+                                    view(a_node("c1", 8))};
+  struct Row {
+    std::string when;
+    GroupLimit limit;
+    std::vector<std::int64_t> pods;  // that fit: of 1 GPU, then of 3
+  };
+  const auto row = GENERATE(values<Row>({
+      {"it allows less than one node has", {"model", "nvidia.com/gpu", {{"a", 5}}}, {21, 5}},
+      {"it allows more than one node has", {"model", "nvidia.com/gpu", {{"a", 11}}}, {27, 7}},
+      {"it allows nothing", {"model", "nvidia.com/gpu", {{"a", 0}}}, {16, 4}},
+      {"it allows more than there is", {"model", "nvidia.com/gpu", {{"a", 99}}}, {32, 8}},
+      {"two groups have one", {"model", "nvidia.com/gpu", {{"a", 4}, {"b", 3}}}, {15, 4}},
+      {"all other nodes are closed", {"model", "nvidia.com/gpu", {{"a", 11}}, true}, {11, 3}},
+      {"it is about what they do not request", {"model", "amd.com/gpu", {{"a", 0}}}, {32, 8}},
+  }));
+  INFO("when " << row.when);
+  for (std::size_t i = 0; i < row.pods.size(); ++i) {
+    const std::int64_t gpus = i == 0 ? 1 : 3;
+    const auto fits = [&](std::int64_t pods) {
+      const std::vector<gang::MemberSet> members{
+          a_set("learner", static_cast<int>(pods), ask(gpus))};
+      const std::vector limits{row.limit};
+      const Plan plan = plan_gang(members, nodes, {{}, limits});
+      const auto* no_fit = std::get_if<gang::NoFit>(&plan);
+      if (no_fit != nullptr && pods <= (i == 0 ? 32 : 8)) CHECK_FALSE(gang::is_proof(*no_fit));
+      return no_fit == nullptr;
+    };
+    CHECK(fits(row.pods[i]));
+    CHECK_FALSE(fits(row.pods[i] + 1));
+  }
+}
+
 TEST_CASE("capacity for reserved pods is planned as slots that the caller adds",
           "[placement][plan]") {
   gang::MemberSet set = a_set("learner", 1, ask(8));

@@ -94,6 +94,20 @@ queue::Workload ForeignWork::make_used_workload() const {
                               queue::Workload::State::kRunning);
 }
 
+queue::ClassRequests ForeignWork::count_classes(const Ledger& ledger,
+                                                const std::string& label) const {
+  queue::ClassRequests classes;
+  const auto add = [&](const std::string& node, const kube::Resources& requests) {
+    const std::string_view node_class = ledger.label(node, label);
+    if (!node_class.empty()) queue::add_requests(classes[std::string(node_class)], requests);
+  };
+  for (const auto& [node, requests] : seen_.bound_on) add(node, requests);
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty()) add(node_[i], seen_.pending[i].pod->requests);
+  }
+  return classes;
+}
+
 bool ForeignWork::has_enough_pods() const {
   return static_cast<std::int64_t>(seen_.pending.size()) >= needed();
 }
@@ -177,8 +191,9 @@ void ForeignWork::retake_nominated(Ledger& ledger) {
   if (!is_reserved_) give_back_all(ledger);
 }
 
-bool ForeignWork::complete(Ledger& ledger) {
+bool ForeignWork::complete(Ledger& ledger, std::vector<placement::GroupLimit> limits) {
   ledger.count_for(priority());
+  group_limits_ = std::move(limits);
   no_fit_.reset();
   lacking_.clear();
   if (seen_.pending.empty() || !has_enough_pods() || is_paused()) return false;
@@ -245,7 +260,8 @@ bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {
       if (is_its && node_[i] == limit.node) --limit.at_most;
     }
   }
-  placement::Plan plan = placement::plan_gang(sets, ledger.nodes(), limits);
+  const auto group_limits = group_limits_left(ledger);
+  placement::Plan plan = placement::plan_gang(sets, ledger.nodes(), {limits, group_limits});
   if (auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
     no_fit_ = std::move(*no_fit);
     return false;
@@ -254,6 +270,20 @@ bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {
     take(static_cast<std::size_t>(assigned.slot.ordinal), std::move(assigned.node), ledger);
   }
   return true;
+}
+
+std::vector<placement::GroupLimit> ForeignWork::group_limits_left(const Ledger& ledger) const {
+  std::vector<placement::GroupLimit> limits = group_limits_;
+  for (placement::GroupLimit& limit : limits) {
+    for (std::size_t i = 0; i < node_.size(); ++i) {
+      if (node_[i].empty()) continue;
+      const auto most = limit.most.find(ledger.label(node_[i], limit.label));
+      if (most == limit.most.end()) continue;
+      const std::int64_t used = seen_.pending[i].pod->requests.get(limit.resource);
+      most->second = std::max<std::int64_t>(0, most->second - used);
+    }
+  }
+  return limits;
 }
 
 // minResources includes what the gang already has.

@@ -16,7 +16,9 @@
 #include "extender/cycle/gang/ledger.h"
 #include "gang/no_fit.h"
 #include "gang/pod_group.h"
+#include "placement/capacity.h"
 #include "queue/order.h"
+#include "queue/usage.h"
 #include "queue/workload.h"
 
 namespace nervex::extender {
@@ -59,7 +61,10 @@ class ForeignWork {
   void recheck(Ledger& ledger);
   // Gives nodes to all pods without one; or to as many as minMember needs, and then to each other
   // one that fits; or to none. True if any pod got one.
-  bool complete(Ledger& ledger);
+  // `limits`: on node classes of its queue.
+  bool complete(Ledger& ledger, std::vector<placement::GroupLimit> limits = {});
+  // What its pods with nodes request on the nodes of each class, bound pods included.
+  queue::ClassRequests count_classes(const Ledger& ledger, const std::string& label) const;
   // `memory`: for the next cycle, if nothing is written.
   ForeignDecision decide(ForeignMemory::Gang& memory) const;
 
@@ -95,6 +100,7 @@ class ForeignWork {
   void retake_nominated(Ledger& ledger);
   void note_dropped(Ledger& ledger) const;
   std::vector<std::size_t> unplaced() const;
+  std::vector<placement::GroupLimit> group_limits_left(const Ledger& ledger) const;
   std::string waiting_text() const;
   void report(ForeignMemory::Gang& memory, ForeignDecision& out) const;
 
@@ -105,7 +111,8 @@ class ForeignWork {
   std::vector<std::size_t> shape_of_;  // by pod, as in seen_.pending
   ForeignAttempts attempts_;
   std::vector<std::string> node_;  // by pod: the node in this cycle; "": none
-  bool is_reserved_ = false;       // the capacity of node_ was taken from the ledger
+  std::vector<placement::GroupLimit> group_limits_;
+  bool is_reserved_ = false;  // the capacity of node_ was taken from the ledger
   std::optional<gang::NoFit> no_fit_;
   std::string lacking_;  // of minResources
 };

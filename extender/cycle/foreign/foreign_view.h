@@ -59,8 +59,9 @@ struct ForeignGangSeen {
   ForeignGroupPtr group;
   std::vector<ForeignPod> pending;  // those counted as pending
   ForeignCounts counts;
-  kube::Resources bound_requests;  // of pods that are bound or being bound
-  std::string owner;               // "namespace/name" of the owner of one of its pods
+  kube::Resources bound_requests;                   // of pods that are bound or being bound
+  std::map<std::string, kube::Resources> bound_on;  // the same by node
+  std::string owner;  // "namespace/name" of the owner of one of its pods
 
   std::string key() const { return group->meta.key(); }
 };

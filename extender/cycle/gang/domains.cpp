@@ -44,7 +44,7 @@ gang::NoFit without_proof(gang::NoFit no_fit) {
 
 class Search {
  public:
-  Search(const placement::Cluster& cluster, std::span<const placement::NodeLimit> limits,
+  Search(const placement::Cluster& cluster, const placement::PlanLimits& limits,
          const TakenDomains& taken, const std::set<std::string>& terms)
       : cluster_(cluster), limits_(limits), taken_(taken), terms_(terms.begin(), terms.end()) {}
 
@@ -108,7 +108,7 @@ class Search {
   void count(const gang::MemberSet& set, const std::string& key,
              std::map<std::string, Domain>& by_value) const {
     std::map<std::string_view, int> limit_on;
-    for (const placement::NodeLimit& limit : limits_) {
+    for (const placement::NodeLimit& limit : limits_.nodes) {
       if (limit.set != set.name) continue;
       const auto [at, is_new] = limit_on.emplace(limit.node, limit.at_most);
       if (!is_new) at->second = std::min(at->second, limit.at_most);
@@ -137,7 +137,7 @@ class Search {
   }
 
   const placement::Cluster& cluster_;
-  std::span<const placement::NodeLimit> limits_;
+  const placement::PlanLimits& limits_;
   const TakenDomains& taken_;
   std::vector<std::string> terms_;
   int left_ = kMostDomainPlans;
@@ -147,8 +147,7 @@ class Search {
 
 placement::Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
                                 const placement::Cluster& cluster,
-                                std::span<const placement::NodeLimit> limits,
-                                const TakenDomains& taken) {
+                                const placement::PlanLimits& limits, const TakenDomains& taken) {
   std::set<std::string> terms;
   for (const gang::MemberSet& set : members) {
     terms.insert(set.shape.together.begin(), set.shape.together.end());

@@ -26,7 +26,7 @@ using TakenDomains = std::map<std::string, std::set<std::string>>;
 inline constexpr int kMostDomainPlans = 16;
 [[nodiscard]] placement::Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
                                               const placement::Cluster& cluster,
-                                              std::span<const placement::NodeLimit> limits,
+                                              const placement::PlanLimits& limits,
                                               const TakenDomains& taken);
 
 }  // namespace nervex::extender

@@ -38,10 +38,13 @@ struct GangWork {
   std::vector<gang::MemberSet> missing;      // the sets, each with its slots that have no placement
   std::optional<gang::NoFit> no_fit;         // why they cannot get one
   std::vector<placement::NodeLimit> limits;  // for new placements of the whole gang
-  std::vector<const OpenSlot*> open;         // of `placed`
-  std::vector<std::string> losses;           // placements lost in this cycle, and why
-  bool is_paused = false;                    // not planned again yet (refusals.h)
-  bool is_rejected = false;                  // the API server rejects a plan for them
+  // The same, on nodes of a class; and what is said if the gang would fit without them.
+  std::vector<placement::GroupLimit> group_limits{};
+  gang::NotAdmitted group_limit_cause{};
+  std::vector<const OpenSlot*> open;  // of `placed`
+  std::vector<std::string> losses;    // placements lost in this cycle, and why
+  bool is_paused = false;             // not planned again yet (refusals.h)
+  bool is_rejected = false;           // the API server rejects a plan for them
   bool has_set(const gang::MemberSet* set) const;
   // The slot whose placement has this number, or end().
   std::vector<PlacedSlot>::iterator find_placed(std::int64_t number);

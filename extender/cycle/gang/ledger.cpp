@@ -130,4 +130,12 @@ void Ledger::lend(const gang::MemberSet& set, std::string_view node) {
   if (const auto at = nodes_.find(node)) nodes_.take(*at, set.shape.requests, -1);
 }
 
+std::string_view Ledger::label(std::string_view node, std::string_view name) const {
+  const auto at = nodes_.find(node);
+  if (!at) return {};
+  const auto& labels = nodes_.node(*at).labels;
+  const auto label = labels.find(name);
+  return label == labels.end() ? std::string_view() : std::string_view(label->second.str());
+}
+
 }  // namespace nervex::extender

@@ -47,6 +47,8 @@ class Ledger {
   bool is_allowed(const gang::MemberSet& set, std::string_view node) const;
 
   const placement::Cluster& nodes() const { return nodes_; }
+  // The value of the node's label; "": it has none, or there is no such node.
+  std::string_view label(std::string_view node, std::string_view name) const;
 
  private:
   // The resource of a set's pods that a pod on another node has taken from all nodes that share it

@@ -30,8 +30,10 @@ gang::NoFit complete_no_fit(gang::NoFit no_fit, const std::vector<gang::MemberSe
 
 std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberSet>& missing,
                                  Ledger& ledger) {
+  const auto limits = limits_left(work);
+  const auto group_limits = group_limits_left(work, ledger);
   placement::Plan plan =
-      plan_in_domains(missing, ledger.nodes(), limits_left(work), taken_domains(work, ledger));
+      plan_in_domains(missing, ledger.nodes(), {limits, group_limits}, taken_domains(work, ledger));
   if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
     return complete_no_fit(*no_fit, missing, work.seen->enlarged);
   }
@@ -110,6 +112,19 @@ std::vector<placement::NodeLimit> limits_left(const GangWork& work) {
         std::count_if(work.placed.begin(), work.placed.end(), [&](const PlacedSlot& slot) {
           return slot.set->name == limit.set && slot.placement.node == limit.node;
         }));
+  }
+  return limits;
+}
+
+std::vector<placement::GroupLimit> group_limits_left(const GangWork& work, const Ledger& ledger) {
+  std::vector<placement::GroupLimit> limits = work.group_limits;
+  for (placement::GroupLimit& limit : limits) {
+    for (const PlacedSlot& slot : work.placed) {
+      const auto most = limit.most.find(ledger.label(slot.placement.node, limit.label));
+      if (most == limit.most.end()) continue;
+      const std::int64_t used = slot.set->shape.requests.get(limit.resource);
+      most->second = std::max<std::int64_t>(0, most->second - used);
+    }
   }
   return limits;
 }

@@ -35,5 +35,6 @@ std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const
 
 // What the gang's limits allow for the slots without a placement.
 std::vector<placement::NodeLimit> limits_left(const GangWork& work);
+std::vector<placement::GroupLimit> group_limits_left(const GangWork& work, const Ledger& ledger);
 
 }  // namespace nervex::extender

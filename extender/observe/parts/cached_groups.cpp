@@ -98,8 +98,23 @@ void CachedGroups::set_stored(CachedGroup& entry, const PodGroupPtr& stored) {
   set_waits_in(entry, has_waiting_gang(group) ? group.meta.ns.str() : "");
   entry.history.keep_uncommitted(group.status);
   entry.is_settled = !entry.effective.is_restored && is_settled(group, entry.effective.enlarged);
-  queues_.set_settled(group.meta.uid, entry.is_settled ? queue::list_workloads(group)
-                                                       : std::vector<queue::Workload>());
+  count_settled(entry);
+}
+
+void CachedGroups::count_settled(const CachedGroup& entry) {
+  const gang::PodGroup& group = *entry.group();
+  std::vector<queue::Workload> workloads;
+  if (entry.is_settled) workloads = queue::list_workloads(group);
+  for (queue::Workload& workload : workloads) {
+    if (!queues_.uses_classes()) break;
+    queue::count_classes(workload, group,
+                         [this](std::string_view node) { return queues_.find_class(node); });
+  }
+  queues_.set_settled(group.meta.uid, std::move(workloads));
+}
+
+void CachedGroups::recount_settled() {
+  for (const auto& [uid, entry] : by_uid_) count_settled(entry);
 }
 
 void CachedGroups::set_waits_in(CachedGroup& entry, const std::string& ns) {

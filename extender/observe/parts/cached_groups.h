@@ -59,12 +59,16 @@ class CachedGroups {
   // A pod of that slot was bound, deleted, refused or stopped.
   void refresh_slot(const gang::PodSlot& slot);
 
+  // The classes of nodes have changed.
+  void recount_settled();
+
   // A gang of this namespace has no plan.
   bool is_any_waiting(const std::string& ns) const { return waiting_.count(ns) > 0; }
 
  private:
   void set_stored(CachedGroup& entry, const PodGroupPtr& stored);
   void set_waits_in(CachedGroup& entry, const std::string& ns);
+  void count_settled(const CachedGroup& entry);
 
   NodeTable& nodes_;
   const SlotPods& pods_;

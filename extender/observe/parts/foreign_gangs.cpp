@@ -89,7 +89,10 @@ void ForeignGangs::add(const PodPtr& pod) {
     gang.owner = pod->meta.ns + ("/" + pod->meta.owner->name);
   count(*pod, 1, gang.counts);
   const Stage stage = classify_stage(*pod);
-  if (stage == Stage::kBound) gang.bound_requests += pod->requests;
+  if (stage == Stage::kBound) {
+    gang.bound_requests += pod->requests;
+    gang.bound_on[pod->node.str()] += pod->requests;
+  }
   if (stage != Stage::kPending) return;
   gang.pending[pod->meta.uid] = pod;
   if (mounts_claims(*pod)) ++with_claims_;
@@ -99,7 +102,12 @@ void ForeignGangs::remove(const kube::Pod& pod) {
   Gang& gang = gangs_[foreign_gang_name(pod)];
   count(pod, -1, gang.counts);
   const Stage stage = classify_stage(pod);
-  if (stage == Stage::kBound) gang.bound_requests -= pod.requests;
+  if (stage == Stage::kBound) {
+    gang.bound_requests -= pod.requests;
+    const auto on = gang.bound_on.find(pod.node.str());
+    on->second -= pod.requests;
+    if (on->second.empty()) gang.bound_on.erase(on);
+  }
   if (stage != Stage::kPending) return;
   gang.pending.erase(pod.meta.uid);
   gang.assumed.erase(pod.meta.uid);
@@ -186,11 +194,12 @@ std::vector<ForeignGangSeen> ForeignGangs::all(const VolumeStores& volumes) cons
   std::vector<ForeignGangSeen> found;
   for (const auto& [key, gang] : gangs_) {
     if (!gang.group || !gang.had_pods) continue;
-    ForeignGangSeen& seen = found.emplace_back(
-        ForeignGangSeen{gang.group, {}, compute_counts(gang), gang.bound_requests, gang.owner});
+    ForeignGangSeen& seen = found.emplace_back(ForeignGangSeen{
+        gang.group, {}, compute_counts(gang), gang.bound_requests, gang.bound_on, gang.owner});
     for (const auto& [uid, pod] : gang.pending) {
       if (gang.assumed.count(uid) > 0) {
         seen.bound_requests += pod->requests;
+        seen.bound_on[pod->nominated_node.str()] += pod->requests;
         continue;
       }
       VolumesUsed used;

@@ -58,7 +58,8 @@ class ForeignGangs {
     std::set<std::string, std::less<>> assumed;          // of pending
     ForeignCounts counts;                                // of all other pods; `pending` stays 0
     kube::Resources bound_requests;
-    std::string owner;  // of one of its pods
+    std::map<std::string, kube::Resources> bound_on;  // the same by node
+    std::string owner;                                // of one of its pods
     std::string message;
     bool had_pods = false;
   };

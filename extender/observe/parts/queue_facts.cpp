@@ -13,7 +13,30 @@ void QueueFacts::set(const QueuePtr& before, const QueuePtr& after) {
   std::vector<QueuePtr> queues;
   queues.reserve(queues_.size());
   for (const auto& [name, queue] : queues_) queues.push_back(queue);
-  settled_.set_tree(std::make_shared<const queue::QueueTree>(std::move(queues)));
+  const auto tree = std::make_shared<const queue::QueueTree>(std::move(queues));
+  are_classes_changed_ = are_classes_changed_ || tree->uses_classes();
+  settled_.set_tree(tree);
+}
+
+void QueueFacts::set_node(const NodePtr& before, const NodePtr& after) {
+  const auto read = [this](const NodePtr& node) -> std::string {
+    if (!node || class_label_.empty()) return "";
+    const auto label = node->labels.find(class_label_);
+    return label == node->labels.end() ? "" : label->second.str();
+  };
+  const std::string node_class = read(after);
+  if (read(before) == node_class) return;
+  if (node_class.empty()) {
+    classes_.erase(before->name);
+  } else {
+    classes_.insert_or_assign(after->name, node_class);
+  }
+  are_classes_changed_ = are_classes_changed_ || uses_classes();
+}
+
+std::string_view QueueFacts::find_class(std::string_view node) const {
+  const auto known = classes_.find(node);
+  return known == classes_.end() ? std::string_view() : std::string_view(known->second);
 }
 
 void QueueFacts::set(const NamespacePtr& before, const NamespacePtr& after) {
@@ -38,7 +61,7 @@ void QueueFacts::set(const QuotaPtr& before, const QuotaPtr& after) {
 }
 
 queue::Facts QueueFacts::facts(const std::set<std::string_view>& quotas_of) const {
-  queue::Facts facts{settled_.get(), namespaces_};
+  queue::Facts facts{settled_.get(), namespaces_, class_label_};
   are_namespaces_shared_ = true;
   for (const std::string_view ns : quotas_of) {
     const auto quotas = quotas_.find(ns);

@@ -7,8 +7,10 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "extender/objects.h"
 #include "kube/model/quota.h"
 #include "queue/facts.h"
 
@@ -26,6 +28,17 @@ class QueueFacts {
   // Cost: namespaces, at the first change after facts().
   void set(const NamespacePtr& before, const NamespacePtr& after);
   void set(const QuotaPtr& before, const QuotaPtr& after);
+
+  // The label whose value is the class of a node. Before all other calls.
+  void set_class_label(std::string label) { class_label_ = std::move(label); }
+  // Null: no such node before, or none any more.
+  void set_node(const NodePtr& before, const NodePtr& after);
+  bool uses_classes() const { return settled_.tree().uses_classes(); }
+  // The class of a node; "": it has none.
+  std::string_view find_class(std::string_view node) const;
+  // Since the last call a class has changed, or queues name classes now: count_classes() of the
+  // settled workloads anew.
+  bool take_classes_changed() { return std::exchange(are_classes_changed_, false); }
 
   // The workloads of a PodGroup that is settled; empty: it is not.
   void set_settled(const std::string& group_uid, std::vector<queue::Workload> workloads) {
@@ -47,6 +60,9 @@ class QueueFacts {
  private:
   std::map<std::string, QueuePtr> queues_;
   queue::SettledWorkloads settled_;
+  std::string class_label_;
+  std::map<std::string, std::string, std::less<>> classes_;  // of nodes that have one
+  bool are_classes_changed_ = false;
   std::shared_ptr<queue::Namespaces> namespaces_ = std::make_shared<queue::Namespaces>();
   mutable bool are_namespaces_shared_ = false;  // other threads may read them
   std::map<std::string, std::map<std::string, QuotaPtr>, std::less<>> quotas_;  // by namespace

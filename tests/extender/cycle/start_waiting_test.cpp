@@ -53,23 +53,54 @@ struct Teams {
                          [&](const auto& group) { return group.meta.name == name; });
   }
   gang::GangStatus& base(const std::string& name) { return get(name).status.gangs.at(0); }
+  template <typename Views>
+  static auto& find_node(Views& views, std::string_view name) {
+    return *std::find_if(views.begin(), views.end(),
+                         [&](const auto& view) { return view.node->name == name; });
+  }
   // Number of writes.
   std::size_t cycle() {
     Snapshot snapshot;
-    snapshot.nodes = nodes;
+    snapshot.nodes = free_nodes();
     for (const gang::PodGroup& group : groups) {
       GroupSeen seen{std::make_shared<const gang::PodGroup>(group), false, {}};
       seen.is_settled = is_settled(group, {});
-      settled.set(group.meta.uid, seen.is_settled ? queue::list_workloads(group)
-                                                  : std::vector<queue::Workload>());
+      settled.set(group.meta.uid,
+                  seen.is_settled ? list_workloads(group) : std::vector<queue::Workload>());
       snapshot.groups.push_back(std::move(seen));
     }
     snapshot.facts.settled = settled.get();
+    snapshot.facts.class_label = "model";
     state.waiting.gain_all();  // all nodes may have changed
     CycleResult result = run_cycle(snapshot, std::move(state), now);
     state = std::move(result.state);
-    for (const StatusWrite& write : result.writes) get(write.group->meta.name).status = write.status;
+    for (const StatusWrite& write : result.writes)
+      get(write.group->meta.name).status = write.status;
     return result.writes.size();
+  }
+  // Without what committed gangs use.
+  std::vector<placement::NodeView> free_nodes() const {
+    std::vector<placement::NodeView> free = nodes;
+    for (const gang::PodGroup& group : groups) {
+      for (const gang::GangStatus& gang : group.status.gangs) {
+        for (const gang::Placement& placement : gang.placements) {
+          if (!gang.committed) continue;
+          find_node(free, placement.node).free -= group.spec.gangs[0].members[0].shape.requests;
+        }
+      }
+    }
+    return free;
+  }
+  std::vector<queue::Workload> list_workloads(const gang::PodGroup& group) const {
+    std::vector<queue::Workload> workloads = queue::list_workloads(group);
+    for (queue::Workload& workload : workloads) {
+      queue::count_classes(workload, group, [this](std::string_view node) -> std::string_view {
+        const auto& labels = find_node(nodes, node).node->labels;
+        const auto label = labels.find("model");
+        return label == labels.end() ? std::string_view() : std::string_view(label->second.str());
+      });
+    }
+    return workloads;
   }
   // The jobs that have nodes, in the order of their names.
   std::vector<std::string> placed() {
@@ -234,14 +265,60 @@ TEST_CASE("a drained queue releases what runs and drops what is planned",
   }
 }
 
+placement::NodeView of_model(const std::string& name, const std::string& model) {
+  return view(testing::labelled(a_node(name, 8), "model", model));
+}
+
+TEST_CASE("a limit of a node class keeps gangs off its nodes", "[extender][start_waiting]") {
+  Teams world({open_to_all(with_limit(a_queue("vision"), {{"a100", 6}}))});
+  world.nodes = {of_model("n1", "a100"), of_model("n2", "h100")};
+  world.add("a", "vision", 4, 0);
+  world.add("b", "vision", 4, 1);
+  world.add("c", "vision", 4, 2);
+  world.add("d", "vision", 4, 3);
+  world.cycle();
+  CHECK(world.placed().size() == 3);  // 4 on n1, 8 on n2
+  CHECK(world.base("d").reason == "NodeClassLimit");
+  CHECK(world.base("d").message ==
+        "it does not fit the nodes that queue vision may still use: of nvidia.com/gpu its limits "
+        "leave 2 on a100");
+  SECTION("and what uses them counts while it runs") {
+    for (const std::string& name : world.placed()) world.base(name).committed = true;
+    CHECK(world.cycle() == 0);
+    world.add("e", "vision", 2, 4);
+    world.cycle();
+    CHECK(world.base("e").placements.at(0).node == "n1");
+    world.add("f", "vision", 1, 5);
+    world.cycle();
+    CHECK(world.base("f").reason == "NodeClassLimit");
+  }
+  SECTION("and a full cluster is another reason") {
+    world.add("full", "", 2, 4);
+    world.add("more", "", 2, 5);
+    world.cycle();
+    CHECK(world.base("d").reason == "Unschedulable");
+  }
+}
+
+TEST_CASE("a quota of a node class is used before others get its nodes",
+          "[extender][start_waiting]") {
+  Teams world(
+      {open_to_all(with_quota(a_queue("vision"), {{"h100", 8}})), open_to_all(a_queue("speech"))});
+  world.nodes = {of_model("n1", "a100"), of_model("n2", "h100")};
+  world.add("s", "speech", 8, 0);
+  world.add("v", "vision", 8, 1);
+  world.cycle();
+  CHECK(world.base("v").placements.at(0).node == "n2");
+  CHECK(world.base("s").placements.at(0).node == "n1");
+}
+
 TEST_CASE("a gang that waits says its position, but not with every start",
           "[extender][start_waiting]") {
   Teams world({open_to_all(a_queue("vision"))});
   for (int i = 0; i < 7; ++i) world.add("j" + std::to_string(i), "vision", 8, i);
   world.cycle();
   const auto position = [&](int i) { return world.groups.at(i).status.queue.position; };
-  CHECK(std::vector{position(0), position(1), position(4), position(6)} ==
-        std::vector{0, 1, 3, 5});
+  CHECK(std::vector{position(0), position(1), position(4), position(6)} == std::vector{0, 1, 3, 5});
   world.groups.erase(world.groups.begin());
   CHECK(world.cycle() == 1);  // the one that starts
   CHECK(position(1) == 2);
