@@ -81,12 +81,12 @@ def wait_running(jobs, *names):
 
 
 def wait_reason(jobs, name, reason):
-    """The message with that reason."""
+    """The message with which the job waits for that reason."""
     def look():
-        status = jobs.get(name).get("status", {})
-        return status.get("reason") == reason and status.get("message"), status
-    wait_for(lambda: (bool(look()[0]), look()[1]), f"{name} to wait with reason {reason}", LONG)
-    return jobs.get(name)["status"]["message"]
+        seen = jobs.condition(name, "Scheduled") or {}
+        return seen.get("reason") == reason and jobs.get(name)["status"].get("reason") == reason, seen
+    wait_for(look, f"{name} to wait with reason {reason}", LONG)
+    return jobs.condition(name, "Scheduled")["message"]
 
 
 def running(jobs, *names):
@@ -183,9 +183,9 @@ def test_a_job_may_run_as_long_as_its_queue_allows(jobs, queues, gpus):
     queues.create("short", maxRuntimeSeconds=3)
     jobs.create(gpus("long", 1, queue=queues.name("short"), activeDeadlineSeconds=3600, backoffLimit=0))
     jobs.wait_phase("long", "Failed", timeout=LONG)
-    status = jobs.get("long")["status"]
-    assert status["reason"] == "DeadlineExceeded", status
-    assert queues.name("short") in status["message"], status
+    assert jobs.get("long")["status"]["reason"] == "DeadlineExceeded"
+    (event,) = jobs.events("long", "NerveXJobFailed")
+    assert queues.name("short") in event.message, event.message
 
 
 def test_a_job_of_a_deleted_queue_waits_until_the_queue_is_back(jobs, queues, gpus):
