@@ -252,6 +252,7 @@ Spec read_spec(Fields fields) {
   Spec spec;
   spec.group = fields.text("group");
   spec.priority_class_name = fields.text("priorityClassName");
+  spec.queue = fields.text("queue");
   spec.clean_pod_policy = read_policy(fields);
   spec.volumes = fields.raw("volumes", Json::value_t::array);
   spec.coordinator_template = fields.object("coordinator").raw("template", Json::value_t::object);
@@ -337,6 +338,8 @@ Status read_status(Fields fields) {
   // -1 is the schema's default: no controller has seen the job yet.
   status.observed_generation = fields.integer("observedGeneration", 0, -1);
   status.queued_since = fields.time("queuedSince");
+  Fields queue = fields.object("queue");
+  status.queue = {queue.text("name"), queue.small_integer("position", 0)};
   status.waiting_since = fields.time("waitingSince");
   // The field's name up to version 0.2.
   if (!status.waiting_since) status.waiting_since = fields.time("queuedTime");

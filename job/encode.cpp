@@ -121,6 +121,8 @@ Json encode_status(const Status& status) {
               {"conditions", Json::array()}};
   // With fractions of a second, because it orders the queue.
   if (status.queued_since) out["queuedSince"] = to_rfc3339_micro(*status.queued_since);
+  if (!status.queue.name.empty()) out["queue"]["name"] = status.queue.name;
+  if (status.queue.position > 0) out["queue"]["position"] = status.queue.position;
   if (status.waiting_since) out["waitingSince"] = to_rfc3339_micro(*status.waiting_since);
   if (status.active_since) out["activeSince"] = to_rfc3339(*status.active_since);
   if (status.active_seconds > 0) out["activeSeconds"] = status.active_seconds;

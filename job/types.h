@@ -125,6 +125,7 @@ struct Requests {
 struct Spec {
   std::string group;
   std::string priority_class_name;
+  std::string queue;  // empty: the namespace's
   CleanPodPolicy clean_pod_policy = CleanPodPolicy::kRunning;
   kube::SharedJson volumes = Json::array();
   kube::SharedJson coordinator_template;
@@ -176,6 +177,13 @@ struct LastAttempt {
 enum class ServiceMode { kNone, kShared, kPerPod };
 std::string_view to_string(ServiceMode mode);  // "", "Shared", "PerPod"
 
+// As in the PodGroup's status (gang/pod_group.h).
+struct QueuePlace {
+  std::string name;  // empty: the root, or unknown
+  int position = 0;  // of a waiting job, coarse; 0: it does not wait, or unknown
+  bool operator==(const QueuePlace&) const = default;
+};
+
 struct Status {
   Phase phase = Phase::kNone;
   std::string reason;  // why it is in this phase: the Reason column
@@ -184,6 +192,7 @@ struct Status {
   // Position in the queue among jobs of equal priority, with fractions of a second. Kept over
   // retries and requeues, not over a resume.
   std::optional<SysTime> queued_since;
+  QueuePlace queue;
   // Creation, or the last resume, retry or requeue: scheduleTimeoutSeconds starts here.
   std::optional<SysTime> waiting_since;
   // Since when the current attempt has had a placement: a pod of its base gang was bound.

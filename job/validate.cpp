@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "job/names.h"
 #include "job/template/rules.h"
+#include "job/template/syntax.h"
 #include "job/types.h"
 
 namespace nervex::job {
@@ -53,6 +54,14 @@ void check_clean_pod_policy(const Json& object, FieldErrors& errors) {
   }
   errors.push_back({FieldErrorType::kNotSupported, "spec.cleanPodPolicy", shown_value(*policy),
                     "supported values: \"All\", \"None\", \"Running\" (Invalid CleanPodPolicy)"});
+}
+
+void check_queue(const Json& object, FieldErrors& errors) {
+  const std::string name = kube::string_at(object, {"spec", "queue"});
+  if (name.empty()) return;
+  std::string problem = pod_template::dns_subdomain_problem(name);
+  if (problem.empty()) return;
+  errors.push_back({FieldErrorType::kInvalid, "spec.queue", shown_value(name), std::move(problem)});
 }
 
 void check_aggregator(const Json& object, FieldErrors& errors) {
@@ -242,9 +251,9 @@ std::int64_t base_pods(const Json& object) {
 }
 
 using Check = void (*)(const Json& object, FieldErrors& errors);
-constexpr std::array<Check, 8> kChecks{
-    check_name,    check_clean_pod_policy, check_aggregator,    check_times,
-    check_volumes, check_coordinator,      check_base_replicas, check_templates,
+constexpr std::array<Check, 9> kChecks{
+    check_name,    check_queue,       check_clean_pod_policy, check_aggregator, check_times,
+    check_volumes, check_coordinator, check_base_replicas,    check_templates,
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ Status full_status() {
   status.attempt = 2;
   status.observed_generation = 7;
   status.queued_since = at("2026-11-21T09:00:00.125Z");
+  status.queue = {"vision", 20};
   status.waiting_since = at("2026-11-21T10:00:00.250Z");
   status.active_since = at("2026-11-21T10:00:03Z");
   status.active_seconds = 77;
@@ -67,6 +68,14 @@ TEST_CASE("a job decodes with defaults where fields are absent", "[job][types]")
   want.meta.ns = "rl";
   want.spec.coordinator_template = a_template();
   CHECK(*job == want);
+}
+
+TEST_CASE("a job may name its queue", "[job][types]") {
+  Json object = minimal();
+  object["spec"]["queue"] = "vision";
+  const auto job = decode_job(object);
+  REQUIRE(job);
+  CHECK(job->spec.queue == "vision");
 }
 
 TEST_CASE("limits in time and number are absent unless given", "[job][types]") {
@@ -139,6 +148,7 @@ TEST_CASE("a status has all four roles and leaves out times that are not known",
   const Json status = encode_status({});
   CHECK(status["replicaStatus"].size() == 4);
   CHECK(status["ready"] == "0/0");
+  CHECK_FALSE(status.contains("queue"));
   CHECK_FALSE(status.contains("startTime"));
   CHECK_FALSE(status.contains("waitingSince"));
 }

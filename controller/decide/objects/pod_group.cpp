@@ -320,6 +320,7 @@ std::int64_t highest_placement(const Round& round, const gang::PodGroupSpec& spe
 gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context) {
   gang::PodGroupSpec spec;
   spec.priority = queue_priority(round);
+  spec.queue = round.job.spec.queue;
   spec.attempt = round.job.status.attempt;
   spec.queued_since = place_in_queue(round.job, round.attempt.group);
   spec.gangs = GangBuilder(round, context).build();

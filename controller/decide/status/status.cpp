@@ -32,6 +32,13 @@ std::string collector_selector(const job::Job& job) {
                      job.meta.name, job::kRoleLabel, to_string(Role::kCollector));
 }
 
+// Empty while the job has no PodGroup, and until the planner has decided on it.
+job::QueuePlace queue_place(const Attempt& attempt) {
+  if (attempt.group == nullptr) return {};
+  const gang::QueuePlace& place = attempt.group->status.queue;
+  return {place.name, place.position};
+}
+
 // What every status says.
 void set_facts(const Round& round, job::Status& status) {
   const job::Requests& requests = round.seen.job.spec.requests;
@@ -70,6 +77,7 @@ job::Status next_status(const Round& round, bool nothing_to_create) {
   if (judge_attempt(round).outcome == AttemptOutcome::kRuns) status.phase = Phase::kRunning;
   set_facts(round, status);
   report_activity(round, status);
+  status.queue = queue_place(round.attempt);
   if (is_refusal_over(round)) status.next_attempt_time.reset();
   status.replaced = round.job.status.replaced;
   status.continued = round.job.status.continued;
@@ -95,6 +103,7 @@ bool only_informs(const job::Status& before, const job::Status& after) {
   if (!is_worth_writing(before.created_through, after.created_through)) {
     rest.created_through = before.created_through;
   }
+  rest.queue = before.queue;
   // The pods tell them again (activity.h).
   rest.active_since = before.active_since;
   rest.gang_started_time = before.gang_started_time;
@@ -121,6 +130,7 @@ job::Status final_status(const Round& round, const AttemptResult& result, job::S
   status.next_attempt_time.reset();
   status.requeued_gangs.clear();
   status.created_through = {};
+  status.queue.position = 0;
   status.ready = status.desired = 0;  // no pod is wanted any more
   if (is_good) {
     count_active_as_succeeded(status);

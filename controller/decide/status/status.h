@@ -14,9 +14,9 @@ job::Status first_status(const Observed& seen);
 // nothing has changed. `nothing_to_create`: every object that may exist does.
 job::Status next_status(const Round& round, bool nothing_to_create);
 
-// The change only informs users: pods that start or are ready, a gang that is placed, numbers in a
-// message. Such a write may be delayed and combined. All other changes are written at once: a
-// phase, an attempt, an end, a condition's status, a reason to wait.
+// The change only informs users: pods that start or are ready, a gang that is placed, its position
+// in the queue, numbers in a message. Such a write may be delayed and combined. All other changes
+// are written at once: a phase, an attempt, an end, a condition's status, a reason to wait.
 bool only_informs(const job::Status& before, const job::Status& after);
 
 // For a job that ends with that result, Succeeded or Failed, with its last counts. `status`: as

@@ -46,6 +46,37 @@ TEST_CASE("counts follow the pods, and stay when finished pods are deleted",
   CHECK(world.status_writes == 1);
 }
 
+TEST_CASE("a job says in which queue it is, and at which position while it waits",
+          "[controller][status]") {
+  World world(a_job(1, 0));
+  world.settle();
+  CHECK(world.seen.job.status.queue == job::QueuePlace{});
+  const auto put = [&world](const gang::QueuePlace& place) {
+    world.change_group([&](gang::PodGroup& group) { group.status.queue = place; });
+  };
+  world.refuse("collector: 1 of 1 do not fit");
+  put({"vision", 20});
+  world.settle();
+  CHECK(world.seen.job.status.queue == job::QueuePlace{"vision", 20});
+  world.status_writes = 0;
+  CHECK(world.settle() == 0);
+  CHECK(world.status_writes == 0);
+
+  put({"vision"});
+  world.start();
+  CHECK(world.seen.job.status.queue == job::QueuePlace{"vision"});
+  SECTION("it has ended") {
+    world.end("dqn-coordinator", true);
+    world.settle();
+    CHECK(world.seen.job.status.queue == job::QueuePlace{"vision"});
+  }
+  SECTION("it has no PodGroup") {
+    world.seen.job.spec.suspend = true;
+    world.settle();
+    CHECK(world.seen.job.status.queue == job::QueuePlace{});
+  }
+}
+
 TEST_CASE("only status writes that report progress may be delayed", "[controller][status]") {
   using Change = void (*)(job::Status&);
   struct Row {
@@ -61,6 +92,11 @@ TEST_CASE("only status writes that report progress may be delayed", "[controller
       {"pods are ready", [](job::Status& s) { s.ready = 3; }, true},
       {"pods are active", [](job::Status& s) { s.collector.active = 1; }, true},
       {"more pods were created", [](job::Status& s) { s.created_through.gangs["base"] = 4; }, true},
+      {"it moves up in its queue",
+       [](job::Status& s) {
+         s.queue = {"vision", 2};
+       },
+       true},
       {"the numbers in a message change",
        [](job::Status& s) { s.conditions[0].message = "7 of 9"; }, true},
       {"the gang is placed",
