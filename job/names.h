@@ -1,6 +1,7 @@
 // job/names.h - which names, labels and ports do a job's objects have, before they exist?
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,9 @@ inline constexpr std::string_view kMainContainerAnnotation = "nervex.sensetime.c
 // is not counted after its deletion.
 inline constexpr std::string_view kTrackingFinalizer = "nervex.sensetime.com/job-tracking";
 inline constexpr std::string_view kSchedulerName = "nervex-scheduler";
+// Of the job: the user who created it. Set by the webhook, and fixed.
+inline constexpr std::string_view kSubmittedByAnnotation = "nervex.sensetime.com/submitted-by";
+inline constexpr std::size_t kMaxUserBytes = 1024;  // longer names are cut
 
 inline constexpr int kMaxOrdinal = 65'535;
 inline constexpr int kMaxIncarnation = 217;  // of the names of one ordinal

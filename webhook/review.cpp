@@ -15,6 +15,7 @@
 #include "job/types.h"
 #include "job/validate.h"
 #include "job/warnings.h"
+#include "webhook/guarded_fields.h"
 
 namespace nervex::webhook {
 namespace {
@@ -91,31 +92,9 @@ std::optional<AdmissionResponse> answer_at_once(const AdmissionRequest& request,
   return std::nullopt;
 }
 
-// spec.requests belongs to nervex-server alone: one writer per fact. On create it must be absent,
-// even for the server.
-bool may_change_requests(const AdmissionRequest& request, const Rules& rules) {
-  return request.operation == "UPDATE" && request.user == rules.server_user;
-}
-
 const Json* find_spec(const Json& object) {
   const Json* spec = kube::find(object, {"spec"});
   return spec != nullptr && spec->is_object() ? spec : nullptr;
-}
-
-// JSON Patch that gives `object` the spec.requests of `old_object` (null: none). Empty if they are
-// equal or there is no spec.
-Json restore_requests(const Json& object, const Json& old_object) {
-  Json patch = Json::array();
-  const Json* spec = find_spec(object);
-  if (spec == nullptr) return patch;
-  const Json* stored = kube::find(old_object, {"spec", kRequests});
-  const Json* sent = kube::find(*spec, {kRequests});
-  if (stored == nullptr) {
-    if (sent != nullptr) patch.push_back({{"op", "remove"}, {"path", "/spec/requests"}});
-  } else if (sent == nullptr || *sent != *stored) {
-    patch.push_back({{"op", "add"}, {"path", "/spec/requests"}, {"value", *stored}});
-  }
-  return patch;
 }
 
 // Every member of `a` except the requests is in `b` with the same value.
@@ -266,15 +245,8 @@ void append(Json& patch, const Json& more) { patch.insert(patch.end(), more.begi
 
 Reviewed mutate(AdmissionRequest& request, const Rules& rules, const Facts& facts,
                 bool spec_changes) {
-  Json patch = Json::array();
   std::vector<std::string> warnings;
-  if (!may_change_requests(request, rules)) {
-    patch = restore_requests(request.object, request.old_object);
-    if (!patch.empty()) {
-      warnings.emplace_back(job::kRequestsDropped);
-      request.object["spec"].erase(kRequests);  // drops what was sent; stored requests are valid
-    }
-  }
+  Json patch = restore_guarded_fields(request, rules.server_user, warnings);
   if (!spec_changes) return {allow(std::move(warnings), std::move(patch))};
   if (kube::string_at(request.object, {"spec", "cleanPodPolicy"}) == "ALL") {
     warnings.emplace_back(job::kStoredAsAll);
@@ -335,11 +307,7 @@ Reviewed validate(const AdmissionRequest& request, const Rules& rules, const Fac
                   bool spec_changes) {
   job::FieldErrors errors;
   if (spec_changes) errors = all_errors(request, rules, facts);
-  if (!may_change_requests(request, rules) &&
-      !restore_requests(request.object, request.old_object).empty()) {
-    errors.push_back(
-        {job::FieldErrorType::kForbidden, "spec.requests", "", "only nervex-server may change it"});
-  }
+  append(errors, guarded_field_errors(request, rules.server_user));
   if (!errors.empty()) return refuse_for(request, errors);
   if (auto refused = refuse_access(request, rules, facts)) return {*std::move(refused)};
   return {allow(spec_changes ? all_warnings(request, rules, facts) : facts.warnings)};

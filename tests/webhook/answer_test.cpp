@@ -41,7 +41,9 @@ TEST_CASE("every review is answered with a review", "[webhook][answer]") {
   CHECK(response["allowed"] == true);
   CHECK(response["patchType"] == "JSONPatch");
   CHECK(*kube::base64_decode(response["patch"].get<std::string>()) ==
-        R"([{"op":"add","path":"/spec/cleanPodPolicy","value":"Running"}])");
+        R"([{"op":"add","path":"/metadata/annotations",)"
+        R"("value":{"nervex.sensetime.com/submitted-by":"alice"}},)"
+        R"({"op":"add","path":"/spec/cleanPodPolicy","value":"Running"}])");
 
   job["spec"]["cleanPodPolicy"] = "hello";
   const HttpReply refused = ask(make_review(job), Hook::kValidate);

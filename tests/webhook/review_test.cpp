@@ -241,6 +241,59 @@ TEST_CASE("spec.requests is written by nervex-server alone", "[webhook][review]"
   }
 }
 
+TEST_CASE("the annotation of who submitted a job is the webhook's", "[webhook][review]") {
+  const std::string key = "nervex.sensetime.com/submitted-by";
+  const auto by = [&](const Json& user) {
+    Json job = a_job();
+    job["metadata"]["annotations"] = {{key, user}, {"mine", "kept"}};
+    return job;
+  };
+  const std::string kWarning =
+      "metadata.annotations[nervex.sensetime.com/submitted-by] says who created the job: the "
+      "change was ignored";
+  const Json alice{{key, "alice"}, {"mine", "kept"}};
+  struct Row {
+    std::string when;
+    kube::AdmissionRequest request;
+    Json want;  // annotations as stored
+    std::vector<std::string> warnings;
+    bool is_refused_without_mutating_hook = true;
+  };
+  Json mine = a_job();
+  mine["metadata"]["annotations"] = {{"mine", "kept"}};
+  kube::AdmissionRequest unnamed = create(a_job());
+  unnamed.user.clear();
+  kube::AdmissionRequest long_name = create(a_job());
+  long_name.user = std::string(1025, 'a');
+  const auto row = GENERATE_COPY(values<Row>({
+      {"a new job has no annotations", create(a_job()), {{key, "alice"}}, {}, false},
+      {"a new job has others", create(mine), alice, {}, false},
+      {"a new job names another user", create(by("root")), alice, {}},
+      {"the user is unknown", unnamed, nullptr, {}, false},
+      {"the user's name is long", long_name, {{key, std::string(1024, 'a')}}, {}, false},
+      {"another user changes the job", update(by("alice"), by("alice"), "bob"), alice, {}, false},
+      {"another user claims the job", update(by("alice"), by("bob"), "bob"), alice, {kWarning}},
+      {"a user replaces the job by the file it was made from",
+       update(by("alice"), a_job()),
+       {{key, "alice"}},
+       {}},
+      {"the stored job has none", update(a_job(), by("alice")), {{"mine", "kept"}}, {kWarning}},
+  }));
+  INFO("when " << row.when);
+  const Outcome outcome = admit(row.request);
+  CHECK(outcome.refusal.empty());
+  CHECK(outcome.stored["metadata"].value("annotations", Json()) == row.want);
+  CHECK(outcome.warnings == row.warnings);
+  const auto validated = ask(row.request, Hook::kValidate);
+  CHECK(validated.allowed != row.is_refused_without_mutating_hook);
+  if (!validated.allowed) {
+    CHECK(validated.message ==
+          R"(NerveXJob.nervex.sensetime.com "dqn" is invalid: )"
+          R"(metadata.annotations[nervex.sensetime.com/submitted-by]: Forbidden: set by )"
+          R"(nervex-webhook to the user who creates the job, and fixed)");
+  }
+}
+
 TEST_CASE("a job above the limit of pods may change except for its size", "[webhook][review]") {
   Json large = a_job();
   large["spec"]["collector"]["replicas"] = 4000;

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.h"
 #include "controller/decide/attempt/limits.h"
 #include "controller/decide/attempt/previous_attempt.h"
 #include "controller/decide/attempt/queueing.h"
@@ -321,6 +322,8 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   gang::PodGroupSpec spec;
   spec.priority = queue_priority(round);
   spec.queue = round.job.spec.queue;
+  spec.user = first_bytes(kube::annotation(round.job.meta, job::kSubmittedByAnnotation),
+                          job::kMaxUserBytes);
   spec.attempt = round.job.status.attempt;
   spec.queued_since = place_in_queue(round.job, round.attempt.group);
   spec.gangs = GangBuilder(round, context).build();

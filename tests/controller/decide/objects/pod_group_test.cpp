@@ -135,6 +135,23 @@ TEST_CASE("a PodGroup contains everything the extender needs to plan it",
   }
 }
 
+TEST_CASE("a PodGroup says which queue the job names and who submitted the job",
+          "[controller][desired_pod_group]") {
+  Followed followed(a_job());
+  CHECK(followed.group.spec.queue.empty());
+  CHECK(followed.group.spec.user.empty());
+  followed.job.spec.queue = "vision";
+  followed.job.meta.annotations["nervex.sensetime.com/submitted-by"] = "alice";
+  CHECK(followed.follow());
+  CHECK(followed.group.spec.queue == "vision");
+  CHECK(followed.group.spec.user == "alice");
+  CHECK_FALSE(followed.follow());
+
+  followed.job.meta.annotations["nervex.sensetime.com/submitted-by"] = std::string(1025, 'a');
+  followed.follow();
+  CHECK(followed.group.spec.user == std::string(1024, 'a'));
+}
+
 TEST_CASE("pod-level resources are planned", "[controller][desired_pod_group]") {
   job::Job job = a_job(0, 1);
   Json& spec = job.spec.learner->pod_template["spec"];
@@ -526,8 +543,10 @@ TEST_CASE("a PodGroup that a user edited is corrected", "[controller][desired_po
   followed.group.status.gangs[0] = make_gang_status(followed, "base");
   const gang::PodGroupSpec before = followed.group.spec;
   auto& spec = followed.group.spec;
-  SECTION("priority, place in the queue, attempt, timeout") {
+  SECTION("priority, queue, user, place in the queue, attempt, timeout") {
     spec.priority = 1000;
+    spec.queue = "vision";
+    spec.user = "alice";
     spec.queued_since = SysTime{};
     spec.attempt = 7;
     spec.schedule_timeout_seconds = 3;
