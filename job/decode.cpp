@@ -182,6 +182,7 @@ RequestEntry read_entry(Fields& fields) {
   entry.id = fields.integer("id", 0);
   entry.attempt = fields.small_integer("attempt", 0);
   entry.role = read_role(fields);
+  entry.requested_at = fields.time("requestedAt");
   Fields resources = fields.object("resources");
   entry.cpus = resources.text("cpus");
   entry.gpus = resources.text("gpus");

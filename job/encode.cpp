@@ -60,6 +60,7 @@ Json encode_entry(const RequestEntry& entry) {
               {"role", to_string(entry.role)},
               {"resources", Json::object()},
               {"slots", Json::array()}};
+  if (entry.requested_at) out["requestedAt"] = to_rfc3339_micro(*entry.requested_at);
   if (!entry.cpus.empty()) out["resources"]["cpus"] = entry.cpus;
   if (!entry.gpus.empty()) out["resources"]["gpus"] = entry.gpus;
   if (!entry.memory.empty()) out["resources"]["memory"] = entry.memory;

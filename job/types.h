@@ -61,6 +61,7 @@ struct RequestEntry {
   std::int64_t id = 0;  // unique in the job, counts up
   int attempt = 0;      // entries of another attempt are ignored
   Role role = Role::kCollector;
+  std::optional<SysTime> requested_at{};
   // Quantities for requests and limits of the main container; empty: the template's.
   std::string cpus, gpus, memory;
   // Multi-GPU learners: GPUs of each ddp-learner pod of one learner. Empty: plain pods.

@@ -138,9 +138,10 @@ void Replies::set(const job::CallRecord& record, ReplyState state) {
 
 Result<Listing> Changes::add(const AddRequest& request, const Call& call) {
   const ClusterView cluster = cluster_view(stores_);
+  const SysTime now = clock_.now();
   auto added =
       change(request.ns, request.coordinator, call, [&](const JobView& view, const Snapshot&) {
-        return grow(view.job, view.pods, request, options_.limits, view.group, cluster);
+        return grow(view.job, view.pods, request, now, options_.limits, view.group, cluster);
       });
   if (added) warn_of_guessed_split(request, cluster);
   return added;

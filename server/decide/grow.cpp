@@ -173,13 +173,14 @@ Result<Nothing> add_entry(const JobView& view, int replicas, job::RequestEntry e
   return ok();
 }
 
-Result<Nothing> add_role(const JobView& view, Role role, const RoleRequest& request,
+Result<Nothing> add_role(const JobView& view, Role role, const RoleRequest& request, SysTime now,
                          const Limits& limits, const ClusterView& cluster, Change& change) {
   if (request.replicas == 0) return ok();
   if (auto has = check_template(view.job, role); !has) return has;
   job::RequestEntry entry;
   entry.attempt = view.job.status.attempt;
   entry.role = role;
+  entry.requested_at = now;
   entry.cpus = request.cpus;
   entry.gpus = request.gpus;
   entry.memory = request.memory;
@@ -194,14 +195,16 @@ Result<Nothing> add_role(const JobView& view, Role role, const RoleRequest& requ
 }  // namespace
 
 Result<Change> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
-                    const Limits& limits, const gang::PodGroup* group, const ClusterView& cluster) {
+                    SysTime now, const Limits& limits, const gang::PodGroup* group,
+                    const ClusterView& cluster) {
   const JobView view{job, pods, group, cluster.aggregator_port.value_or(0)};
   Change change{normalized_requests(view), {job.meta.ns, request.coordinator, {}, {}}, false};
   if (change.requests.entries.size() >= kMergeAbove) merge_placed(view, change.requests);
   const auto collectors =
-      add_role(view, Role::kCollector, request.collectors, limits, cluster, change);
+      add_role(view, Role::kCollector, request.collectors, now, limits, cluster, change);
   if (!collectors) return collectors.error();
-  const auto learners = add_role(view, Role::kLearner, request.learners, limits, cluster, change);
+  const auto learners =
+      add_role(view, Role::kLearner, request.learners, now, limits, cluster, change);
   if (!learners) return learners.error();
   return change;
 }
@@ -290,8 +293,9 @@ void merge_placed(const JobView& view, job::Requests& requests) {
       if (is_placed) oldest.emplace(entry_kind(merged.back()), merged.size() - 1);
       continue;
     }
-    auto& slots = merged[known->second].slots;
-    slots.insert(slots.end(), entry.slots.begin(), entry.slots.end());
+    job::RequestEntry& first = merged[known->second];
+    first.slots.insert(first.slots.end(), entry.slots.begin(), entry.slots.end());
+    first.requested_at = std::min(first.requested_at, entry.requested_at);  // unknown is earliest
   }
   for (const auto& [kind, at] : oldest) {
     std::sort(merged[at].slots.begin(), merged[at].slots.end());

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
@@ -28,13 +29,13 @@ struct Limits {  // flags
 // attempts. Ordinals are never reused in a job (server/decide/ordinals.h): `pods` are all known
 // pods of the job, `group` the PodGroup of its attempt, if known. Learners with more than one GPU
 // are split to fit the nodes of `cluster`. Ended replicas are removed if there is no capacity
-// otherwise. The answer names the new replicas.
+// otherwise. `now` is the place of the new replicas in the queue. The answer names them.
 //   kInvalid    the job has no template for a role, or no port for each of a learner's GPUs
 //   kConflict   more than maxReplicas, not counting ended ones, or more than a job can hold
 //   kTransient  multi-GPU learners without an AggregatorConfig, which wait for it; or too many
 //               requests that wait for placement: they are merged once placed
 Result<Change> grow(const job::Job& job, std::span<const PodPtr> pods, const AddRequest& request,
-                    const Limits& limits = {}, const gang::PodGroup* group = nullptr,
+                    SysTime now, const Limits& limits = {}, const gang::PodGroup* group = nullptr,
                     const ClusterView& cluster = {});
 
 // ---- merging entries
@@ -50,9 +51,10 @@ Result<Change> grow(const job::Job& job, std::span<const PodPtr> pods, const Add
 inline constexpr std::size_t kMergeAbove = 100;
 
 // Merges placed entries of the attempt into the oldest one of their kind: equal role, resources and
-// GPU split. An entry is placed if each replica has ended, or has its pods and placements in gangs
-// that the PodGroup reports as committed and complete. Does nothing without a PodGroup. `requests`
-// are the view's, changed in place. Cost: replicas + placements + pods, each with log.
+// GPU split. It keeps the earliest requestedAt. An entry is placed if each replica has ended, or
+// has its pods and placements in gangs that the PodGroup reports as committed and complete. Does
+// nothing without a PodGroup. `requests` are the view's, changed in place. Cost: replicas +
+// placements + pods, each with log.
 void merge_placed(const JobView& view, job::Requests& requests);
 
 // The number of entries if all were placed and merged.

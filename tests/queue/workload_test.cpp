@@ -29,6 +29,7 @@ TEST_CASE("each gang of a PodGroup is a workload with what all its pods ask for"
   gang::GangStatus request_status;
   request_status.name = "request-7";
   request_status.planned = true;
+  group.spec.gangs[1].queued_since = SysTime(std::chrono::seconds(90));
   group.status.gangs.push_back(request_status);
   const Workload like{"uid-dqn-1/base",
                       GangKind::kBase,
@@ -44,6 +45,7 @@ TEST_CASE("each gang of a PodGroup is a workload with what all its pods ask for"
   request.requests = {{"cpu", 3000}, {"pods", 3}};
   request.state = Workload::State::kPlanned;
   request.position = 1;
+  request.queued_since = SysTime(std::chrono::seconds(90));
   Workload added = like;
   added.id = "uid-dqn-1/base-learner-2";
   added.kind = GangKind::kAddedReplicas;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "gang/slot.h"
 #include "job/names.h"
 #include "server/decide/caller.h"
@@ -13,6 +14,8 @@
 namespace nervex::server {
 
 inline constexpr const char* kGroupUid = "uid-dqn-1";  // of the PodGroup of attempt 1
+
+inline const SysTime kPostTime = *parse_rfc3339("2026-11-21T10:00:05.250Z");
 
 // rl/dqn in attempt 1, Running, with templates for both roles and that many base replicas.
 inline job::Job running_job(int collectors = 0, int learners = 0) {

@@ -78,6 +78,7 @@ class GangBuilder {
       });
     }
     std::erase_if(gangs_, [](const auto& gang) { return gang.members.empty(); });
+    set_queued_since();
     return std::move(gangs_);
   }
 
@@ -127,7 +128,8 @@ class GangBuilder {
   // An existing gang: the slots of its sets follow the job's spec, the sets' shapes stay.
   void keep(const gang::Gang& gang) {
     const std::size_t at = gangs_.size();
-    gangs_.push_back({gang.name, gang.kind, gang.request_id, gang.first_ordinal, {}});
+    gangs_.push_back(
+        {gang.name, gang.kind, gang.request_id, gang.first_ordinal, {}, gang.queued_since});
     for (const auto& set : gang.members) {
       if (demand::is_consistent(gang, set)) keep_set(at, set);
     }
@@ -253,6 +255,21 @@ class GangBuilder {
       }
     }
     return found;
+  }
+
+  // A request whose entry was merged or lost keeps its time.
+  void set_queued_since() {
+    std::map<std::int64_t, std::optional<SysTime>> requested_at;
+    for (const auto& entry : job_.spec.requests.entries) {
+      requested_at.emplace(entry.id, entry.requested_at);
+    }
+    for (gang::Gang& gang : gangs_) {
+      if (gang.kind != gang::GangKind::kRequest) {
+        gang.queued_since.reset();
+      } else if (const auto at = requested_at.find(gang.request_id); at != requested_at.end()) {
+        gang.queued_since = at->second;
+      }
+    }
   }
 
   const job::Job& job_;

@@ -18,7 +18,8 @@ namespace nervex::controller {
 //  - of coordinator, aggregator and base replicas into the base gang's sets, named after their
 //    roles, while that gang is not committed;
 //  - of base replicas that are added later into a gang of kind AddedReplicas;
-//  - of a request entry into its gang of kind Request: one set, or of multi-GPU learners one for
+//  - of a request entry into its gang of kind Request, queued since its POST: one set, or of
+//  multi-GPU learners one for
 //    the aggregators and one per item of the GPU split.
 // A gang that only the status has is being released. Gangs that back off (creation_failures.h) are
 // not in it. Capacity for reservedReplicas is reserved beside the base replicas:

@@ -28,12 +28,20 @@ AddRequest ask_gpus(int learners, const char* gpus) {
   return request;
 }
 
+// As an_entry(), by a POST at kPostTime.
+job::RequestEntry a_new_entry(std::int64_t id, Role role, int count,
+                              int first = job::kFirstRequestedOrdinal) {
+  job::RequestEntry entry = an_entry(id, role, count, first);
+  entry.requested_at = kPostTime;
+  return entry;
+}
+
 // Aggregators listen on 80.
 ClusterView around(std::vector<int> node_gpus = {8, 8, 4}) { return {std::move(node_gpus), 80}; }
 
 Result<Change> grow_on(const ClusterView& cluster, const job::Job& job, const AddRequest& request,
                        std::span<const PodPtr> pods = {}) {
-  return grow(job, pods, request, {}, nullptr, cluster);
+  return grow(job, pods, request, kPostTime, {}, nullptr, cluster);
 }
 
 }  // namespace
@@ -43,7 +51,7 @@ TEST_CASE("one request becomes one entry per role", "[server][grow]") {
   request.collectors.cpus = "0.5";
   request.learners.gpus = "1";
   const job::Job job = running_job();
-  const auto growth = grow(job, {}, request);
+  const auto growth = grow(job, {}, request, kPostTime);
   REQUIRE(growth);
   CHECK(growth->changes);
 
@@ -51,7 +59,7 @@ TEST_CASE("one request becomes one entry per role", "[server][grow]") {
   want.next_collector = 4098;
   want.next_learner = 4097;
   want.next_id = 3;
-  want.entries = {an_entry(1, Role::kCollector, 2), an_entry(2, Role::kLearner, 1)};
+  want.entries = {a_new_entry(1, Role::kCollector, 2), a_new_entry(2, Role::kLearner, 1)};
   want.entries[0].cpus = "0.5";
   want.entries[1].gpus = "1";
   CHECK(growth->requests == want);
@@ -67,7 +75,7 @@ TEST_CASE("one request becomes one entry per role", "[server][grow]") {
 }
 
 TEST_CASE("a request for nothing changes nothing", "[server][grow]") {
-  const auto growth = grow(running_job(), {}, ask(0, 0));
+  const auto growth = grow(running_job(), {}, ask(0, 0), kPostTime);
   REQUIRE(growth);
   CHECK_FALSE(growth->changes);
   CHECK(growth->requests == job::Requests{});
@@ -121,7 +129,7 @@ TEST_CASE("an ordinal is never used twice, in any record", "[server][grow]") {
   job::Job job = running_job();
   std::vector<PodPtr> pods;
   row.change(job, pods);
-  const auto growth = grow(job, pods, ask(1, 0));
+  const auto growth = grow(job, pods, ask(1, 0), kPostTime);
   REQUIRE(growth);
   CHECK(growth->requests.entries.back().slots == std::vector<job::Slot>{{row.want, 0}});
   CHECK(growth->requests.next_collector == row.want + 1);
@@ -135,16 +143,16 @@ TEST_CASE("ordinals of the PodGroup are never assigned again", "[server][grow]")
   auto learners = testing::in_request(testing::a_set("ddp-learner", 0, {}), 8);
   learners.slots = {{4300, 0}};
   group.spec.gangs = testing::make_gangs({collectors, learners});
-  const auto growth = grow(job, {}, ask(1, 1), {}, &group);
+  const auto growth = grow(job, {}, ask(1, 1), kPostTime, {}, &group);
   REQUIRE(growth);
-  CHECK(growth->requests.entries[0] == an_entry(9, Role::kCollector, 1, 4202));
-  CHECK(growth->requests.entries[1] == an_entry(10, Role::kLearner, 1, 4301));
+  CHECK(growth->requests.entries[0] == a_new_entry(9, Role::kCollector, 1, 4202));
+  CHECK(growth->requests.entries[1] == a_new_entry(10, Role::kLearner, 1, 4301));
 }
 
 TEST_CASE("a multi-GPU learner uses up the ordinals of its pods", "[server][grow]") {
   job::Job job = running_job();
   job.spec.requests.entries = {testing::multi_gpu_entry(1, {4096, 4098}, {8, 2})};
-  const auto growth = grow(job, {}, ask(0, 1));
+  const auto growth = grow(job, {}, ask(0, 1), kPostTime);
   REQUIRE(growth);
   CHECK(growth->requests.entries.back().slots == std::vector<job::Slot>{{4100, 0}});
 }
@@ -153,8 +161,8 @@ TEST_CASE("limits are what the flags say", "[server][grow]") {
   const job::Job job = running_job();
   Limits limits;
   limits.replicas_per_job = 3;
-  CHECK(grow(job, {}, ask(2, 1), limits));
-  const auto refused = grow(job, {}, ask(2, 2), limits);
+  CHECK(grow(job, {}, ask(2, 1), kPostTime, limits));
+  const auto refused = grow(job, {}, ask(2, 2), kPostTime, limits);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::kConflict);
   CHECK(refused.error().message.find("at most 3:") != std::string::npos);
@@ -168,37 +176,39 @@ TEST_CASE("ended replicas make room for new ones under the limit", "[server][gro
   Limits limits;
   limits.replicas_per_job = 4;
   SECTION("when there is none otherwise") {
-    const auto growth = grow(job, {}, ask(3, 0), limits);
+    const auto growth = grow(job, {}, ask(3, 0), kPostTime, limits);
     REQUIRE(growth);
     CHECK(growth->requests.entries == std::vector{an_entry(2, Role::kCollector, 1, 4097),
-                                                  an_entry(3, Role::kCollector, 3, 4099)});
+                                                  a_new_entry(3, Role::kCollector, 3, 4099)});
   }
   SECTION("and are kept for their clients else") {
-    const auto growth = grow(job, {}, ask(1, 0), limits);
+    const auto growth = grow(job, {}, ask(1, 0), kPostTime, limits);
     REQUIRE(growth);
     CHECK(growth->requests.entries.size() == 3);
   }
   SECTION("of the base, too") {
     job.spec.collector->replicas = 1;
     job.status.ended.push_back({Role::kCollector, {0, 0}, true});
-    const auto growth = grow(job, {}, ask(3, 0), limits);
+    const auto growth = grow(job, {}, ask(3, 0), kPostTime, limits);
     REQUIRE(growth);
     CHECK(growth->requests.base ==
           std::vector<job::BaseChange>{{1, Role::kCollector, {0, 0}, true}});
     CHECK(growth->requests.entries.size() == 2);
   }
-  SECTION("but those that live do not") { CHECK_FALSE(grow(job, {}, ask(4, 0), limits)); }
+  SECTION("but those that live do not") {
+    CHECK_FALSE(grow(job, {}, ask(4, 0), kPostTime, limits));
+  }
   SECTION("nor multi-GPU learners") {
     job.spec.requests.entries = {testing::multi_gpu_entry(1, {4096}, {8, 2})};
     job.status.ended = {{Role::kAggregator, {4096, 0}, true}};
-    CHECK_FALSE(grow(job, {}, ask(2, 0), limits));
+    CHECK_FALSE(grow(job, {}, ask(2, 0), kPostTime, limits));
   }
 }
 
 TEST_CASE("ids increase even when the counter was lost", "[server][grow]") {
   job::Job job = running_job();
   job.spec.requests.entries = {an_entry(7, Role::kLearner, 1)};
-  const auto growth = grow(job, {}, ask(1, 0));
+  const auto growth = grow(job, {}, ask(1, 0), kPostTime);
   REQUIRE(growth);
   CHECK(growth->requests.entries.back().id == 8);
   CHECK(growth->requests.next_id == 9);
@@ -209,7 +219,7 @@ TEST_CASE("entries of attempts that are over are dropped, their ordinals stay us
   job::Job job = running_job();
   job.status.attempt = 2;
   job.spec.requests.entries = {an_entry(1, Role::kCollector, 2)};
-  const auto growth = grow(job, {}, ask(1, 0));
+  const auto growth = grow(job, {}, ask(1, 0), kPostTime);
   REQUIRE(growth);
   REQUIRE(growth->requests.entries.size() == 1);
   CHECK(growth->requests.entries[0].attempt == 2);
@@ -293,7 +303,7 @@ TEST_CASE("a request above a job's limits is refused as a whole", "[server][grow
   INFO("when " << row.when);
   job::Job job = running_job();
   row.change(job);
-  const auto growth = grow(job, {}, row.request);
+  const auto growth = grow(job, {}, row.request, kPostTime);
   REQUIRE(growth.has_value() == !row.want);
   if (row.want) CHECK(growth.error().code == *row.want);
 }
@@ -308,7 +318,7 @@ TEST_CASE("learners with several GPUs are one entry with its split", "[server][g
   job::Requests want;
   want.next_learner = 4100;
   want.next_id = 2;
-  want.entries = {an_entry(1, Role::kLearner, 0)};
+  want.entries = {a_new_entry(1, Role::kLearner, 0)};
   want.entries[0].cpus = "4";
   want.entries[0].gpus = "10";
   want.entries[0].gpu_split = {8, 2};
@@ -434,7 +444,7 @@ TEST_CASE("any sequence of requests keeps names unique and loses nothing",
   std::size_t granted = 0;
   for (int step = 0; step < 20; ++step) {
     const auto growth =
-        grow(job, {}, ask(static_cast<int>(rng() % 5), static_cast<int>(rng() % 5)));
+        grow(job, {}, ask(static_cast<int>(rng() % 5), static_cast<int>(rng() % 5)), kPostTime);
     REQUIRE(growth);
     for (const auto* list : {&growth->answer.collectors, &growth->answer.learners}) {
       names.insert(list->begin(), list->end());

@@ -83,6 +83,22 @@ TEST_CASE("entries of equal kind become the oldest one when they are placed", "[
                                             testing::multi_gpu_entry(9, {4100, 4102}, {8, 2})});
 }
 
+TEST_CASE("merged entries keep the earliest time", "[server][merge]") {
+  Entries entries = two_collectors();
+  entries[0].requested_at = kPostTime;
+  SECTION("of a later entry") {
+    entries[1].requested_at = kPostTime - std::chrono::seconds(1);
+    CHECK(Placed(entries).merged().at(0).requested_at == entries[1].requested_at);
+  }
+  SECTION("of the oldest entry") {
+    entries[1].requested_at = kPostTime + std::chrono::seconds(1);
+    CHECK(Placed(entries).merged().at(0).requested_at == kPostTime);
+  }
+  SECTION("which counts as the job's if one is unknown") {
+    CHECK_FALSE(Placed(entries).merged().at(0).requested_at);
+  }
+}
+
 TEST_CASE("entries that differ or still wait are not merged", "[server][merge]") {
   struct Row {
     std::string when;
@@ -186,7 +202,7 @@ TEST_CASE("entries are merged by the POST that finds many of them", "[server][me
   const bool is_many = GENERATE(false, true);
   if (!is_many) entries.pop_back();
   Placed placed(entries);
-  const auto growth = grow(placed.job, placed.pods, one_collector(), {}, &placed.group);
+  const auto growth = grow(placed.job, placed.pods, one_collector(), kPostTime, {}, &placed.group);
   REQUIRE(growth);
   CHECK(growth->requests.entries.size() == (is_many ? 2 : kMergeAbove));
   CHECK(growth->requests.next_id == static_cast<std::int64_t>(entries.size()) + 2);
@@ -200,7 +216,7 @@ TEST_CASE("a client that requests one replica at a time is never refused", "[ser
   std::set<std::string> names;
   for (int post = 0; post < 2'500; ++post) {
     INFO("POST " << post);
-    const auto growth = grow(job, pods, one_collector(), {}, &group);
+    const auto growth = grow(job, pods, one_collector(), kPostTime, {}, &group);
     REQUIRE(growth);
     job.spec.requests = growth->requests;
     names.insert(growth->answer.collectors.at(0));
@@ -227,7 +243,7 @@ TEST_CASE("too many waiting requests are told to retry, too many kinds are refus
     job.spec.requests.entries.push_back(entry);
   }
   const gang::PodGroup group = make_pod_group(job);  // nothing is placed
-  const auto growth = grow(job, {}, one_collector(), {}, &group);
+  const auto growth = grow(job, {}, one_collector(), kPostTime, {}, &group);
   REQUIRE_FALSE(growth);
   CHECK(growth.error().code == (all_differ ? Code::kConflict : Code::kTransient));
   CHECK(growth.error().message.find("at most 1000 ") != std::string::npos);

@@ -225,6 +225,20 @@ TEST_CASE("each request of the attempt is a gang of its own", "[controller][desi
     CHECK(followed.set("request-3-learner").shape.requests.get("nvidia.com/gpu") == 4);
     CHECK_FALSE(followed.follow());
   }
+  SECTION("queued since they were asked for") {
+    entries[0].requested_at = SysTime(std::chrono::seconds(60));
+    followed.follow();
+    CHECK(followed.gang("request-3-learner").queued_since == entries[0].requested_at);
+    CHECK_FALSE(followed.gang("request-12-collector").queued_since);
+    CHECK_FALSE(followed.gang("coordinator").queued_since);
+    SECTION("a user edits the times") {
+      auto& gangs = followed.group.spec.gangs;
+      const auto before = gangs;
+      for (auto& gang : gangs) gang.queued_since = SysTime(std::chrono::seconds(30));
+      CHECK(followed.follow());
+      CHECK(followed.group.spec.gangs == before);
+    }
+  }
   SECTION("requests of another attempt count as absent") {
     entries[0].attempt = 2;
     followed.follow();
@@ -432,6 +446,16 @@ TEST_CASE("gangs whose requests were merged become one when they are placed",
     followed.follow();
     CHECK(followed.sets() == Names{"coordinator", "request-3-collector", "request-4-collector"});
     CHECK(followed.set("request-4-collector").slots == Slots{{4098, 0}, {4099, 0}});
+  }
+  SECTION("with the time of the oldest") {
+    requests.entries[0].requested_at = SysTime(std::chrono::seconds(60));
+    requests.entries[1].requested_at = SysTime(std::chrono::seconds(70));
+    gangs[1].planned = false;
+    followed.follow();
+    merge_entries(requests);
+    followed.follow();
+    CHECK(followed.gang("request-3-collector").queued_since == SysTime(std::chrono::seconds(60)));
+    CHECK(followed.gang("request-4-collector").queued_since == SysTime(std::chrono::seconds(70)));
   }
   SECTION("those of equal shape: the template has changed since the oldest one") {
     for (auto& gang : followed.group.spec.gangs) {
