@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "job/aggregator_config.h"
 #include "job/template/syntax.h"
 #include "job/types.h"
+#include "kube/model/namespace.h"
+#include "queue/tree.h"
 #include "webhook/priorities.h"
 
 namespace nervex::webhook {
@@ -27,17 +31,22 @@ std::function<Result<Nothing>()> before_sending(const MayAsk& may_ask) {
 
 // "" as name: the list. For an impossible name kNotFound without a request: the API server would
 // parse it as a path.
-Result<Json> get(kube::Api& api, const kube::ResourceKind& kind, std::string_view ns,
-                 const std::string& name, const MayAsk& may_ask) {
+Result<std::string> read(kube::Api& api, const kube::ResourceKind& kind, std::string_view ns,
+                         const std::string& name, const MayAsk& may_ask) {
   if (!name.empty() && !job::pod_template::dns_subdomain_problem(name).empty()) {
     return Error{Code::kNotFound, "no such name"};
   }
-  const auto reply = api.send({.method = "GET",
-                               .path = kube::api_path(kind, ns, name),
-                               .body = "",
-                               .content_type = "",
-                               .before_sending = before_sending(may_ask),
-                               .on_refusal = {}});
+  return api.send({.method = "GET",
+                   .path = kube::api_path(kind, ns, name),
+                   .body = "",
+                   .content_type = "",
+                   .before_sending = before_sending(may_ask),
+                   .on_refusal = {}});
+}
+
+Result<Json> get(kube::Api& api, const kube::ResourceKind& kind, std::string_view ns,
+                 const std::string& name, const MayAsk& may_ask) {
+  const auto reply = read(api, kind, ns, name, may_ask);
   return reply ? kube::parse_json(*reply) : reply.error();
 }
 
@@ -50,6 +59,44 @@ Result<job::FieldErrors> ask_about(const Json& object, std::string_view role,
       key, version, [&] { return pod_template_to_ask(object, role); }, may_ask);
   if (!verdict) return verdict.error();
   return errors_in_job(*verdict, object, role);
+}
+
+// Without labels if it does not exist.
+Result<kube::Namespace> read_namespace(kube::Api& api, const std::string& name,
+                                       const MayAsk& may_ask) {
+  const auto reply = read(api, kube::kNamespaces, "", name, may_ask);
+  if (reply) return kube::decode_namespace(*reply);
+  if (reply.error().code != Code::kNotFound) return reply.error();
+  kube::Namespace ns;
+  ns.meta.name = name;
+  return ns;
+}
+
+// Of this queue alone, or of none if it does not exist.
+Result<queue::QueueTree> read_queue(kube::Api& api, const std::string& name,
+                                    const MayAsk& may_ask) {
+  const auto reply = read(api, kube::kQueues, "", name, may_ask);
+  if (!reply && reply.error().code == Code::kNotFound) return queue::QueueTree();
+  auto parsed = reply ? queue::parse_queue(*reply) : reply.error();
+  if (!parsed) return parsed.error();
+  return queue::QueueTree({std::make_shared<const queue::Queue>(*std::move(parsed))});
+}
+
+// Why a job may not use the queue that it, or its namespace, names. nullopt: it may, or none is
+// named.
+Result<std::optional<queue::Inadmissible>> find_queue_problem(kube::Api& api,
+                                                              const std::string& wanted,
+                                                              const std::string& ns_name,
+                                                              const MayAsk& may_ask) {
+  const auto ns = read_namespace(api, ns_name, may_ask);
+  if (!ns) return ns.error();
+  const std::string& named = wanted.empty() ? kube::label(ns->meta, queue::kQueueLabel) : wanted;
+  if (named.empty()) return std::optional<queue::Inadmissible>();
+  const auto tree = read_queue(api, named, may_ask);
+  if (!tree) return tree.error();
+  auto found = queue::find_queue(*tree, named, *ns);
+  if (auto* problem = std::get_if<queue::Inadmissible>(&found)) return std::optional(*problem);
+  return std::optional<queue::Inadmissible>();
 }
 
 // Every role has the job's volumes and priority class: their errors appear with each role, and are
@@ -146,6 +193,29 @@ void ask_priorities(const kube::AdmissionRequest& request, kube::Api& api, Facts
   append(facts.errors, std::move(errors));
   if (request.old_object.is_null()) return;
   append(facts.stored_errors, priority_errors(request.old_object, roles, find));
+}
+
+void ask_queue(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts,
+               const MayAsk& may_ask) {
+  if (request.kind != job::kKind || !changes_spec(request)) return;
+  const auto wanted = kube::string_at(request.object, {"spec", "queue"});
+  const bool is_update = !request.old_object.is_null();
+  if (is_update && wanted == kube::string_at(request.old_object, {"spec", "queue"})) return;
+  const auto problem = find_queue_problem(api, wanted, request.ns, may_ask);
+  if (!problem) {
+    facts.queue_error = problem.error().message;
+    facts.warnings.emplace_back(
+        "spec.queue was not checked: if its queue does not allow the namespace, the job waits");
+    return;
+  }
+  if (!*problem) return;
+  std::string why = explain(**problem);
+  if (wanted.empty()) why += fmt::format(", named by the namespace's label {}", queue::kQueueLabel);
+  if (std::holds_alternative<queue::QueueNotFound>(**problem)) {
+    facts.warnings.push_back(fmt::format("spec.queue: {}: the job waits until it does", why));
+  } else {
+    facts.errors.push_back({job::FieldErrorType::kForbidden, "spec.queue", "", std::move(why)});
+  }
 }
 
 void ask_capacity(const kube::AdmissionRequest& request, Nodes& nodes, Facts& facts) {

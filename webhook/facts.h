@@ -30,6 +30,12 @@ void ask_pod_access(const kube::AdmissionRequest& request, kube::Api& api, Facts
 void ask_priorities(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts,
                     const MayAsk& may_ask = {});
 
+// If the request names another queue than before: adds an error if the queue of the job, or of its
+// namespace's label, does not allow the namespace, and a warning if that queue does not exist or
+// the API server does not answer.
+void ask_queue(const kube::AdmissionRequest& request, kube::Api& api, Facts& facts,
+               const MayAsk& may_ask = {});
+
 // Sets in `facts` whether the job could ever run, if the request changes what its pods need.
 void ask_capacity(const kube::AdmissionRequest& request, Nodes& nodes, Facts& facts);
 

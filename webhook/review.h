@@ -57,6 +57,7 @@ struct Facts {
   std::string access_error;    // why the API server gave no answer; empty: it did, or was not asked
   std::string template_error;  // the same for templates, for the log
   std::string priority_error;  // the same for PriorityClasses
+  std::string queue_error;     // the same for the queue and its namespace
   std::vector<std::string> warnings;
 };
 

@@ -35,7 +35,7 @@ std::chrono::milliseconds left_until(MonoTime deadline) {
 // below them, because most answers are cached.
 constexpr FairTurns::Rate kTemplateRate{.per_second = 50, .burst = 100, .under_way = 8};
 constexpr FairTurns::Rate kAccessRate{.per_second = 100, .burst = 200, .under_way = 16};
-// For PriorityClasses and the existence of an AggregatorConfig.
+// For PriorityClasses, queues, namespaces, and the existence of an AggregatorConfig.
 constexpr FairTurns::Rate kObjectRate{.per_second = 100, .burst = 200, .under_way = 16};
 // Without an answer about templates a review continues; without one about access it fails.
 constexpr std::chrono::milliseconds kAccessTime{3'000};
@@ -49,7 +49,8 @@ struct Limits {
 };
 
 void log_unanswered(const Facts& facts, Limits& limits) {
-  if (facts.template_error.empty() && facts.access_error.empty() && facts.priority_error.empty()) {
+  if (facts.template_error.empty() && facts.access_error.empty() && facts.priority_error.empty() &&
+      facts.queue_error.empty()) {
     return;
   }
   const auto left_out = limits.unanswered.admit(SystemClock().mono());
@@ -58,6 +59,7 @@ void log_unanswered(const Facts& facts, Limits& limits) {
            {{"about_templates", facts.template_error},
             {"about_access", facts.access_error},
             {"about_priorities", facts.priority_error},
+            {"about_queues", facts.queue_error},
             {"not_logged", std::to_string(*left_out)}});
 }
 
@@ -125,6 +127,7 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
             }
             if (!is_late()) {
               ask_priorities(request, api, facts, may_ask(limits->objects, kFactsTime));
+              ask_queue(request, api, facts, may_ask(limits->objects, kFactsTime));
             }
             const bool refuses = flags.capacity == Strictness::kRefuse;
             if (nodes != nullptr && (refuses || (hook == Hook::kValidate && !is_late()))) {

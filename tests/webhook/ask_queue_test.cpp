@@ -1,0 +1,154 @@
+// The questions of webhook/facts.h about a job's queue.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
+
+#include "tests/support/fake_api.h"
+#include "tests/webhook/samples.h"
+#include "webhook/facts.h"
+
+namespace nervex::webhook {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Json job_in(const std::string& queue) {
+  Json job = a_job();
+  if (!queue.empty()) job["spec"]["queue"] = queue;
+  return job;
+}
+
+kube::AdmissionRequest create(Json job) {
+  kube::AdmissionRequest request;
+  request.operation = "CREATE";
+  request.kind = "NerveXJob";
+  request.ns = "rl";
+  request.object = std::move(job);
+  return request;
+}
+
+kube::AdmissionRequest update(Json old_job, Json job) {
+  auto request = create(std::move(job));
+  request.operation = "UPDATE";
+  request.old_object = std::move(old_job);
+  return request;
+}
+
+void add_namespace(testing::FakeApi& api, const std::string& queue_label) {
+  Json labels = {{"team", "vision"}};
+  if (!queue_label.empty()) labels["nervex.sensetime.com/queue"] = queue_label;
+  api.add(kube::kNamespaces, "", {{"metadata", {{"name", "rl"}, {"labels", labels}}}});
+}
+
+// Selects the namespaces of that team; "": those whose label names it.
+void add_queue(testing::FakeApi& api, const std::string& name, const std::string& team) {
+  Json spec = Json::object();
+  if (!team.empty()) spec["namespaceSelector"] = {{"matchLabels", {{"team", team}}}};
+  api.add(kube::kQueues, "", {{"metadata", {{"name", name}}}, {"spec", spec}});
+}
+
+Texts texts(const job::FieldErrors& errors) {
+  Texts out;
+  for (const auto& error : errors) {
+    out.push_back(error.field + ": " + job::field_error_message(error));
+  }
+  return out;
+}
+
+TEST_CASE("a job is refused in a queue that does not allow its namespace", "[webhook][facts]") {
+  struct Row {
+    std::string when;
+    std::string of_job;
+    std::string of_namespace;
+    Texts errors;
+    Texts warnings;
+  };
+  const std::string label = ", named by the namespace's label nervex.sensetime.com/queue";
+  const std::string waits = ": the job waits until it does";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"nothing is named", "", "", {}, {}},
+      {"the job's queue allows it", "vision", "", {}, {}},
+      {"the job's queue does not",
+       "speech",
+       "",
+       {"spec.queue: Forbidden: queue speech does not allow namespace rl (namespaceSelector)"},
+       {}},
+      {"the job's queue does not exist",
+       "missing",
+       "",
+       {},
+       {"spec.queue: queue missing does not exist" + waits}},
+      {"the namespace's queue is its own", "", "own", {}, {}},
+      {"the namespace's queue does not allow it",
+       "",
+       "speech",
+       {"spec.queue: Forbidden: queue speech does not allow namespace rl (namespaceSelector)" +
+        label},
+       {}},
+      {"the namespace's queue does not exist",
+       "",
+       "missing",
+       {},
+       {"spec.queue: queue missing does not exist" + label + waits}},
+      {"the job's queue goes before the namespace's", "vision", "speech", {}, {}},
+      {"the namespace's label is no name",
+       "",
+       "No_Name",
+       {},
+       {"spec.queue: queue No_Name does not exist" + label + waits}},
+  }));
+  INFO("when " << row.when);
+  testing::FakeApi api;
+  add_namespace(api, row.of_namespace);
+  add_queue(api, "vision", "vision");
+  add_queue(api, "speech", "speech");
+  add_queue(api, "own", "");
+  Facts facts;
+  ask_queue(create(job_in(row.of_job)), api, facts);
+  CHECK(texts(facts.errors) == row.errors);
+  CHECK(facts.warnings == row.warnings);
+  CHECK(facts.queue_error.empty());
+}
+
+TEST_CASE("an update is asked about only if it names another queue", "[webhook][facts]") {
+  testing::FakeApi api;
+  add_namespace(api, "");
+  add_queue(api, "speech", "speech");
+  Json suspended = job_in("speech");
+  suspended["spec"]["suspend"] = true;
+  Facts facts;
+  ask_queue(update(job_in("speech"), suspended), api, facts);
+  CHECK(facts.errors.empty());
+  CHECK(api.requests() == 0);
+  ask_queue(update(job_in("speech"), job_in("")), api, facts);
+  CHECK(facts.errors.empty());
+  CHECK(api.requests() == 1);  // its namespace names none
+  ask_queue(update(job_in("vision"), job_in("speech")), api, facts);
+  CHECK(facts.errors.size() == 1);
+}
+
+TEST_CASE("without an answer about its queue a job passes with a warning", "[webhook][facts]") {
+  testing::FakeApi api;
+  add_namespace(api, "");
+  add_queue(api, "speech", "speech");
+  const std::string kind = GENERATE("namespaces", "queues");
+  api.fail_next("GET", kind, {Code::kTransient, "timeout"});
+  Facts facts;
+  ask_queue(create(job_in("speech")), api, facts);
+  CHECK(facts.errors.empty());
+  CHECK(facts.warnings ==
+        Texts{"spec.queue was not checked: if its queue does not allow the namespace, the job "
+              "waits"});
+  CHECK(facts.queue_error == "timeout");
+}
+
+TEST_CASE("a queue's name cannot change the API path", "[webhook][facts]") {
+  testing::FakeApi api;
+  add_namespace(api, "");
+  Facts facts;
+  ask_queue(create(job_in(GENERATE("../nodes", "a/status", "..", "a?watch=true"))), api, facts);
+  CHECK(api.requests() == 1);  // of the namespace
+  CHECK(facts.errors.empty());
+}
+
+}  // namespace
+}  // namespace nervex::webhook
