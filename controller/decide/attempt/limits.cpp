@@ -26,11 +26,38 @@ SysTime after(SysTime from, std::int64_t count) {
   return from + seconds(std::min(count, kLongest));
 }
 
+// How long the job may be active: by its own activeDeadlineSeconds, or by the maxRuntimeSeconds of
+// the queue that it started in.
+struct ActiveLimit {
+  std::int64_t seconds = 0;
+  const gang::QueuePlace* queue = nullptr;  // nullptr: the job's own limit
+};
+
+// The shorter one. nullopt: none.
+std::optional<ActiveLimit> active_limit(const Round& round) {
+  std::optional<ActiveLimit> limit;
+  if (const auto& own = round.seen.job.spec.active_deadline_seconds) limit = {*own};
+  if (round.attempt.group == nullptr) return limit;
+  const gang::QueuePlace& queue = round.attempt.group->status.queue;
+  const auto& of_queue = queue.max_runtime_seconds;
+  if (of_queue && (!limit || *of_queue < limit->seconds)) limit = {*of_queue, &queue};
+  return limit;
+}
+
+std::string describe(const ActiveLimit& limit) {
+  if (limit.queue == nullptr) {
+    return fmt::format("the job was active for longer than its activeDeadlineSeconds ({} s)",
+                       limit.seconds);
+  }
+  return fmt::format("the job was active for longer than queue {} allows (maxRuntimeSeconds, {} s)",
+                     limit.queue->name, limit.seconds);
+}
+
 // Of a job that waits there is none: its time does not go on. nullopt, too, without a limit.
 std::optional<SysTime> active_deadline(const Round& round) {
-  const auto& limit = round.seen.job.spec.active_deadline_seconds;
+  const auto limit = active_limit(round);
   if (!limit) return std::nullopt;
-  const std::int64_t left = *limit - round.seen.job.status.active_seconds;
+  const std::int64_t left = limit->seconds - round.seen.job.status.active_seconds;
   if (left <= 0) return round.seen.now;
   const auto since = active_since(round);
   return since ? std::optional(after(*since, left)) : std::nullopt;
@@ -120,10 +147,7 @@ AttemptResult start_timed_out(const Round& round) {
 std::optional<AttemptResult> passed_limit(const Round& round) {
   const auto has_passed = [&](std::optional<SysTime> due) { return due && *due <= round.seen.now; };
   if (has_passed(active_deadline(round))) {
-    return timed_out(
-        kDeadlineExceeded,
-        fmt::format("the job was active for longer than its activeDeadlineSeconds ({} s)",
-                    *round.seen.job.spec.active_deadline_seconds));
+    return timed_out(kDeadlineExceeded, describe(*active_limit(round)));
   }
   if (has_passed(schedule_deadline(round))) {
     return timed_out(

@@ -13,7 +13,8 @@
 
 namespace nervex::controller {
 
-// activeDeadlineSeconds applies to the time that the job was active (activity.h);
+// The smaller of activeDeadlineSeconds and the queue's maxRuntimeSeconds applies to the time that
+// the job was active (activity.h): kTimedOut, with a message that says which one;
 // scheduleTimeoutSeconds from the later of waitingSince and nextAttemptTime until every pod of the
 // base gang is bound: kTimedOut. startTimeoutSeconds, or the controller's default, from activeSince
 // until all pods of the base gang run: kFailure. nullopt: no limit has passed. Not for suspended

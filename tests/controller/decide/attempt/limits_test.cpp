@@ -58,6 +58,68 @@ TEST_CASE("a job that exceeds its active deadline fails", "[controller][limits]"
   CHECK(world.pod_names().empty());
 }
 
+void put_in_queue(World& world, std::int64_t max_runtime_seconds) {
+  world.change_group([&](gang::PodGroup& group) {
+    group.status.queue = {"vision", 0, max_runtime_seconds};
+  });
+}
+
+TEST_CASE("the smaller of the job's active deadline and its queue's run-time limit applies",
+          "[controller][limits]") {
+  const std::string own = "the job was active for longer than its activeDeadlineSeconds (60 s)";
+  const std::string of_queue =
+      "the job was active for longer than queue vision allows (maxRuntimeSeconds, 30 s)";
+  struct Row {
+    std::string when;
+    std::optional<std::int64_t> own;
+    std::int64_t of_queue;
+    std::chrono::seconds ends_after;
+    std::string says;
+  };
+  const auto row = GENERATE_COPY(values<Row>({
+      {"the job has none", std::nullopt, 30, 30s, of_queue},
+      {"the queue's is smaller", 60, 30, 30s, of_queue},
+      {"the job's is smaller", 60, 90, 60s, own},
+      {"both are equal", 60, 60, 60s, own},
+  }));
+  INFO("when " << row.when);
+  job::Job job = a_job(1, 0);
+  job.spec.active_deadline_seconds = row.own;
+  World world = started(std::move(job));
+  put_in_queue(world, row.of_queue);
+  CHECK(reconcile(world.seen).requeue_after == row.ends_after);
+  world.seen.now += row.ends_after - 1s;
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kRunning);
+  world.seen.now += 1s;
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kFailed);
+  CHECK(world.seen.job.status.reason == "DeadlineExceeded");
+  CHECK(message(world, kFailed) == row.says);
+}
+
+TEST_CASE("the run-time limit of a queue counts over all attempts, and no time in the queue",
+          "[controller][limits]") {
+  job::Job job = a_job();
+  job.spec.backoff_limit = 9;
+  World world = started(std::move(job));
+  put_in_queue(world, 15);
+  world.seen.now += 10s;
+  world.end("dqn-coordinator", false);
+  world.settle();
+  REQUIRE(world.seen.job.status.attempt == 2);
+  world.seen.now += 1h;
+  world.settle();
+  put_in_queue(world, 15);
+  CHECK(world.settle() >= 0);
+  CHECK(world.seen.job.status.phase == Phase::kCreated);
+  world.start();
+  CHECK(reconcile(world.seen).requeue_after == 5s);
+  world.seen.now += 5s;
+  world.settle();
+  CHECK(world.seen.job.status.reason == "DeadlineExceeded");
+}
+
 TEST_CASE("a deadline counts over all attempts, and not between them", "[controller][limits]") {
   job::Job job = a_job();
   job.spec.active_deadline_seconds = 15;
