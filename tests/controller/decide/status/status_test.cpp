@@ -77,6 +77,25 @@ TEST_CASE("a job says in which queue it is, and at which position while it waits
   }
 }
 
+TEST_CASE("a job that a rule of its queue holds says which one", "[controller][status]") {
+  const std::string reason =
+      GENERATE("QueueNotFound", "NamespaceNotSelected", "QueueAmbiguous", "ParentNotFound",
+               "QueueCycle", "QueueStopped", "LimitExceeded", "NodeClassLimit");
+  World world(a_job(1, 0));
+  world.settle();
+  world.refuse("queue vision is stopped");
+  world.change_group([&](gang::PodGroup& group) { group.status.gangs.front().reason = reason; });
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kCreated);
+  CHECK(world.seen.job.status.reason == reason);
+  const auto* scheduled = find_condition(world.seen.job.status, "Scheduled");
+  REQUIRE(scheduled != nullptr);
+  CHECK_FALSE(scheduled->status);
+  CHECK(scheduled->reason == reason);
+  CHECK(scheduled->message == "queue vision is stopped");
+  CHECK(world.settle() == 0);
+}
+
 TEST_CASE("only status writes that report progress may be delayed", "[controller][status]") {
   using Change = void (*)(job::Status&);
   struct Row {
