@@ -41,9 +41,9 @@ LiveChecks live_checks(const Round& round) {
   }
   checks.vanished = round.vanished;
   if (group != nullptr) {
-    checks.unhealable =
+    checks.released =
         std::any_of(group->status.gangs.begin(), group->status.gangs.end(), [&](const auto& gang) {
-          return find_unhealable_gang(round.attempt, gang.name) != nullptr;
+          return find_released_gang(round.attempt, gang.name) != nullptr;
         });
   }
   checks.stale_objects = !delete_stale_objects(round).empty();

@@ -76,7 +76,7 @@ Actions change_attempt(const Round& round) {
 
 // Status writes that begin or end something. The first one is the round's only action: the rest
 // follows when it has been observed.
-constexpr std::array<Policy, 2> kTransitions{change_attempt, requeue_gang_not_healed};
+constexpr std::array<Policy, 2> kTransitions{change_attempt, requeue_released_gang};
 
 Actions create_objects(const Round& round) {
   if (!may_begin(round.seen)) return {};

@@ -90,9 +90,8 @@ Result<Nothing> confirm_stale_objects(kube::Api& api, const job::Job& job,
   return group == nullptr ? check_no_pod_group(api, job) : check_same_pod_group(api, job, *group);
 }
 
-// It may be whole by now.
-Result<Nothing> confirm_unhealable(kube::Api& api, const job::Job& job,
-                                   const gang::PodGroup& group) {
+// Its lost pods may have been replaced by now, or its queue may have been opened again.
+Result<Nothing> confirm_released(kube::Api& api, const job::Job& job, const gang::PodGroup& group) {
   const auto live = get_owned_object(api, kube::kPodGroups, job, group.meta.name);
   if (!live) return live.error();
   const bool is_same =
@@ -179,8 +178,8 @@ Result<Nothing> read_live(kube::Api& api, const Stores& stores, const LiveChecks
   if (!checks.vanished.empty()) {
     if (auto found = look_for_vanished(api, checks.vanished, seen); !found) return found;
   }
-  if (checks.unhealable) {
-    if (auto same = confirm_unhealable(api, seen.job, *group); !same) return same;
+  if (checks.released) {
+    if (auto same = confirm_released(api, seen.job, *group); !same) return same;
   }
   return checks.stale_objects ? confirm_stale_objects(api, seen.job, group) : ok();
 }

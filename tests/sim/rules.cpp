@@ -370,9 +370,9 @@ void Rules::check_status(const job::Job& before, const job::Job& after) {
   const auto group = current_group(before);
   if (!group) return;
   const gang::GangStatus* base = gang::find_gang(group->status, gang::kBaseGang);
-  const bool is_unhealable = base != nullptr && base->reason == gang::kReasonHealingTimeout;
-  if (is_unhealable) ++seen["gang requeued unhealed"];
-  if (is_unhealable) return;  // it was not whole for too long: what runs of it is taken back, too
+  const bool is_released = base != nullptr && gang::is_released(*base);
+  if (is_released) ++seen["gang requeued unhealed"];
+  if (is_released) return;  // it was not whole for too long: its running pods are deleted, too
   for (const LivePod* at : live_pods()) {
     const LivePod& pod = *at;
     const bool runs = pod.role == Role::kCoordinator && pod.pod.phase == kube::PodPhase::kRunning &&

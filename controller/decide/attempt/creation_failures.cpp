@@ -228,12 +228,12 @@ SlotNumbers slots_backing_off(const Observed& seen, const Attempt& attempt,
   return found;
 }
 
-Actions requeue_gang_not_healed(const Round& round) {
+Actions requeue_released_gang(const Round& round) {
   if (round.attempt.group == nullptr || round.requests_lost) return {};
   for (const gang::Gang& gang : round.attempt.group->spec.gangs) {
     if (gang.kind == gang::GangKind::kBase) continue;
-    const gang::GangStatus* unhealable = find_unhealable_gang(round.attempt, gang.name);
-    if (unhealable == nullptr) continue;
+    const gang::GangStatus* released = find_released_gang(round.attempt, gang.name);
+    if (released == nullptr) continue;
     const auto gangs = index_gangs(*round.attempt.group);
     job::Status status = round.seen.job.status;
     std::string names;
@@ -246,9 +246,8 @@ Actions requeue_gang_not_healed(const Round& round) {
       raise_incarnations(round.attempt, round.slots, copy, gangs, status);
     }
     if (names.empty()) continue;  // it is whole by now: the planner will see it, too
-    return {
-        UpdateStatus{std::move(status)},
-        warning_event(kRequeued, fmt::format("{} is requeued: {}", names, unhealable->message))};
+    return {UpdateStatus{std::move(status)},
+            warning_event(kRequeued, fmt::format("{} is requeued: {}", names, released->message))};
   }
   return {};
 }

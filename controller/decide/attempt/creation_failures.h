@@ -43,9 +43,9 @@ std::optional<std::chrono::milliseconds> time_until_requeue(const Round& round);
 // wanted object.
 Actions requeue_failed_gang(const Round& round, std::string_view name, const std::string& message);
 
-// What to write when an added gang could not be healed within the deadline: it is requeued as
-// above, a multi-GPU learner alone. Empty if there is none.
-Actions requeue_gang_not_healed(const Round& round);
+// What to write when the extender has given up an added gang, whose lost pods could not be replaced
+// in time: it is requeued as above, a multi-GPU learner alone. Empty if there is none.
+Actions requeue_released_gang(const Round& round);
 
 // For people: "request-7", "learner 4096 of request-7".
 std::string describe(const job::Status::RequeuedGang& requeued);

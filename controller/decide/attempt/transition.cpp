@@ -228,12 +228,12 @@ bool was_changed(const Round& round) {
       is_base_committed(round.attempt) || round.seen.aggregator_config_is_unreadable);
 }
 
-// The planner could not heal the base gang within the deadline: half a gang must not hold capacity.
-std::optional<AttemptResult> not_healed(const Round& round) {
-  const gang::GangStatus* base = find_unhealable_gang(round.attempt, gang::kBaseGang);
+// The extender has given up the base gang: half a gang must not hold capacity, or its queue is
+// drained. The result borrows from the round.
+std::optional<AttemptResult> check_released(const Round& round) {
+  const gang::GangStatus* base = find_released_gang(round.attempt, gang::kBaseGang);
   if (base == nullptr) return std::nullopt;
-  return AttemptResult{AttemptOutcome::kDisruption, gang::kReasonHealingTimeout, base->message,
-                       std::nullopt, ""};
+  return AttemptResult{AttemptOutcome::kDisruption, base->reason, base->message, std::nullopt, ""};
 }
 
 }  // namespace
@@ -250,7 +250,7 @@ std::optional<AttemptTransition> find_transition(const Round& round) {
   if (result.outcome == AttemptOutcome::kWaits && was_changed(round)) {
     return begin_again(round);
   }
-  if (const auto unhealed = not_healed(round)) return end_attempt(round, *unhealed);
+  if (const auto release = check_released(round)) return end_attempt(round, *release);
   const auto limit = passed_limit(round);
   return limit ? end_attempt(round, *limit) : std::nullopt;
 }

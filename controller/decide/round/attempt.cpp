@@ -70,13 +70,12 @@ bool has_aggregator_pod(const Attempt& attempt, int ordinal) {
   });
 }
 
-const gang::GangStatus* find_unhealable_gang(const Attempt& attempt, std::string_view gang) {
+const gang::GangStatus* find_released_gang(const Attempt& attempt, std::string_view gang) {
   if (attempt.group == nullptr) return nullptr;
   const gang::PodGroup& group = *attempt.group;
   if (group.status.observed_generation != group.meta.generation) return nullptr;
   const gang::GangStatus* status = gang::find_gang(group.status, gang);
-  const bool is_unhealable = status != nullptr && status->reason == gang::kReasonHealingTimeout;
-  return is_unhealable ? status : nullptr;
+  return status != nullptr && gang::is_released(*status) ? status : nullptr;
 }
 
 const AttemptPod* find_coordinator(const Attempt& attempt) {

@@ -41,9 +41,9 @@ Attempt current_attempt(const Observed& seen);
 // Null: none. Includes one that is being deleted.
 const AttemptPod* find_coordinator(const Attempt& attempt);
 
-// The gang's status, if it says for the current spec that the gang could not be healed within the
-// deadline; else null.
-const gang::GangStatus* find_unhealable_gang(const Attempt& attempt, std::string_view gang);
+// The gang's status, if it says for the current spec that the extender has given the gang up
+// (gang::is_released()); else null.
+const gang::GangStatus* find_released_gang(const Attempt& attempt, std::string_view gang);
 
 // A pod of the base gang was bound, according to the status or, if a user cleared it, to a pod.
 bool is_base_committed(const Attempt& attempt);

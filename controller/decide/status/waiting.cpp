@@ -19,9 +19,9 @@ namespace nervex::controller {
 
 namespace {
 
-// Every slot has a place, but pods of it were lost, or cannot be bound.
-bool is_healing(const gang::GangStatus& gang) {
-  return gang.reason == gang::kReasonHealing || gang.reason == gang::kReasonHealingTimeout;
+// Every slot has a node, but lost pods are not replaced yet, or the extender has given it up.
+bool is_interrupted(const gang::GangStatus& gang) {
+  return gang.reason == gang::kReasonHealing || gang::is_released(gang);
 }
 
 // "attempt 1 ended with CoordinatorFailed, exit code 3; "; "" if it is not known.
@@ -71,7 +71,7 @@ std::optional<Finding> waiting(const std::string& gang, const gang::GangStatus* 
                        " is not planned yet: nervex-extender (deployment nervex-scheduler) has not "
                        "processed it"};
   }
-  if (!known->planned || is_healing(*known)) {
+  if (!known->planned || is_interrupted(*known)) {
     return Finding{false, known->reason, fmt::format("{}: {}", gang, known->message)};
   }
   std::string objection = describe_unschedulable(unschedulable, group, gang);
@@ -125,7 +125,7 @@ Finding check_scheduled(const Round& round) {
             "the gang is not planned yet: nervex-extender (deployment nervex-scheduler) has not "
             "processed it"};
   }
-  if (!base->planned || is_healing(*base)) return {false, base->reason, base->message};
+  if (!base->planned || is_interrupted(*base)) return {false, base->reason, base->message};
   std::string objection =
       describe_unschedulable(unschedulable_pods(round), *round.attempt.group, gang::kBaseGang);
   if (!objection.empty()) return {false, gang::kReasonUnschedulable, std::move(objection)};

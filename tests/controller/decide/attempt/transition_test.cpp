@@ -365,7 +365,7 @@ TEST_CASE("a base gang that could not be healed is requeued", "[controller][atte
   };
   SECTION("if the status is about the current spec") {
     give_up(world.seen.pod_groups.front()->meta.generation);
-    CHECK(live_checks(make_round(world.seen)).unhealable);
+    CHECK(live_checks(make_round(world.seen)).released);
     world.apply(reconcile(world.seen).actions);
     const job::Status& status = world.seen.job.status;
     CHECK(condition(world, kRequeued).status);
@@ -379,10 +379,41 @@ TEST_CASE("a base gang that could not be healed is requeued", "[controller][atte
   }
   SECTION("not if the spec has changed") {
     give_up(world.seen.pod_groups.front()->meta.generation - 1);
-    CHECK_FALSE(live_checks(make_round(world.seen)).unhealable);
+    CHECK_FALSE(live_checks(make_round(world.seen)).released);
     world.settle();
     CHECK(world.seen.job.status.attempt == 1);
   }
+}
+
+TEST_CASE("a running job of a drained queue is requeued and keeps its place",
+          "[controller][attempts]") {
+  World world = running(a_job_with_retries(0));
+  const auto queued = world.seen.job.status.queued_since;
+  world.seen.now += 1h;
+  world.change_group([&](gang::PodGroup& group) {
+    group.status.queue = {"vision"};
+    group.status.gangs.front().committed = true;
+    group.status.gangs.front().reason = gang::kReasonQueueDrained;
+    group.status.gangs.front().message = "queue vision is drained";
+  });
+  CHECK(live_checks(make_round(world.seen)).released);
+  world.events.clear();
+  world.apply(reconcile(world.seen).actions);
+  const job::Status& status = world.seen.job.status;
+  CHECK(condition(world, kRequeued).status);
+  CHECK(condition(world, kRequeued).reason == "QueueDrained");
+  CHECK(condition(world, kRequeued).message == "queue vision is drained");
+  CHECK(world.events == std::vector<std::string>{"Requeued"});
+  CHECK(status.phase == job::Phase::kCreated);
+  CHECK(status.attempt == 2);
+  CHECK(status.failed_attempts == 0);
+  CHECK_FALSE(status.next_attempt_time);
+  CHECK(status.queued_since == queued);
+  CHECK(status.waiting_since == world.seen.now);
+  CHECK(world.settle() >= 0);
+  CHECK(world.pod_names().empty());
+  REQUIRE(world.seen.pod_groups.size() == 1);
+  CHECK(world.seen.pod_groups[0]->spec.queued_since == *queued);
 }
 
 TEST_CASE("templates that change before the coordinator runs start the attempt again",
