@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <variant>
 
 #include "gang/no_fit.h"
 #include "view/waiting_gangs.h"
@@ -31,6 +32,12 @@ bool waits_for(const JobSnapshot& seen, std::string_view reason) {
 bool helps(const JobSnapshot& seen, gang::Remedy remedy) {
   const auto* gang = first_waiting_gang(seen);
   return gang != nullptr && gang->cause && gang::choose_remedy(*gang->cause) == remedy;
+}
+
+// Whether a rule of its queue keeps the first waiting gang from starting.
+bool is_held_by_queue(const JobSnapshot& seen) {
+  const auto* gang = first_waiting_gang(seen);
+  return gang != nullptr && gang->cause && std::holds_alternative<gang::NotAdmitted>(*gang->cause);
 }
 
 bool is_refused(const JobSnapshot& seen) {
@@ -76,7 +83,7 @@ constexpr std::array kRules = std::to_array<Rule>({
     {AdviceCode::kScheduleTimeout, "ScheduleTimeout", false, [](const JobSnapshot& s) { return has_failed(s) && has_reason(s, "ScheduleTimeout"); },
      "create the job again, with a longer scheduleTimeoutSeconds or with smaller requests. The note says why it did not start."},
     {AdviceCode::kDeadlineExceeded, "DeadlineExceeded", false, [](const JobSnapshot& s) { return has_failed(s) && has_reason(s, "DeadlineExceeded"); },
-     "create the job again, with a longer activeDeadlineSeconds if it needs more time."},
+     "create the job again, with a longer activeDeadlineSeconds if it needs more time; if the note names a queue, in one with a longer maxRuntimeSeconds: kubectl get queues"},
     {AdviceCode::kStartTimeout, "StartTimeout", false, [](const JobSnapshot& s) { return has_failed(s) && has_reason(s, "StartTimeout"); },
      "fix what kept the pods from running, as the note says, and create the job again; use a longer startTimeoutSeconds if it needs more time."},
     {AdviceCode::kFailed, "Failed", false, has_failed,
@@ -115,6 +122,12 @@ constexpr std::array kRules = std::to_array<Rule>({
        return gang != nullptr && gang->healing_since.has_value();
      },
      "nothing: lost pods are placed again as soon as they fit. After the time above all pods of the gang are deleted and it is requeued, which does not count as a retry. A node that comes back, or freed capacity, helps."},
+    {AdviceCode::kFixQueue, "FixQueue", false, [](const JobSnapshot& s) { return helps(s, gang::Remedy::kFixQueue); },
+     "have an administrator change the queue, as the reason says, or name another one in spec.queue; the gang keeps its place and starts by itself. The queues: kubectl get queues; what waits in them: kubectl nervex queue"},
+    {AdviceCode::kExceedsLimit, "ExceedsLimit", false, [](const JobSnapshot& s) { return is_held_by_queue(s) && helps(s, gang::Remedy::kAskForLess); },
+     "ask for less, name a queue with a higher limit in spec.queue, or have the limit raised; waiting does not help: kubectl get queues"},
+    {AdviceCode::kOverLimit, "OverLimit", false, is_held_by_queue,
+     "wait until other jobs of the queue use less, or have its limit raised; then the gang starts by itself. What the queues use: kubectl get queues; what waits in them: kubectl nervex queue"},
     {AdviceCode::kPlanExpired, "PlanExpired", false, [](const JobSnapshot& s) { return waits_for(s, gang::kReasonPlanExpired); },
      "nothing, if that deployment was only restarted: the gang is planned again by itself, at least every 5 minutes. Otherwise read the log of the deployment that the message names: kubectl logs -n nervex-system deployment/nervex-scheduler, or nervex-operator; or, if the message says so, remove the pods' schedulingGates in time."},
     {AdviceCode::kRefusedByScheduler, "RefusedByScheduler", false, is_refused,

@@ -117,6 +117,32 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
          wait_with(v, gang::OverQuota{"team", "pods", 2, 3, 1, 0, 4}, gang::kReasonOverQuota);
        },
        "have the quota raised; waiting does not help: kubectl describe resourcequotas -n rl"},
+      {"its queue is stopped", Phase::kCreated,
+       [](JobSnapshot& v) {
+         wait_with(v, gang::NotAdmitted{"QueueStopped", "vision", "", "queue vision is stopped"},
+                   "QueueStopped");
+       },
+       "name another one in spec.queue; the gang keeps its place and starts by itself. The "
+       "queues: kubectl get queues; what waits in them: kubectl nervex queue"},
+      {"its queue is used up", Phase::kCreated,
+       [](JobSnapshot& v) {
+         wait_with(v, gang::NotAdmitted{"LimitExceeded", "vision", "cpu", "3 are used"},
+                   "LimitExceeded");
+       },
+       "wait until other jobs of the queue use less"},
+      {"it is larger than the limit of its queue", Phase::kCreated,
+       [](JobSnapshot& v) {
+         wait_with(v, gang::NotAdmitted{"LimitExceeded", "vision", "cpu", "9 are needed", true},
+                   "LimitExceeded");
+       },
+       "name a queue with a higher limit in spec.queue"},
+      {"requested replicas exceed the limit of the queue", Phase::kRunning,
+       [](JobSnapshot& v) {
+         wait_with(v, gang::NotAdmitted{"LimitExceeded", "vision", "cpu", "9 are needed", true},
+                   "LimitExceeded");
+         v.group->status.gangs[0].name = "request-1";
+       },
+       "name a queue with a higher limit in spec.queue"},
       {"kube-scheduler refused it", Phase::kCreated,
        [](JobSnapshot& v) { wait_with(v, "refused", gang::kReasonRefusedByScheduler); },
        "kube-scheduler's objection"},
