@@ -371,9 +371,9 @@ def test_a_wrong_aggregator_config_is_refused(custom, namespace):
 # -- GitOps tools apply the same file again and again
 
 # Each field that a user may set, once.
-FULL = {"suspend": True, "group": "examples", "cleanPodPolicy": "None", "aggregator": "OnDemand", "reservationSeconds": 60,
-        "activeDeadlineSeconds": 600, "scheduleTimeoutSeconds": 600, "ttlSecondsAfterFinished": 60, "backoffLimit": 2,
-        "volumes": [{"name": "cache", "emptyDir": {}}],
+FULL = {"suspend": True, "group": "examples", "queue": "missing", "cleanPodPolicy": "None", "aggregator": "OnDemand",
+        "reservationSeconds": 60, "activeDeadlineSeconds": 600, "scheduleTimeoutSeconds": 600,
+        "ttlSecondsAfterFinished": 60, "backoffLimit": 2, "volumes": [{"name": "cache", "emptyDir": {}}],
         "collector": {"replicas": 1, "reservedReplicas": 2, "maxReplicas": 3, "template": template()}}
 
 
@@ -411,6 +411,23 @@ def test_requests_written_by_other_users_are_dropped(jobs):
     requests = {"next": {"collector": 5000, "learner": 5000}, "entries": []}
     assert "requests" not in jobs.create(job("requests", requests=requests))["spec"]
     assert "requests" not in jobs.patch("requests", {"spec": {"requests": requests}})["spec"]
+
+
+def test_users_cannot_choose_who_submitted_a_job(jobs):
+    key = "nervex.sensetime.com/submitted-by"
+
+    def claimed(user):
+        return {"metadata": {"annotations": {key: user}}}
+    body = job("submitted")
+    body["metadata"].update(claimed("another")["metadata"])
+    creator = jobs.create(body)["metadata"]["annotations"][key]
+    assert creator not in ("", "another")
+    for user in ("another", None):
+        assert jobs.patch("submitted", claimed(user))["metadata"]["annotations"][key] == creator
+
+
+def test_a_queue_is_a_name(jobs):
+    assert "spec.queue: Invalid value" in refusal_of(jobs.create, job("queued", queue="Not_A_Name"))
 
 
 # -- could it ever run?
