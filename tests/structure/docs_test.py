@@ -285,6 +285,7 @@ def unread_fields(schema, sources):
 READERS = {  # who reads the objects of that schema
     "schemas/nervexjob.json": ("job/",),
     "schemas/podgroup.json": ("gang/",),
+    "schemas/queue.json": ("queue/", "kube/model/label_selector"),
     "schemas/aggregatorconfig.json": ("controller/", "server/", "job/"),
 }
 
@@ -360,6 +361,12 @@ class DocumentsAreTrue(unittest.TestCase):
         for name, each in spec["properties"].items():
             inner = each.get("properties", {}) if name in ("coordinator", "collector", "learner") else {}
             fields |= {f"{name}.{one}" for one in inner} or {name}
+        self.assertEqual(sorted(fields - listed), [])
+
+    def test_the_reference_lists_every_field_of_a_queue(self):
+        queue = json.loads(read("schemas/queue.json"))["properties"]
+        listed = set(re.findall(r"`([a-zA-Z]+)`", read("docs/reference/queue-fields.md")))
+        fields = set(queue["spec"]["properties"]) | set(queue["status"]["properties"])
         self.assertEqual(sorted(fields - listed), [])
 
     def test_the_readme_is_short(self):
