@@ -277,6 +277,25 @@ def test_a_job_names_a_queue_that_is_not_for_its_namespace(jobs, queues, gpus):
     assert "spec.queue" in text and queues.name("closed") in text, text
 
 
+def test_limits_of_node_classes_keep_jobs_off_their_nodes(jobs, queues, programs):
+    model = "nvidia.com/gpu.product"
+    with nodes.own_nodes(programs.api(), {model: f"{queues.prefix}-a"}, {model: f"{queues.prefix}-b"}, gpus=8) as (pool, names):
+        nodes.wait_usable(programs.api(), names)
+        queues.create("team", limit=[{"nodeClass": f"{queues.prefix}-a", "resources": {GPU: 4}}])
+
+        def collectors(name, count):
+            return job(name, queue=queues.name("team"), collector={
+                "replicas": count, "template": template(gpus=4, nodeSelector={nodes.OWN: pool})})
+        jobs.create(collectors("first", 3))
+        wait_running(jobs, "first")
+        used = sorted(pod.spec.node_name for pod in jobs.pods("first", "collector"))
+        assert used == [names[0], names[1], names[1]]
+        jobs.create(collectors("second", 1))
+        assert f"leave 0 on {queues.prefix}-a" in wait_reason(jobs, "second", "NodeClassLimit")
+        queues.patch("team", limit=[{"nodeClass": f"{queues.prefix}-a", "resources": {GPU: 8}}])
+        wait_running(jobs, "second")
+
+
 def test_the_status_of_a_queue_says_what_it_uses_and_what_waits(jobs, queues, gpus):
     queues.create("team", quota=[{"resources": {GPU: 2}}])
     jobs.create(gpus("runs", 6, queue=queues.name("team")))

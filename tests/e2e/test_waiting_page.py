@@ -37,6 +37,7 @@ class Situation:
 
 
 SITUATIONS = []
+QUEUES = (GROUP, VERSION, "queues")
 
 
 def situation(title, reason, says, **more):
@@ -71,6 +72,17 @@ class World:
 
     def change_node(self, name, spec):
         self.api.call("PATCH", f"/api/v1/nodes/{name}", {"spec": spec}, "application/merge-patch+json")
+
+    def queue(self, name, **spec):
+        """A Queue for all namespaces, unless `spec` says otherwise."""
+        self.jobs.custom.create_cluster_custom_object(*QUEUES, {
+            "apiVersion": f"{GROUP}/{VERSION}", "kind": "Queue", "metadata": {"name": name},
+            "spec": {"namespaceSelector": {}, **spec}})
+        self.end.callback(self.jobs.custom.delete_cluster_custom_object, *QUEUES, name)
+
+    def change_queue(self, name, **spec):
+        path = f"/apis/{GROUP}/{VERSION}/queues/{name}"
+        self.api.call("PATCH", path, {"spec": spec}, "application/merge-patch+json")
 
     def own(self, selector=(), **values):
         """A template whose pods go to these nodes."""
@@ -265,6 +277,71 @@ def would_be_refused(w):
 @situation("A PriorityClass is missing", "PriorityClassMissing", "PriorityClass")
 def priority_class(w):
     w.jobs.create(job(NAME, priorityClassName="urgent"))
+
+
+# -- queues
+
+
+@situation("The limit of the queue is used up", "LimitExceeded", "limit")
+def over_limit(w):
+    w.node(8)
+    w.queue("vision", limit=[{"resources": {"nvidia.com/gpu": 4}}])
+    w.jobs.create(job("other", queue="vision", collector={"replicas": 1, "template": w.own(gpus=4)}))
+    w.jobs.wait_phase("other", "Running")
+    w.jobs.create(collectors(1, w.own(gpus=2), queue="vision"))
+
+
+@situation("The job is larger than the limit of its queue", "LimitExceeded", "limit")
+def larger_than_limit(w):
+    w.node(8)
+    w.queue("vision", limit=[{"resources": {"nvidia.com/gpu": 4}}])
+    w.jobs.create(collectors(1, w.own(gpus=8), queue="vision"))
+
+
+@situation("The queue may use no more nodes of a class", "NodeClassLimit", "a100")
+def over_class_limit(w):
+    w.node(8, labels={"nvidia.com/gpu.product": "a100"})
+    w.queue("vision", limit=[{"nodeClass": "a100", "resources": {"nvidia.com/gpu": 4}}])
+    w.jobs.create(collectors(1, w.own(gpus=8), queue="vision"))
+
+
+@situation("The queue is stopped", "QueueStopped", "stopped")
+def stopped(w):
+    w.queue("vision", stop="Hold")
+    w.jobs.create(collectors(1, template(), queue="vision"))
+
+
+@situation("The queue does not exist", "QueueNotFound", "does not exist")
+def no_queue(w):
+    w.jobs.create(collectors(1, template(), queue="vision"))
+
+
+@situation("The queue is not for the namespace", "NamespaceNotSelected", "namespaceSelector")
+def other_namespaces(w):
+    # Admission refuses such a job; the queue may change later.
+    w.queue("vision", stop="Hold")
+    w.jobs.create(collectors(1, template(), queue="vision"))
+    w.change_queue("vision", namespaceSelector={"matchLabels": {"team": "vision"}}, stop="None")
+
+
+@situation("Two queues are for the namespace", "QueueAmbiguous", "selected by")
+def two_queues(w):
+    w.queue("vision")
+    w.queue("speech")
+    w.jobs.create(collectors(1, template()))
+
+
+@situation("The parent of a queue does not exist", "ParentNotFound", "parent")
+def no_parent(w):
+    w.queue("vision", parent="research")
+    w.jobs.create(collectors(1, template(), queue="vision"))
+
+
+@situation("Queues are parts of each other", "QueueCycle", "cycle")
+def cycle(w):
+    w.queue("vision", parent="research")
+    w.queue("research", parent="vision")
+    w.jobs.create(collectors(1, template(), queue="vision"))
 
 
 # -- kube-scheduler, and programs that do not run
