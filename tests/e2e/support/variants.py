@@ -25,7 +25,8 @@ def rule(one):
 
 def binding(one):
     return {"role": f"{one['roleRef']['kind']} {one['roleRef']['name']}",
-            "subjects": [f"{s['kind']} {s['namespace']}/{s['name']}" for s in one["subjects"]]}
+            "subjects": [" ".join([s["kind"], "/".join(filter(None, [s.get("namespace"), s["name"]]))])
+                         for s in one["subjects"]]}
 
 
 def probe(one):
