@@ -117,7 +117,7 @@ void refuse(ExtenderCluster& c, const std::string& name, const std::string& reas
 }
 
 TEST_CASE("what the scheduler refuses is learned when the time is up", "[extender][hold]") {
-  Held c({.arrival_timeout = 20ms});
+  Held c({.arrival_timeout = 300ms});  // the calls of two threads have to meet within it
   c.add_node("n3", 8);
   c.see_nodes();
   SECTION("refused by its plugins: planned elsewhere") {
