@@ -11,9 +11,9 @@ std::variant<QueueIndex, Inadmissible> Facts::find_queue(std::string_view wanted
                                                          std::string_view ns) const {
   const auto known = namespaces->find(ns);
   if (known != namespaces->end()) return queue::find_queue(tree(), wanted, *known->second);
-  kube::Namespace unseen;
-  unseen.meta.name = ns;
-  return queue::find_queue(tree(), wanted, unseen);
+  if (tree().size() > 1) return NamespaceNotSeen{std::string(ns)};
+  if (!wanted.empty()) return QueueNotFound{std::string(wanted)};
+  return kRoot;
 }
 
 }  // namespace nervex::queue

@@ -12,10 +12,21 @@ namespace {
 
 // By Inadmissible::index().
 constexpr std::array<std::string_view, std::variant_size_v<Inadmissible>> kInadmissibleCodes = {
-    "QueueNotFound", "NamespaceNotSelected", "QueueAmbiguous", "ParentNotFound",
-    "QueueCycle",    "QueueStopped",         "LimitExceeded",  "NodeClassLimit"};
+    "QueueNotFound", "NamespaceNotSelected", "NamespaceNotSeen", "QueueAmbiguous", "ParentNotFound",
+    "QueueCycle",    "QueueStopped",         "LimitExceeded",    "NodeClassLimit"};
+
+// "a and b", "a, b, c and 7 more": a cluster may have hundreds of queues.
+std::string join_some(const std::vector<std::string>& names, std::string_view between) {
+  constexpr std::size_t kMost = 5;
+  if (names.size() <= kMost) return fmt::format("{}", fmt::join(names, between));
+  return fmt::format("{}{}{} more", fmt::join(names.begin(), names.begin() + kMost, between),
+                     between, names.size() - kMost);
+}
 
 struct Sentence {
+  std::string operator()(const NamespaceNotSeen& reason) const {
+    return fmt::format("the labels of namespace {} are not known yet", reason.ns);
+  }
   std::string operator()(const QueueNotFound& reason) const {
     return fmt::format("queue {} does not exist", reason.queue);
   }
@@ -27,7 +38,7 @@ struct Sentence {
     return fmt::format(
         "namespace {} is selected by the queues {}: name one in spec.queue of the job or in the "
         "namespace's label nervex.sensetime.com/queue",
-        reason.ns, fmt::join(reason.queues, " and "));
+        reason.ns, join_some(reason.queues, " and "));
   }
   std::string operator()(const ParentNotFound& reason) const {
     return fmt::format("queue {} has the parent {}, which does not exist", reason.queue,
@@ -35,7 +46,7 @@ struct Sentence {
   }
   std::string operator()(const QueueCycle& reason) const {
     return fmt::format("the parents of the queues form a cycle: {} -> {}",
-                       fmt::join(reason.queues, " -> "), reason.queues.front());
+                       join_some(reason.queues, " -> "), reason.queues.front());
   }
   std::string operator()(const QueueStopped& reason) const {
     return fmt::format("queue {} is stopped", reason.queue);

@@ -26,6 +26,12 @@ struct NamespaceNotSelected {
   bool operator==(const NamespaceNotSelected&) const = default;
 };
 
+// There are queues, and the labels of the namespace are not known yet.
+struct NamespaceNotSeen {
+  std::string ns;
+  bool operator==(const NamespaceNotSeen&) const = default;
+};
+
 // Several queues select the namespace, and neither the job nor the namespace names one.
 struct QueueAmbiguous {
   std::string ns;
@@ -78,8 +84,8 @@ struct NodeClassLimit {
 };
 
 using Inadmissible =
-    std::variant<QueueNotFound, NamespaceNotSelected, QueueAmbiguous, ParentNotFound, QueueCycle,
-                 QueueStopped, LimitExceeded, NodeClassLimit>;
+    std::variant<QueueNotFound, NamespaceNotSelected, NamespaceNotSeen, QueueAmbiguous,
+                 ParentNotFound, QueueCycle, QueueStopped, LimitExceeded, NodeClassLimit>;
 
 std::string_view code(const Inadmissible& reason);  // "QueueNotFound"
 // As a gang's status has it.

@@ -56,24 +56,19 @@ Json make_ready(const Report& report, const Json& before, SysTime now) {
                         report.generation, before, now);
 }
 
-constexpr std::size_t kMostNamed = 20;
-
+// Readers of the queue may not be allowed to see the namespaces.
 Json make_unambiguous(const Report& report, const Json& before, SysTime now) {
   constexpr std::string_view kType = "NamespacesUnambiguous";
-  if (report.ambiguous.empty()) {
+  if (report.ambiguous == 0) {
     return make_condition(kType, true, "Unambiguous", "each of its namespaces has one queue",
                           report.generation, before, now);
   }
-  std::string message;
-  for (const QueueAmbiguous& one : report.ambiguous) {
-    message += (message.empty() ? "" : "; ") + explain(one);
-    if (&one - report.ambiguous.data() + 1 == kMostNamed) break;
-  }
-  if (report.ambiguous.size() > kMostNamed) {
-    message += fmt::format("; and {} more namespaces", report.ambiguous.size() - kMostNamed);
-  }
-  return make_condition(kType, false, "QueueAmbiguous", std::move(message), report.generation,
-                        before, now);
+  return make_condition(
+      kType, false, "QueueAmbiguous",
+      fmt::format("{} of its namespaces {} selected by another queue, too: jobs that name no queue "
+                  "wait there until the namespace's label {} names one",
+                  report.ambiguous, report.ambiguous == 1 ? "is" : "are", kQueueLabel),
+      report.generation, before, now);
 }
 
 }  // namespace
@@ -95,6 +90,7 @@ std::vector<Report> report_queues(const Facts& facts, const Usage& usage,
   for (QueueIndex queue = kRoot + 1; queue < tree.size(); ++queue) {
     Report& report = reports.emplace_back();
     report.queue = tree[queue].name;
+    report.uid = tree[queue].uid;
     report.generation = tree[queue].generation;
     report.pending = pending[queue];
     report.running = usage.workloads(queue);
@@ -104,11 +100,10 @@ std::vector<Report> report_queues(const Facts& facts, const Usage& usage,
     report.share = borrowed_share(tree, usage, queue, capacity);
     report.head = find_head(tree, queue, usage, capacity, std::move(own[queue]));
     if (const Inadmissible* problem = tree.problem(queue)) report.problem = *problem;
-    std::copy_if(ambiguous.begin(), ambiguous.end(), std::back_inserter(report.ambiguous),
-                 [&](const QueueAmbiguous& one) {
-                   return std::find(one.queues.begin(), one.queues.end(), report.queue) !=
-                          one.queues.end();
-                 });
+    report.ambiguous =
+        std::count_if(ambiguous.begin(), ambiguous.end(), [&](const QueueAmbiguous& one) {
+          return std::find(one.queues.begin(), one.queues.end(), report.queue) != one.queues.end();
+        });
   }
   return reports;
 }

@@ -26,15 +26,16 @@ struct Report {
     bool operator==(const Head&) const = default;
   };
   std::string queue;
+  std::string uid;
   std::int64_t generation = 0;
   std::int64_t pending = 0;  // workloads that wait
   std::int64_t running = 0;  // workloads that have nodes
   kube::Resources use;
   kube::Resources borrowed;
-  Fraction share;                         // borrowed, over the weight
-  std::optional<Head> head;               // the workload of the queue itself that is served next
-  std::optional<Inadmissible> problem;    // why nothing can start
-  std::vector<QueueAmbiguous> ambiguous;  // namespaces that it and others select
+  Fraction share;                       // borrowed, over the weight
+  std::optional<Head> head;             // the workload of the queue itself that is served next
+  std::optional<Inadmissible> problem;  // why nothing can start
+  std::int64_t ambiguous = 0;  // namespaces that it and another queue select, and that name neither
   bool operator==(const Report&) const = default;
 };
 

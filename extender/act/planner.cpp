@@ -115,7 +115,10 @@ void Planner::schedule_once() {
   if (const auto again = foreign_.write(snapshot.foreign, result.foreign, state_.foreign)) {
     queue_.add_after(kCycle, *again);
   }
-  queues_.write(result.queues);
+  if (!queues_.write(result.queues)) {
+    state_.queues_reported.reset();
+    queue_.add_after(kCycle, kRejectedRetry / 10);
+  }
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
   look_at_changes_since();
 }
@@ -272,7 +275,8 @@ void Planner::write(std::vector<StatusWrite> writes) {
 void Planner::after_first_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written) {
   if (written) {
     log_decision(base, *written);
-    if (!has_planned_base(base) && has_planned_base(*written)) observe_start_(*written);
+    // Its first plan: later ones follow a loss, not a wait.
+    if (base.status.next_placement == 1 && has_planned_base(*written)) observe_start_(*written);
   }
   if (!written && written.error().code == Code::kInvalid) {
     // This was the first try, so it is not stored: its capacity is free at once.

@@ -23,24 +23,25 @@ Json QueueWrites::write_one(const queue::Report& report, const Written* before) 
   Json status = queue::encode_status(report, stored, clock_.now());
   const Json object{{"apiVersion", gang::kApiVersion},
                     {"kind", "Queue"},
-                    {"metadata", {{"name", report.queue}}},
+                    {"metadata", {{"name", report.queue}, {"uid", report.uid}}},
                     {"status", status}};
   const auto written = kube::apply_object(api_, kube::kQueues, "", object, kFieldManager,
                                           kube::Force::kYes, "status");
-  if (written) return status;
-  if (written.error().code != Code::kNotFound) {
-    log_warn("queue status not written",
-             {{"queue", report.queue}, {"error", written.error().message}});
-  }
+  // Deleted since, or another object of that name: the watch reports it.
+  const bool is_gone = !written && (written.error().code == Code::kNotFound ||
+                                    written.error().code == Code::kConflict);
+  if (written || is_gone) return status;
+  log_warn("queue status not written",
+           {{"queue", report.queue}, {"error", written.error().message}});
   return {};
 }
 
-void QueueWrites::write(const std::vector<queue::Report>& reports) {
-  if (reports.empty()) return;
+bool QueueWrites::write(const std::vector<queue::Report>& reports) {
+  if (reports.empty()) return true;
   std::vector<const queue::Report*> changed;
   std::vector<const Written*> before;
   for (const queue::Report& report : reports) {
-    const auto known = written_.find(report.queue);
+    const auto known = written_.find(report.uid);
     if (known != written_.end() && known->second.report == report) continue;
     changed.push_back(&report);
     before.push_back(known == written_.end() ? nullptr : &known->second);
@@ -48,15 +49,21 @@ void QueueWrites::write(const std::vector<queue::Report>& reports) {
   std::vector<Json> stored(changed.size());
   do_side_by_side(changed.size(),
                   [&](std::size_t i) { stored[i] = write_one(*changed[i], before[i]); });
-  for (std::size_t i = 0; i < changed.size(); ++i) {
-    if (stored[i].is_null()) {
-      written_.erase(changed[i]->queue);
-    } else {
-      written_.insert_or_assign(changed[i]->queue, Written{*changed[i], std::move(stored[i])});
-    }
+  bool are_all_written = true;
+  std::map<std::string, Written> written;  // without those of deleted queues
+  for (const queue::Report& report : reports) {
+    if (auto known = written_.extract(report.uid)) written.insert(std::move(known));
   }
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    written.erase(changed[i]->uid);
+    are_all_written = are_all_written && !stored[i].is_null();
+    if (stored[i].is_null()) continue;
+    written.emplace(changed[i]->uid, Written{*changed[i], std::move(stored[i])});
+  }
+  written_ = std::move(written);
   MutexLock lock(mutex_);
   latest_ = reports;
+  return are_all_written;
 }
 
 std::vector<queue::Report> QueueWrites::latest() const {

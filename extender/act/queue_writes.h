@@ -19,9 +19,9 @@ class QueueWrites {
   QueueWrites(const QueueWrites&) = delete;
   QueueWrites& operator=(const QueueWrites&) = delete;
 
-  // Writes the statuses that have changed, a few at a time. One that fails is written with the next
-  // reports. Does nothing if there are none.
-  void write(const std::vector<queue::Report>& reports);
+  // Writes the statuses that have changed, a few at a time. Does nothing if there are none. False:
+  // one was not written, and has to be reported again.
+  bool write(const std::vector<queue::Report>& reports);
   // The last reports, for metrics. Empty: this process has made none.
   std::vector<queue::Report> latest() const;
 
@@ -35,7 +35,7 @@ class QueueWrites {
 
   kube::Api& api_;
   const Clock& clock_;
-  std::map<std::string, Written> written_;  // by queue
+  std::map<std::string, Written> written_;  // by UID of the queue
   mutable Mutex mutex_;
   std::vector<queue::Report> latest_ GUARDED_BY(mutex_);
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "extender/cycle/next_look.h"
 #include "extender/recovery/healing.h"
 #include "placement/explain.h"
 
@@ -22,6 +23,14 @@ bool has_same_healing(const LastReported& a, const LastReported& b) {
 
 bool has_same_values(const LastReported& a, const LastReported& b) {
   return a.no_fit == b.no_fit && has_same_healing(a, b) && a.refusals == b.refusals;
+}
+
+// Others use the capacity, or the limit of the queue. Where many gangs wait, each start and each
+// end turns the one into the other for all of them.
+bool is_shortage(const gang::NoFit& no_fit) {
+  const auto* rule = std::get_if<gang::NotAdmitted>(&no_fit);
+  return rule == nullptr ? std::holds_alternative<gang::InsufficientCapacity>(no_fit)
+                         : !rule->resource.empty() && !rule->is_too_large;
 }
 
 std::string describe(const LastReported& report) {
@@ -101,18 +110,23 @@ GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_
   }
   if (before != nullptr && before->refusals.count > 0) current.refusals = before->refusals.message;
   report.message = describe(current);
-  const bool was_waiting = before != nullptr && before->reason == reason;
-  if (was_waiting && last_reported != nullptr) {
+  const bool was_waiting = last_reported != nullptr && before != nullptr &&
+                           before->reason == gang::waiting_reason(last_reported->no_fit);
+  if (was_waiting) {
     // Not all numbers of a cause are part of its sentence.
     const std::string known =
         has_same_values(*last_reported, current) ? report.message : describe(*last_reported);
     const bool has_news = known != report.message;
-    const bool are_only_numbers = gang::same_cause(last_reported->no_fit, no_fit) &&
-                                  has_same_healing(*last_reported, current);
+    const bool is_small = gang::same_cause(last_reported->no_fit, no_fit) ||
+                          (refresh_period > kShortestRefresh &&
+                           is_shortage(last_reported->no_fit) && is_shortage(no_fit));
+    const bool are_only_numbers = is_small && has_same_healing(*last_reported, current);
     const SysTime due = last_reported->at + refresh_period;
     if (!has_news || (are_only_numbers && now < due)) {
       if (has_news) report.refresh_after = due - now;
       report.message = known;
+      report.reason = before->reason;
+      report.since = before->since;
       current = *last_reported;
     }
   }

@@ -51,7 +51,8 @@ GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
                            std::string_view message, SysTime now);
 
 // `last_reported` is what this function returned when `before` was written; null: unknown.
-// An explanation is rewritten at most once in `refresh_period` if only its numbers changed.
+// An explanation is rewritten at most once in `refresh_period` if only its numbers changed, or,
+// where so many wait that this is longer than a minute, one shortage took the place of another.
 // `healing`: of a gang that is being healed, or null.
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
                           const LastReported* last_reported, SysTime now,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/settled.h"
@@ -59,6 +60,16 @@ void keep_rejections(const GroupSeen& seen, const HealingMemory& from, HealingMe
   }
 }
 
+// The status was lost, and the queue with it. The one that the job would wait in now is the best
+// guess: in the root no limit would hold for it.
+gang::QueuePlace find_lost_queue(const GroupSeen& seen, const Snapshot& snapshot) {
+  const queue::QueueTree& tree = snapshot.facts.tree();
+  const auto found = snapshot.facts.find_queue(seen.group->spec.queue, seen.group->meta.ns.str());
+  const auto* queue = std::get_if<queue::QueueIndex>(&found);
+  if (queue == nullptr) return {};
+  return {tree[*queue].name, 0, tree.max_runtime_seconds(*queue)};
+}
+
 bool may_wait(const GroupSeen& seen, const placement::Cluster& nodes, const HealingMemory& memory,
               const HealingOptions& healing, SysTime now, HealingMemory& next,
               std::optional<SysTime>& next_look) {
@@ -98,6 +109,7 @@ std::vector<GroupWork> collect_group_work(const Snapshot& snapshot, const CycleS
                                                    seen.group->status.queue,
                                                    is_drained});
     work.queue.position = 0;
+    if (seen.is_restored && work.queue.name.empty()) work.queue = find_lost_queue(seen, snapshot);
     work.avoid = note_rejections(seen, work.gangs, now, state.healing, next);
     heed_refusals(work, now);
   }

@@ -18,9 +18,9 @@ inline void look_by(std::optional<SysTime>& next, std::optional<SysTime> time) {
 // How often what is said of one waiting gang is made again if only its numbers change: once a
 // minute, and less often where so many wait that all of them together would be written more than 50
 // times a minute.
+inline constexpr std::chrono::milliseconds kShortestRefresh{60'000};
 inline std::chrono::milliseconds refresh_period(std::size_t waiting) {
-  constexpr std::chrono::milliseconds kShortest{60'000};
-  return std::max(kShortest, static_cast<int>(waiting) * (kShortest / 50));
+  return std::max(kShortestRefresh, static_cast<int>(waiting) * (kShortestRefresh / 50));
 }
 
 }  // namespace nervex::extender

@@ -30,7 +30,6 @@ void Placer::complete(GroupWork& work, GangWork& gang) {
 
 void Placer::hold(GroupWork& work, GangWork& gang, gang::NoFit why) {
   if (!gang.placed.empty()) ledger_.note_dropped_plan();
-  waits_otherwise = true;  // for what counts against the rule
   drop_plan(gang);
   gang.no_fit = std::move(why);
   if (!gang.committed) quotas_.give_back(*work.seen, gang);
@@ -50,7 +49,8 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
   const bool may_remember = !gang.committed && !gang.claims_reserved();
   // The nodes do not show yet what was given back in this cycle.
   if (may_remember && gang.placed.empty() && !ledger_.has_given_back()) {
-    if (auto known = waiting_.still_refused(key, gang.missing, gang.limits, now_)) {
+    if (auto known =
+            waiting_.still_refused(key, gang.missing, gang.limits, now_, gang.group_limits)) {
       gang::NoFit no_fit = known->no_fit;
       refused.insert_or_assign(key, std::move(known));
       return no_fit;
@@ -61,8 +61,8 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
   if (no_fit && !gang.group_limits.empty()) no_fit = explain_limited(gang);
   refused.erase(key);
   if (!no_fit) return no_fit;
-  if (may_remember && gang.placed.empty() && gang::is_about_nodes(*no_fit)) {
-    const RefusedGang now_refused{gang.missing, gang.limits, *no_fit, now_};
+  if (may_remember && gang.placed.empty()) {
+    const RefusedGang now_refused{gang.missing, gang.limits, *no_fit, now_, gang.group_limits};
     refused.emplace(key, std::make_shared<const RefusedGang>(now_refused));
   } else {
     waits_otherwise = true;

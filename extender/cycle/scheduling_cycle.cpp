@@ -68,15 +68,17 @@ void drop_rejected(CycleWork& work) {
   }
 }
 
-// Requests that take over reserved capacity come first: no other gang may get it.
-void place_on_reserved(CycleWork& work, Placer& placer) {
+// Requests that take over reserved capacity come first: no other gang may get it. One that needs
+// more than that has its turn in its queue, whose rules count for the rest.
+void place_on_reserved(CycleWork& work, Placer& placer, bool has_queues) {
   for (GroupWork* group : work.groups) {
     Ledger& ledger = placer.ledger_for(*group);
     if (!group->seen->unconfirmed) group->reserved.hand_over(group->gangs, ledger);
   }
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
-      if (may_place(*group, gang) && gang.claims_reserved()) placer.complete(*group, gang);
+      const bool is_first = has_queues ? gang.is_within_reserved() : gang.claims_reserved();
+      if (is_first && may_place(*group, gang)) placer.complete(*group, gang);
     }
   }
 }
@@ -138,7 +140,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   drop_rejected(work);  // plans that gave way
   move_refused(work, placer.ledger(), healing, now, next_look);
   // 3. Requests get the capacity that was reserved for them.
-  place_on_reserved(work, placer);
+  place_on_reserved(work, placer, snapshot.facts.tree().size() > 1);
   // 4. Waiting gangs start in the order of their queues.
   const QueueState queues = start_waiting(work, placer, snapshot.facts);
   // 5. What was decided becomes a status, or why not.

@@ -73,6 +73,16 @@ bool choose_queue(const queue::Facts& facts, queue::Workload& workload, const Tu
   return queue != nullptr;
 }
 
+// What a request that waits takes over from the base gang's reserved capacity: it stays in use.
+kube::Resources count_taken_over(const GangWork& gang) {
+  kube::Resources requests;
+  for (const gang::MemberSet* set : gang.sets) {
+    if (set->from_reserved.count == 0) continue;
+    queue::add_requests(requests, set->shape.requests, set->from_reserved.count);
+  }
+  return requests;
+}
+
 Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& placer) {
   Waiting waiting;
   const auto add = [&](queue::Workload workload, const Turn& turn) {
@@ -89,6 +99,7 @@ Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& plac
           if (gang.committed || !may_place(*group, gang)) continue;
           queue::Workload workload = queue::make_workload(*group->seen->group, gang.position);
           workload.state = queue::Workload::State::kWaiting;
+          if (gang.claims_reserved()) workload.requests -= count_taken_over(gang);
           add(std::move(workload), {group, &gang, nullptr});
         }
       },
@@ -103,10 +114,16 @@ queue::ClassRequests count_classes(const Turn& turn, const queue::Facts& facts,
   queue::ClassRequests classes;
   if (!facts.tree().uses_classes()) return classes;
   if (turn.foreign != nullptr) return turn.foreign->count_classes(ledger, facts.class_label);
-  for (const PlacedSlot& slot : turn.gang->placed) {
-    const std::string_view node_class = ledger.label(slot.placement.node, facts.class_label);
-    if (node_class.empty()) continue;
-    queue::add_requests(classes[std::string(node_class)], slot.set->shape.requests);
+  const auto add = [&](const gang::MemberSet& set, std::string_view node, int pods) {
+    const std::string_view node_class = ledger.label(node, facts.class_label);
+    if (node_class.empty()) return;
+    queue::add_requests(classes[std::string(node_class)], set.shape.requests, pods);
+  };
+  for (const PlacedSlot& slot : turn.gang->placed) add(*slot.set, slot.placement.node, 1);
+  if (!turn.is_base() || !turn.gang->committed) return classes;
+  for (const gang::ReservedCapacity& reserved : turn.group->reserved.places()) {
+    const gang::MemberSet* set = gang::find_set(turn.group->seen->group->spec, reserved.set);
+    if (set != nullptr && turn.gang->has_set(set)) add(*set, reserved.node, reserved.count);
   }
   return classes;
 }
@@ -122,8 +139,10 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
   for (GroupWork* group : work.groups) {
     if (group->seen->is_settled) continue;
     for (GangWork& gang : group->gangs) {
-      if (!gang.committed && !gang.is_reserved) continue;
+      const bool has_nodes = gang.committed || gang.is_reserved;
+      if (!has_nodes && !gang.claims_reserved()) continue;
       queue::Workload workload = queue::make_workload(*group->seen->group, gang.position);
+      if (!has_nodes) workload.requests = count_taken_over(gang);
       workload.queue = group->queue.name;
       add(workload, {group, &gang, nullptr});
     }
@@ -172,7 +191,8 @@ gang::NotAdmitted describe_caps(const queue::Workload& workload, const queue::Cl
 bool place(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Facts& facts,
            Placer& placer) {
   auto limits = make_limits(offer.caps, facts.class_label);
-  if (turn.foreign != nullptr) return turn.foreign->complete(placer.ledger(), std::move(limits));
+  if (turn.foreign != nullptr)
+    return turn.foreign->complete(placer.ledger(), std::move(limits), facts.tree().size() > 1);
   if (!limits.empty()) turn.gang->group_limit_cause = describe_caps(*offer.workload, offer.caps);
   turn.gang->group_limits = std::move(limits);
   placer.complete(*turn.group, *turn.gang);
@@ -257,9 +277,14 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   while (const auto offer = backlog.next()) {
     const Turn& turn = waiting.turn(*offer->workload);
     restorer.restore_before(queue::rank(*offer->workload));
+    const queue::ClassRequests before = turn.foreign == nullptr
+                                            ? queue::ClassRequests()
+                                            : count_classes(turn, facts, placer.ledger());
     if (place(*offer, turn, facts, placer)) {
       is_any_placed = true;
-      backlog.place(count_classes(turn, facts, placer.ledger()));
+      queue::ClassRequests classes = count_classes(turn, facts, placer.ledger());
+      for (const auto& [node_class, requests] : before) classes[node_class] -= requests;
+      backlog.place(classes);
     } else {
       backlog.skip();
     }

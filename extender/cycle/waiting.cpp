@@ -134,11 +134,14 @@ bool WaitingGangs::any_may_fit() const {
 
 std::shared_ptr<const RefusedGang> WaitingGangs::still_refused(
     const GangKey& key, const std::vector<gang::MemberSet>& sets,
-    const std::vector<placement::NodeLimit>& limits, SysTime now) const {
+    const std::vector<placement::NodeLimit>& limits, SysTime now,
+    const std::vector<placement::GroupLimit>& group_limits) const {
   const auto known = gangs_.find(key);
   if (known == gangs_.end()) return nullptr;
   const Waiting& gang = known->second;
-  if (may_fit(gang) || gang.refused->limits != limits || gang.refused->sets != sets) return nullptr;
+  const bool is_same = gang.refused->limits == limits && gang.refused->sets == sets &&
+                       gang.refused->group_limits == group_limits;
+  if (may_fit(gang) || !is_same) return nullptr;
   const bool is_old = gang.has_changed && now >= gang.refused->at + refresh_period(gangs_.size());
   return is_old ? nullptr : gang.refused;
 }

@@ -48,6 +48,7 @@ struct RefusedGang {
   std::vector<placement::NodeLimit> limits;  // that the plan had to obey
   gang::NoFit no_fit;
   SysTime at{};
+  std::vector<placement::GroupLimit> group_limits{};  // the same
 };
 using GangKey = std::pair<std::string, std::string>;  // PodGroup UID, gang
 using RefusedGangs = std::map<GangKey, std::shared_ptr<const RefusedGang>>;
@@ -75,10 +76,10 @@ class WaitingGangs {
   bool any_may_fit() const;
   // Why that gang does not fit, if it still has these slots and limits and no gain helps it. Null:
   // plan it, or the numbers in the reason are old.
-  std::shared_ptr<const RefusedGang> still_refused(const GangKey& gang,
-                                                   const std::vector<gang::MemberSet>& sets,
-                                                   const std::vector<placement::NodeLimit>& limits,
-                                                   SysTime now) const;
+  std::shared_ptr<const RefusedGang> still_refused(
+      const GangKey& gang, const std::vector<gang::MemberSet>& sets,
+      const std::vector<placement::NodeLimit>& limits, SysTime now,
+      const std::vector<placement::GroupLimit>& group_limits = {}) const;
   // When the first reason with possibly changed numbers gets old (refresh_period()).
   std::optional<SysTime> first_refresh() const;
   bool empty() const { return gangs_.empty(); }

@@ -43,7 +43,7 @@ Snapshot PlannerCache::make_snapshot() const {
     seen.ending = state_.pods.ending(uid, seen.group->meta.ns.str());
   }
   add_facts(snapshot);
-  snapshot.foreign = state_.foreign.all(state_.volumes);
+  snapshot.foreign = state_.foreign.all(state_.volumes, state_.queues.uses_classes());
   snapshot.nominated = state_.nodes.nominated();
   return snapshot;
 }

@@ -93,8 +93,10 @@ struct WatchUpdates::PodChange {
 
 void WatchUpdates::node_changed(const NodePtr& before, const NodePtr& after) {
   MutexLock lock(state_.mutex);
-  state_.nodes.set_node(after ? after->name : before->name, after);
-  state_.queues.set_node(before, after);
+  const std::string& name = after ? after->name : before->name;
+  const bool is_in_use = state_.nodes.is_in_use(name);
+  state_.nodes.set_node(name, after);
+  state_.queues.set_node(before, after, is_in_use);
 }
 
 Look WatchUpdates::pod_changed(const PodPtr& before, const PodPtr& after) {

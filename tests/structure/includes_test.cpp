@@ -60,7 +60,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
       "extender/recovery", "extender/cycle", "gang", "placement", "kube", "kube/model", "base"}},
     {"extender/act",
      {"extender/act", "extender/observe", "extender/cycle", "extender/recovery", "extender/bind",
-      "gang", "kube", "kube/model", "base"}},
+      "gang", "queue", "kube", "kube/model", "base"}},
     {"controller",
      {"controller", "controller/observe", "controller/decide", "controller/decide/reasons.h",
       "controller/decide/round", "controller/decide/attempt", "controller/decide/objects",

@@ -80,7 +80,10 @@ queue::Rank ForeignWork::rank() const { return queue::rank(*seen_.group, priorit
 
 queue::Workload ForeignWork::make_workload() const {
   kube::Resources requests;
-  for (const std::size_t pod : unplaced()) requests += seen_.pending[pod].pod->requests;
+  const std::vector<std::size_t> needed_pods = still_needed();
+  for (const std::size_t pod : needed_pods.empty() ? unplaced() : needed_pods) {
+    requests += seen_.pending[pod].pod->requests;
+  }
   return queue::make_workload(*seen_.group, priority(), std::move(requests),
                               queue::Workload::State::kWaiting);
 }
@@ -126,6 +129,14 @@ std::vector<std::size_t> ForeignWork::unplaced() const {
   for (std::size_t i = 0; i < node_.size(); ++i) {
     if (node_[i].empty()) pods.push_back(i);
   }
+  return pods;
+}
+
+// The first ones that the gang lacks to start.
+std::vector<std::size_t> ForeignWork::still_needed() const {
+  std::vector<std::size_t> pods = unplaced();
+  const auto left = static_cast<std::size_t>(std::max<std::int64_t>(0, needed() - placed()));
+  pods.resize(std::min(pods.size(), left));
   return pods;
 }
 
@@ -191,7 +202,8 @@ void ForeignWork::retake_nominated(Ledger& ledger) {
   if (!is_reserved_) give_back_all(ledger);
 }
 
-bool ForeignWork::complete(Ledger& ledger, std::vector<placement::GroupLimit> limits) {
+bool ForeignWork::complete(Ledger& ledger, std::vector<placement::GroupLimit> limits,
+                           bool needed_first) {
   ledger.count_for(priority());
   group_limits_ = std::move(limits);
   no_fit_.reset();
@@ -208,14 +220,19 @@ bool ForeignWork::complete(Ledger& ledger, std::vector<placement::GroupLimit> li
     if (!ledger.fits(shapes_[shape_of_[i]].set, attempts_.nominated[i])) continue;
     take(i, attempts_.nominated[i], ledger);
   }
-  if (!place(unplaced(), ledger) && !place_needed(ledger)) {
+  const bool is_part = needed_first && needed() > 1;
+  const auto place_pods = [&] {
+    return is_part ? place(still_needed(), ledger)
+                   : place(unplaced(), ledger) || place_needed(ledger);
+  };
+  if (!place_pods()) {
     give_back_all(ledger);
-    if (!place(unplaced(), ledger) && !place_needed(ledger)) {
+    if (!place_pods()) {
       give_back_all(ledger);
       return false;
     }
   }
-  place_extras(ledger);
+  if (!is_part) place_extras(ledger);
   is_reserved_ = placed() > 0;
   return is_reserved_;
 }

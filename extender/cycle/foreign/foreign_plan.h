@@ -51,8 +51,9 @@ class ForeignWork {
   int priority() const;  // the highest of its unbound pods
   queue::Rank rank() const;
   // Some of its pods have no node in this cycle.
-  bool waits() const { return !unplaced().empty(); }
-  // Those pods; and those that have a node, bound pods included.
+  bool waits() const { return has_enough_pods() && !is_paused() && !unplaced().empty(); }
+  // Those of them that the gang needs to start, or all if it has started; and those that have a
+  // node, bound pods included.
   queue::Workload make_workload() const;
   queue::Workload make_used_workload() const;
   // A rule of its queue keeps it from starting.
@@ -61,8 +62,10 @@ class ForeignWork {
   void recheck(Ledger& ledger);
   // Gives nodes to all pods without one; or to as many as minMember needs, and then to each other
   // one that fits; or to none. True if any pod got one.
-  // `limits`: on node classes of its queue.
-  bool complete(Ledger& ledger, std::vector<placement::GroupLimit> limits = {});
+  // `limits`: on node classes of its queue. `needed_first`: a gang that has not started gets nodes
+  // for the pods of make_workload() alone.
+  bool complete(Ledger& ledger, std::vector<placement::GroupLimit> limits = {},
+                bool needed_first = false);
   // What its pods with nodes request on the nodes of each class, bound pods included.
   queue::ClassRequests count_classes(const Ledger& ledger, const std::string& label) const;
   // `memory`: for the next cycle, if nothing is written.
@@ -100,6 +103,7 @@ class ForeignWork {
   void retake_nominated(Ledger& ledger);
   void note_dropped(Ledger& ledger) const;
   std::vector<std::size_t> unplaced() const;
+  std::vector<std::size_t> still_needed() const;
   std::vector<placement::GroupLimit> group_limits_left(const Ledger& ledger) const;
   std::string waiting_text() const;
   void report(ForeignMemory::Gang& memory, ForeignDecision& out) const;

@@ -148,6 +148,12 @@ bool GangWork::claims_reserved() const {
   });
 }
 
+bool GangWork::is_within_reserved() const {
+  return claims_reserved() && std::all_of(sets.begin(), sets.end(), [](const auto* set) {
+           return static_cast<std::size_t>(set->from_reserved.count) >= set->slots.size();
+         });
+}
+
 std::vector<GangWork> collect_gang_work(const GroupSeen& seen) {
   std::vector<GangWork> works;
   KnownPlacements placements = known_placements(seen);

@@ -50,6 +50,8 @@ struct GangWork {
   std::vector<PlacedSlot>::iterator find_placed(std::int64_t number);
   // A set of this gang, which has no plan, takes over reserved capacity.
   bool claims_reserved() const;
+  // The same, and it needs nothing beside that.
+  bool is_within_reserved() const;
 
   // False: the gang can run without such a pod (MemberSet::heals_alone).
   bool is_of_quorum(std::string_view role) const;

@@ -190,16 +190,17 @@ ForeignHoldSeen ForeignGangs::hold(const std::string& gang) const {
   return seen;
 }
 
-std::vector<ForeignGangSeen> ForeignGangs::all(const VolumeStores& volumes) const {
+std::vector<ForeignGangSeen> ForeignGangs::all(const VolumeStores& volumes, bool with_nodes) const {
   std::vector<ForeignGangSeen> found;
   for (const auto& [key, gang] : gangs_) {
     if (!gang.group || !gang.had_pods) continue;
-    ForeignGangSeen& seen = found.emplace_back(ForeignGangSeen{
-        gang.group, {}, compute_counts(gang), gang.bound_requests, gang.bound_on, gang.owner});
+    ForeignGangSeen& seen = found.emplace_back(
+        ForeignGangSeen{gang.group, {}, compute_counts(gang), gang.bound_requests, {}, gang.owner});
+    if (with_nodes) seen.bound_on = gang.bound_on;
     for (const auto& [uid, pod] : gang.pending) {
       if (gang.assumed.count(uid) > 0) {
         seen.bound_requests += pod->requests;
-        seen.bound_on[pod->nominated_node.str()] += pod->requests;
+        if (with_nodes) seen.bound_on[pod->nominated_node.str()] += pod->requests;
         continue;
       }
       VolumesUsed used;

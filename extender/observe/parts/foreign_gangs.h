@@ -47,7 +47,8 @@ class ForeignGangs {
   // Cost: unbound pods of the gang.
   ForeignHoldSeen hold(const std::string& gang) const;
   // Gangs with a PodGroup that have or had pods. Cost: gangs, and unbound pods.
-  std::vector<ForeignGangSeen> all(const VolumeStores& volumes) const;
+  // `with_nodes`: also ForeignGangSeen::bound_on.
+  std::vector<ForeignGangSeen> all(const VolumeStores& volumes, bool with_nodes = true) const;
   // Unbound pods mount claims.
   bool uses_claims() const { return with_claims_ > 0; }
 

@@ -133,6 +133,11 @@ std::optional<ReservedNode> NodeTable::reserved_node(std::string_view name) cons
   return ReservedNode{at->first, spare_resources(at->second)};
 }
 
+bool NodeTable::is_in_use(std::string_view name) const {
+  const auto at = entries_.find(name);
+  return at != entries_.end() && !(at->second.used.empty() && at->second.reserved.empty());
+}
+
 bool NodeTable::is_overfull(std::string_view name) const {
   auto node = reserved_node(name);
   if (!node || !node->spare) return false;

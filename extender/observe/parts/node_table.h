@@ -45,6 +45,8 @@ class NodeTable {
   std::vector<placement::NodeView> spare_views() const;
   // Net changes since the last call; all nodes at the first call. Cost: nodes that were touched.
   std::vector<NodeChange> take_changes();
+  // Something was placed there, even if the node is not known.
+  bool is_in_use(std::string_view name) const;
   // Something is reserved on this node, and it exceeds the capacity beside nominated pods.
   bool is_overfull(std::string_view name) const;
   // For a request of this priority: capacity of nominated pods of the same or a higher priority is

@@ -18,7 +18,7 @@ void QueueFacts::set(const QueuePtr& before, const QueuePtr& after) {
   settled_.set_tree(tree);
 }
 
-void QueueFacts::set_node(const NodePtr& before, const NodePtr& after) {
+void QueueFacts::set_node(const NodePtr& before, const NodePtr& after, bool is_in_use) {
   const auto read = [this](const NodePtr& node) -> std::string {
     if (!node || class_label_.empty()) return "";
     const auto label = node->labels.find(class_label_);
@@ -31,7 +31,7 @@ void QueueFacts::set_node(const NodePtr& before, const NodePtr& after) {
   } else {
     classes_.insert_or_assign(after->name, node_class);
   }
-  are_classes_changed_ = are_classes_changed_ || uses_classes();
+  are_classes_changed_ = are_classes_changed_ || (is_in_use && uses_classes());
 }
 
 std::string_view QueueFacts::find_class(std::string_view node) const {

@@ -71,6 +71,11 @@ struct Teams {
     }
     snapshot.facts.settled = settled.get();
     snapshot.facts.class_label = "model";
+    auto ns = std::make_shared<kube::Namespace>();
+    ns->meta.name = "rl";
+    queue::Namespaces namespaces;
+    if (is_namespace_seen) namespaces.emplace("rl", ns);
+    snapshot.facts.namespaces = std::make_shared<const queue::Namespaces>(namespaces);
     state.waiting.gain_all();  // all nodes may have changed
     CycleResult result = run_cycle(snapshot, std::move(state), now);
     state = std::move(result.state);
@@ -115,6 +120,7 @@ struct Teams {
   }
 
   std::vector<placement::NodeView> nodes{view(a_node("n1", 8))};
+  bool is_namespace_seen = true;
   queue::SettledWorkloads settled;
   std::vector<gang::PodGroup> groups;
   CycleState state;
@@ -201,6 +207,17 @@ TEST_CASE("a gang that may not start says which rule keeps it from starting",
   CHECK(world.placed() == Jobs{"a"});
 }
 
+TEST_CASE("a job waits until the labels of its namespace are known", "[extender][start_waiting]") {
+  Teams world({open_to_all(a_queue("vision"))});
+  world.is_namespace_seen = false;
+  world.add("a", "", 1);
+  world.cycle();
+  CHECK(world.base("a").reason == "NamespaceNotSeen");
+  world.is_namespace_seen = true;
+  world.cycle();
+  CHECK(world.placed() == Jobs{"a"});
+}
+
 TEST_CASE("without queues a job that names one waits, and others start",
           "[extender][start_waiting]") {
   Teams world({});
@@ -229,6 +246,54 @@ TEST_CASE("a job stays in the queue in which it got its nodes", "[extender][star
     world.set_queues({open_to_all(a_queue("speech"))});
     world.cycle();
     CHECK(world.get("a").status.gangs.at(1).reason == "QueueNotFound");
+  }
+}
+
+TEST_CASE("a request takes from a limit what it needs beyond its reserved capacity",
+          "[extender][start_waiting]") {
+  Teams world({open_to_all(with_limit(a_queue("vision"), 6))});
+  gang::MemberSet learner = a_set("learner", 1, ask(1));
+  gang::MemberSet collector = a_set("collector", 0, ask(1));
+  collector.reserved_pods = 2;
+  gang::PodGroup group = a_group("a", {learner, collector});
+  group.spec.queue = "vision";
+  world.groups.push_back(group);
+  world.cycle();
+  world.base("a").committed = true;
+  CHECK(world.base("a").reserved.at(0).count == 2);
+  // The controller moves the reserved pods to the request.
+  const auto request = [&](int pods) {
+    gang::PodGroup& job = world.get("a");
+    job.spec.gangs[0].members[1].reserved_pods = 0;
+    gang::MemberSet set = a_set("collector", pods, ask(1));
+    set.name = "request";
+    set.from_reserved = {"collector", 2};
+    job.spec.gangs.push_back(testing::make_gangs({in_request(set, 1)}).at(0));
+    ++job.meta.generation;
+  };
+  SECTION("it fits the limit: 1 runs, 5 are requested") {
+    request(5);
+    world.cycle();
+    CHECK(world.get("a").status.gangs.at(1).planned);
+  }
+  SECTION("it does not: 1 runs, 6 are requested") {
+    request(6);
+    world.cycle();
+    CHECK(world.get("a").status.gangs.at(1).reason == "LimitExceeded");
+    CHECK(world.get("a").status.gangs.at(1).message ==
+          "the limit of queue vision is nvidia.com/gpu 6: 3 are used, 4 are needed");
+  }
+  SECTION("what is reserved counts while the request waits") {
+    request(6);
+    world.add("b", "vision", 4, 50);
+    world.cycle();
+    CHECK(world.base("b").reason == "LimitExceeded");
+  }
+  SECTION("a request within what is reserved needs nothing of a limit that was lowered") {
+    world.set_queues({open_to_all(with_limit(a_queue("vision"), 1))});
+    request(2);
+    world.cycle();
+    CHECK(world.get("a").status.gangs.at(1).planned);
   }
 }
 
