@@ -49,6 +49,7 @@ from support.jobs import Jobs, job  # noqa: E402
 from support.observer import Observer  # noqa: E402
 from support.replicas_api import ReplicasApi  # noqa: E402
 from support.starts import Starts  # noqa: E402
+from support.users import Users  # noqa: E402
 from support.wait import absent, away, wait_for  # noqa: E402
 
 
@@ -206,6 +207,27 @@ def controller_with(programs, monkeypatch):
     yield restart
     monkeypatch.undo()
     programs.restart("controller")
+
+
+@pytest.fixture
+def token_auth(programs, monkeypatch):
+    """nervex-server asks for tokens, and pods have one, during the test."""
+    with monkeypatch.context() as patch:
+        patch.setenv("NERVEX_SERVER_ARGS", "--auth=token")
+        patch.setenv("NERVEX_CONTROLLER_ARGS", "--server-auth=token")
+        programs.restart("server")
+        programs.restart("controller")
+    yield programs
+    programs.restart("server")
+    programs.restart("controller")
+
+
+@pytest.fixture
+def users(target, core, namespace, tmp_path):
+    """Accounts with Kubernetes' own roles in the test's namespace; see support/users.py."""
+    if not target.cluster:
+        pytest.skip("the roles of this cluster are its owner's")
+    return Users(target, core, namespace, tmp_path)
 
 
 @pytest.fixture

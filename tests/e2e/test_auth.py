@@ -8,20 +8,7 @@ from support.wait import wait_for
 
 
 @pytest.fixture
-def guarded(programs, monkeypatch):
-    """Both programs require tokens during the test."""
-    with monkeypatch.context() as patch:
-        patch.setenv("NERVEX_SERVER_ARGS", "--auth=token")
-        patch.setenv("NERVEX_CONTROLLER_ARGS", "--server-auth=token")
-        programs.restart("server")
-        programs.restart("controller")
-    yield programs
-    programs.restart("server")
-    programs.restart("controller")
-
-
-@pytest.fixture
-def call(guarded, replicas_api, namespace):
+def call(token_auth, replicas_api, namespace):
     """call("POST", token, coordinator): the reply to a request for one collector, or to a list."""
     def send(method, token, coordinator):
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -111,7 +98,7 @@ def test_a_token_ends_with_its_pod(jobs, core, namespace, call, token_of):
     wait_for(lambda: call("GET", token, "dies-coordinator").status == 401, "the token to be refused")
 
 
-def test_the_mock_coordinator_completes_with_authentication_on(jobs, guarded, node_agent):
+def test_the_mock_coordinator_completes_with_authentication_on(jobs, token_auth, node_agent):
     jobs.create(load_job("examples/nervex-mock-nervexjob.yaml"))
     jobs.wait_phase("nervexjob-example-1", "Running")
     process = node_agent.start_coordinator("nervexjob-example-1-coordinator", "--seconds=0")

@@ -142,6 +142,7 @@ class Version(unittest.TestCase):
                 "version: 1.1.0\nappVersion: 1.1.0\n": "version: 1.2.0\nappVersion: 1.2.0\n",
                 "kubeVersion: 1.1.0\n": None,
                 "helm push nervex-1.1.0.tgz": "helm push nervex-1.2.0.tgz",
+                '__version__ = "1.1.0"\n': '__version__ = "1.2.0"\n',
                 "ARG VERSION=1.1.0\n": "ARG VERSION=1.2.0\n"}.items():
             self.assertEqual(next_version.renamed(before, "1.1.0", "1.2.0"), after or before)
 

@@ -27,9 +27,9 @@ FOREIGN_FLAGS = {
     "--user", "--unhealthy-zone-threshold",
 }
 # CamelCase words of Kubernetes and of other projects, which no program of ours has as a literal.
-FOREIGN_WORDS = {"Terminating"}
+FOREIGN_WORDS = {"Terminating", "TrainerClient", "JobSubmissionClient"}
 # Words in lower_case of other projects.
-FOREIGN_NAMES = {"process_request"}
+FOREIGN_NAMES = {"process_request", "stop_job"}
 # Fields of a schema that are for people or for the API server: no program of ours reads them.
 UNREAD_FIELDS = {
     "apiVersion", "kind", "metadata",  # of every object
@@ -71,7 +71,7 @@ class Tree:
         self.cpp = {path: without_comments(read(path)) for path in self.files
                     if path.endswith((".cpp", ".h")) and path.startswith(tuple(f + "/" for f in PROGRAM_FOLDERS))}
         self.literals = set(re.findall(r'"([^"\\\n]*)"', "\n".join(self.cpp.values())))
-        texts = [*self.cpp.values()] + [read(path) for path in self.files if path.startswith(("schemas/", "manifests/"))]
+        texts = [*self.cpp.values()] + [read(path) for path in self.files if path.startswith(("schemas/", "manifests/", "sdk/"))]
         self.words = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", "\n".join(texts)))
         self.names = self.words | self.stems | FOREIGN_NAMES | set(re.findall(r"\w+", "\n".join(
             read(path) for path in self.files if path.startswith("tests/") and path.endswith((".py", ".h"))

@@ -8,7 +8,8 @@ from tools.base.tree import ROOT
 
 # Files that name images of this version, besides those of NAMING_FOLDERS.
 NAMING = ("manifests/images/kustomization.yaml", "manifests/nervex-manager.yaml", "docs/tasks/install.md", "docs/tasks/run-a-job.md",
-          "examples/mock/README.md", "bench/job_start.py", "Dockerfile", "charts/nervex/Chart.yaml", "charts/nervex/README.md")
+          "docs/tasks/use-python.md", "examples/mock/README.md", "bench/job_start.py", "Dockerfile", "charts/nervex/Chart.yaml", "charts/nervex/README.md",
+          "sdk/python/nervex/__init__.py")
 NAMING_FOLDERS = {"examples": ".yaml", "tests/golden/manifests": ".yaml"}
 
 
@@ -21,6 +22,7 @@ def renamed(content, old, new):
     content = re.sub(rf"(app\.kubernetes\.io/version: ){old}(?=\n)", rf"\g<1>{new}", content)
     content = re.sub(rf"\b(nervex-){old}(?=\.tgz)", rf"\g<1>{new}", content)  # charts/nervex/README.md, docs/tasks/install.md
     content = re.sub(rf"^((?:version|appVersion): ){old}$", rf"\g<1>{new}", content, flags=re.MULTILINE)  # charts/nervex/Chart.yaml
+    content = re.sub(rf'^(__version__ = "){old}(?="$)', rf"\g<1>{new}", content, flags=re.MULTILINE)  # sdk/python
     return re.sub(rf"^(ARG VERSION=){old}$", rf"\g<1>{new}", content, flags=re.MULTILINE)  # Dockerfile
 
 

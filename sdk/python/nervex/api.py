@@ -1,0 +1,237 @@
+"""Calls of the Kubernetes API as plain JSON, repeated while the API server is away, and watches that go on after a
+broken connection. The only file that uses the `kubernetes` package."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+import urllib.parse
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Type
+
+import kubernetes
+import urllib3
+
+from nervex.errors import AlreadyExists, ApiError, Denied, NervexError, NotFound, Refused, Unavailable
+
+Json = Dict[str, Any]
+Query = Sequence[Tuple[str, str]]
+
+MERGE_PATCH = "application/merge-patch+json"
+IN_CLUSTER_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+CALL_TIMEOUT = 30.0  # of one try
+REFRESH = 30.0  # a watch yields at least this often
+PAGE = 500
+
+
+class Deadline:
+    """A point in time that may never come."""
+
+    def __init__(self, seconds: Optional[float] = None) -> None:
+        self._at = math.inf if seconds is None else time.monotonic() + seconds
+
+    def left(self) -> float:
+        return max(0.0, self._at - time.monotonic())
+
+    def passed(self) -> bool:
+        return self.left() <= 0
+
+
+class Backoff:
+    """Pauses between tries, longer each time, until `timeout` seconds have passed without a success."""
+
+    def __init__(self, timeout: float, first: float = 0.2, most: float = 5.0) -> None:
+        self._timeout, self._first, self._most = timeout, first, most
+        self.reset()
+
+    def reset(self) -> None:
+        """After a success."""
+        self._next = self._first
+        self._deadline: Optional[Deadline] = None
+
+    def pause(self, error: Unavailable) -> None:
+        """Raises the error if there is no time left."""
+        if self._deadline is None:
+            self._deadline = Deadline(self._timeout)
+        if self._deadline.passed():
+            raise error
+        time.sleep(min(max(self._next, error.retry_after), self._deadline.left()))
+        self._next = min(2 * self._next, self._most)
+
+
+class Api:
+    """The Kubernetes API as one user. `outage_timeout`: how long a call is repeated while the API server is away."""
+
+    def __init__(self, client: Any, outage_timeout: float = 120.0) -> None:
+        self._client, self.outage_timeout = client, outage_timeout
+
+    def close(self) -> None:
+        self._client.rest_client.pool_manager.clear()
+
+    def call(self, method: str, path: str, body: Optional[Json] = None, query: Query = (),
+             deadline: Optional[Deadline] = None) -> Json:
+        """Repeats the call while the API server is away: it must have the same effect twice as once."""
+        backoff = Backoff(min(self.outage_timeout, deadline.left() if deadline else math.inf))
+        while True:
+            try:
+                return self.call_once(method, path, body, query)
+            except Unavailable as error:
+                backoff.pause(error)
+
+    def call_once(self, method: str, path: str, body: Optional[Json] = None, query: Query = ()) -> Json:
+        response = self._send(method, path, body, query, CALL_TIMEOUT)
+        try:
+            answer: Json = json.loads(response.data)
+            return answer
+        except urllib3.exceptions.HTTPError as error:
+            raise Unavailable(f"{method} {path}: {error}") from error
+        except ValueError as error:
+            raise ApiError(f"{method} {path}: the answer is not JSON") from error
+        finally:
+            response.release_conn()
+
+    def get(self, path: str, query: Query = (), deadline: Optional[Deadline] = None) -> Json:
+        return self.call("GET", path, query=query, deadline=deadline)
+
+    def find(self, path: str, deadline: Optional[Deadline] = None) -> Optional[Json]:
+        """None: it does not exist."""
+        try:
+            return self.get(path, deadline=deadline)
+        except NotFound:
+            return None
+
+    def list(self, path: str, query: Query = (), deadline: Optional[Deadline] = None) -> List[Json]:
+        """All items, page by page."""
+        items: List[Json] = []
+        more = ""
+        while True:
+            page = self.get(path, [*query, ("limit", str(PAGE)), *([("continue", more)] if more else [])],
+                            deadline)
+            items += page.get("items") or []
+            more = page["metadata"].get("continue", "")
+            if not more:
+                return items
+
+    def lines(self, path: str, query: Query, timeout: float) -> Iterator[bytes]:
+        """The lines of an endless answer. It also ends after `timeout` seconds without a byte: the connection may be
+        broken without a sign."""
+        response = self._send("GET", path, None, query, timeout)
+        rest = b""
+        try:
+            for chunk in response.stream(1 << 16, decode_content=False):
+                *whole, rest = (rest + chunk).split(b"\n")
+                yield from whole
+            if rest:
+                yield rest
+        except urllib3.exceptions.ReadTimeoutError:
+            return
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise Unavailable(f"GET {path}: {error}") from error
+        finally:
+            response.close()
+
+    def watch(self, path: str, name: str, deadline: Deadline) -> Iterator[Optional[Json]]:
+        """The object of this name in a collection: now, after each change, and at least once in REFRESH seconds; None
+        while it does not exist. Ends at the deadline. Goes on after 410, 429 and lost connections."""
+        selector = ("fieldSelector", f"metadata.name={name}")
+        backoff = Backoff(self.outage_timeout)
+        version, latest, told = "", None, False
+        while not deadline.passed():
+            if not version:
+                answer = self.get(path, [selector], deadline)
+                version, latest = answer["metadata"]["resourceVersion"], next(iter(answer.get("items") or []), None)
+                told = False
+            if not told:
+                yield latest
+                told = True
+            seconds = math.ceil(min(REFRESH, max(1.0, deadline.left())))
+            try:
+                for line in self.lines(path, [selector, ("watch", "true"), ("allowWatchBookmarks", "true"),
+                                              ("resourceVersion", version), ("timeoutSeconds", str(seconds))], seconds + 5):
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        raise error_from_status(event["object"], f"watch {path}")
+                    backoff.reset()
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        latest = None if event["type"] == "DELETED" else event["object"]
+                        yield latest
+                told = False  # refresh
+            except Unavailable as error:
+                backoff.pause(error)
+            except ValueError:  # a line that the connection's end has cut
+                version = ""
+            except ApiError as error:
+                if error.status != 410:
+                    raise
+                version = ""
+
+    def _send(self, method: str, path: str, body: Optional[Json], query: Query, timeout: float) -> Any:
+        """The answer, unread. Of the official client the connections and credentials are used: its calls differ from
+        version to version."""
+        settings = self._client.configuration
+        headers = {"Accept": "*/*", "User-Agent": "nervex-python",
+                   "Content-Type": MERGE_PATCH if method == "PATCH" else "application/json"}
+        for one in settings.auth_settings().values():  # renews an expired token
+            headers[one["key"]] = one["value"]
+        url = settings.host + path + ("?" + urllib.parse.urlencode(query) if query else "")
+        try:
+            response = self._client.rest_client.pool_manager.request(
+                method, url, body=None if body is None else json.dumps(body), headers=headers, preload_content=False,
+                retries=False, timeout=urllib3.Timeout(connect=10.0, read=timeout))
+            if 200 <= response.status < 300:
+                return response
+            raise error_from_answer(response, f"{method} {path}")
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise Unavailable(f"{method} {path}: {error}") from error
+
+
+def error_from_answer(response: Any, what: str) -> ApiError:
+    try:
+        body = json.loads(response.data)
+    except ValueError:
+        body = None
+    status = body if isinstance(body, dict) else {"message": response.reason}
+    found = error_from_status({**status, "code": response.status}, what)
+    if isinstance(found, Unavailable):
+        try:
+            found.retry_after = float(response.headers.get("Retry-After", 0))
+        except ValueError:
+            pass  # a date
+    return found
+
+
+KINDS: Dict[int, Type[ApiError]] = {400: Refused, 401: Denied, 403: Denied, 404: NotFound, 422: Refused,
+                                    429: Unavailable, 500: Unavailable, 502: Unavailable, 503: Unavailable,
+                                    504: Unavailable}
+
+
+def error_from_status(status: Json, what: str) -> ApiError:
+    """Of a v1 Status object."""
+    code, reason = int(status.get("code") or 0), str(status.get("reason") or "")
+    causes = [": ".join(filter(None, [one.get("field", ""), one.get("message", "")]))
+              for one in (status.get("details") or {}).get("causes") or []]
+    kind = AlreadyExists if (code, reason) == (409, "AlreadyExists") else KINDS.get(code, ApiError)
+    return kind(f"{what}: {code} {status.get('message', '')}", code, reason, causes)
+
+
+def connect(kubeconfig: Optional[str] = None, context: Optional[str] = None) -> Tuple[Any, str]:
+    """The official client, and the user's namespace: by the kubeconfig, or inside a pod without one by the pod's
+    ServiceAccount."""
+    settings = kubernetes.client.Configuration()
+    default = os.path.expanduser("~/.kube/config")
+    kubeconfig = kubeconfig or os.environ.get("KUBECONFIG")  # now: the official client reads it when it is imported
+    if kubeconfig or context or os.path.exists(default):
+        kubernetes.config.load_kube_config(kubeconfig, context, settings)
+        contexts, active = kubernetes.config.list_kube_config_contexts(kubeconfig)
+        chosen = next((one for one in contexts if one["name"] == context), active)
+        namespace = chosen["context"].get("namespace") or "default"
+    else:
+        try:
+            kubernetes.config.load_incluster_config(settings)
+        except kubernetes.config.ConfigException as error:
+            raise NervexError("there is no kubeconfig (KUBECONFIG, ~/.kube/config), and this is no pod") from error
+        with open(IN_CLUSTER_NAMESPACE, encoding="utf-8") as file:
+            namespace = file.read().strip()
+    return kubernetes.client.ApiClient(settings), namespace

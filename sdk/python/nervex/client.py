@@ -1,0 +1,285 @@
+"""Jobs of a cluster: submit, find, list; and one job: wait, explain, logs, scale, stop."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+from nervex import logs as job_logs
+from nervex.api import Api, Deadline, connect
+from nervex.errors import AlreadyExists, CannotStart, Denied, JobDeleted, JobFailed, NotFound, Unavailable, WaitTimeout
+from nervex.explain import FINISHED, SETTLE_SECONDS, SETTLING, Explanation, explain, parse_time
+from nervex.job import API_VERSION, Job
+from nervex.status import JobList, Status, read_status
+
+Json = Dict[str, Any]
+Progress = Callable[[Explanation], None]
+
+PATH = f"/apis/{API_VERSION}/namespaces"
+SUBMISSION = "nervex.sensetime.com/submission"  # annotation: which call of submit() created the job
+
+
+class Client:
+    """The jobs that a user may see and change, with the user's own rights.
+
+    namespace       default: that of the kubeconfig's context; in a pod, the pod's
+    kubeconfig      a file; default: KUBECONFIG, ~/.kube/config, or the ServiceAccount of the pod
+    context         of the kubeconfig
+    outage_timeout  how many seconds a call is repeated while the API server is away
+    api_client      a kubernetes.client.ApiClient to use instead
+    """
+
+    def __init__(self, namespace: Optional[str] = None, *, kubeconfig: Optional[str] = None,
+                 context: Optional[str] = None, outage_timeout: float = 120.0, api_client: Any = None) -> None:
+        own = "default"
+        if api_client is None:
+            api_client, own = connect(kubeconfig, context)
+        self.namespace = namespace or own
+        self.api = Api(api_client, outage_timeout)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes connections; jobs go on."""
+        self.api.close()
+
+    def submit(self, job: Union[Job, Mapping[str, Any]], *, dry_run: bool = False) -> JobHandle:
+        """Creates a job: a Job or a manifest. Raises Refused with each wrong field, or AlreadyExists. `dry_run`: only
+        checks it."""
+        manifest: Json = job.to_manifest() if isinstance(job, Job) else copy.deepcopy(dict(job))
+        metadata = manifest.setdefault("metadata", {})
+        namespace = metadata.setdefault("namespace", self.namespace)
+        # After a lost reply it tells the job that this call created from one of another.
+        submission = metadata.setdefault("annotations", {})[SUBMISSION] = uuid.uuid4().hex
+        try:
+            created = self.api.call("POST", f"{PATH}/{namespace}/nervexjobs", manifest, [("dryRun", "All")] if dry_run else [])
+        except AlreadyExists:
+            created = self.api.get(f"{PATH}/{namespace}/nervexjobs/{metadata['name']}")
+            if created["metadata"].get("annotations", {}).get(SUBMISSION) != submission:
+                raise
+        return JobHandle(self, namespace, created["metadata"]["name"], created["metadata"]["uid"])
+
+    def job(self, name: str, namespace: Optional[str] = None) -> JobHandle:
+        """The job of this name, whether or not it exists."""
+        return JobHandle(self, namespace or self.namespace, name)
+
+    def list(self, *, namespace: Optional[str] = None, all_namespaces: bool = False, labels: str = "",
+             phase: str = "") -> JobList:
+        """Jobs by namespace and name. `labels`: a selector such as "team=rl,stage!=test"."""
+        where = "" if all_namespaces else f"/{namespace or self.namespace}"
+        path = f"{PATH}{where}/nervexjobs" if where else f"/apis/{API_VERSION}/nervexjobs"
+        found = [read_status(one) for one in self.api.list(path, [("labelSelector", labels)] if labels else [])]
+        return JobList(one for one in sorted(found, key=lambda one: (one.namespace, one.name))
+                       if phase in ("", one.phase))
+
+
+class JobHandle:
+    """One job. Its methods raise NotFound if it does not exist.
+
+    In a `with` statement the job is deleted at the end:
+
+        with client.submit(job) as run:
+            run.wait()
+    """
+
+    def __init__(self, client: Client, namespace: str, name: str, uid: str = "") -> None:
+        self.client, self.namespace, self.name = client, namespace, name
+        self._uid = uid  # "": any job of this name
+        self._api = client.api
+        self._jobs = f"{PATH}/{namespace}/nervexjobs"
+        self._pods = f"/api/v1/namespaces/{namespace}/pods"
+
+    def __repr__(self) -> str:
+        return f"JobHandle({self.namespace}/{self.name})"
+
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
+
+    def __enter__(self) -> JobHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.delete(missing_ok=True)
+
+    # -- read
+
+    def manifest(self) -> Json:
+        """The whole object."""
+        job = self._api.get(f"{self._jobs}/{self.name}")
+        self._check(job)
+        return job
+
+    def status(self) -> Status:
+        """Phase, reason and conditions."""
+        return read_status(self.manifest())
+
+    def explain(self) -> Explanation:
+        """Why the job waits, and what helps. `left_out` names what the user may not read."""
+        return self._explain(self.manifest(), Deadline())
+
+    def events(self) -> List[Json]:
+        """Events of the job, oldest first: each has time, type, reason, message and count."""
+        uid = self.manifest()["metadata"]["uid"]
+        found = [{
+            "time": parse_time(one.get("lastTimestamp") or one.get("eventTime") or one.get("firstTimestamp")),
+            "type": one.get("type", ""), "reason": one.get("reason", ""), "message": one.get("message", ""),
+            "count": one.get("count") or 1,
+        } for one in self._api.list(f"/api/v1/namespaces/{self.namespace}/events", [("fieldSelector", f"involvedObject.uid={uid}")])]
+        return sorted(found, key=lambda one: str(one["time"]))
+
+    def pods(self, role: str = "") -> List[Json]:
+        """The job's pods by name: coordinator, aggregator, collector, learner, ddp-learner or all."""
+        job = self.manifest()
+        return [one for one in self._list_pods(job) if role in ("", one["metadata"]["labels"].get("replica-type"))]
+
+    # -- follow
+
+    def watch(self, timeout: Optional[float] = None) -> Iterator[Explanation]:
+        """What is known now, and after each change of the job; ends when the job has finished, and at the timeout.
+        Pods are not read: `problems` is empty. Raises JobDeleted."""
+        deadline = Deadline(timeout)
+        for job in self.watch_manifest(timeout):
+            yield self._explain(job, deadline, with_pods=False)
+
+    def watch_manifest(self, timeout: Optional[float] = None) -> Iterator[Json]:
+        """The same, as the object of the API."""
+        for job in self._api.watch(self._jobs, self.name, Deadline(timeout)):
+            if job is None:
+                if not self._uid:
+                    raise NotFound(f"job {self.namespace}/{self.name} does not exist", 404)
+                raise JobDeleted(f"job {self.namespace}/{self.name} was deleted")
+            self._check(job)
+            self._uid = job["metadata"]["uid"]
+            yield job
+            if job.get("status", {}).get("phase") in FINISHED:
+                return
+
+    def wait(self, until: str = "finished", *, timeout: Optional[float] = None, grace: float = 10.0,
+             progress: Optional[Progress] = None) -> Status:
+        """Waits until the job runs (`until="running"`) or has succeeded ("finished").
+
+        A job that may yet start is waited for; `progress` gets each new Explanation. Raises CannotStart when waiting
+        has not helped for `grace` seconds and will not, JobFailed, JobDeleted, and WaitTimeout after `timeout` seconds.
+        """
+        if until not in ("running", "finished"):
+            raise ValueError(f"until={until!r}: running or finished")
+        deadline, settled = Deadline(timeout), Deadline(SETTLE_SECONDS)
+        latest: Optional[Explanation] = None
+        told: Optional[Explanation] = None
+        blocked: Optional[Deadline] = None  # when a job that cannot start is given up
+        try:
+            while not deadline.passed():
+                step = deadline.left() if blocked is None else min(deadline.left(), max(0.05, blocked.left()))
+                for seen in self.watch(step):
+                    latest = seen
+                    is_settling = seen.advice in SETTLING and not settled.passed()
+                    if progress and not is_settling and (told is None or key(seen) != key(told)):
+                        told = seen
+                        progress(seen)
+                    if seen.phase == "Failed":
+                        raise JobFailed(self.explain())
+                    if seen.phase == "Succeeded" or (until == "running" and seen.phase == "Running"):
+                        return self.status()
+                    if not seen.blocked:
+                        blocked = None
+                    elif blocked is None:
+                        blocked = Deadline(grace)
+                        break  # watch again, until that passes
+                    elif blocked.passed():
+                        raise CannotStart(self.explain())
+        except Unavailable:
+            if not deadline.passed():
+                raise
+        raise WaitTimeout(f"job {self.namespace}/{self.name} is not {until} after {timeout:g} s"
+                          + (f": {latest.summary()}" if latest else ""), latest)
+
+    def logs(self, pod: str = "", *, follow: bool = False, tail: Optional[int] = None, previous: bool = False,
+             timestamps: bool = False) -> Iterator[str]:
+        """Lines of the log of the main container of a pod (default: the coordinator).
+
+        `follow`: waits for the pod, and goes on over lost connections, restarts of the container and retries of the
+        job; ends with the pod. What happens meanwhile (why the job waits, how the pod ended) comes as lines of type
+        nervex.Notice, which begin with "# ".
+        """
+        return job_logs.read(self, pod or f"{self.name}-coordinator", follow, tail, previous, timestamps)
+
+    # -- change
+
+    def scale(self, *, collectors: Optional[int] = None, learners: Optional[int] = None) -> Status:
+        """Sets the base replicas of the running or waiting job."""
+        spec = {role: {"replicas": count} for role, count in (("collector", collectors), ("learner", learners))
+                if count is not None}
+        return self.patch({"spec": spec})
+
+    def suspend(self) -> Status:
+        """Deletes the job's pods and frees their capacity; resume() queues it again."""
+        return self.patch({"spec": {"suspend": True}})
+
+    def resume(self, *, timeout: Optional[float] = 60.0) -> Status:
+        """Queues a suspended job again, at the end of the queue. First waits until the controller has suspended it."""
+        for job in self.watch_manifest(timeout):
+            if not job["spec"].get("suspend") or read_status(job).holds("Suspended"):
+                return self.patch({"spec": {"suspend": False}})
+        raise WaitTimeout(f"job {self.namespace}/{self.name} is not suspended after {timeout:g} s")
+
+    def patch(self, change: Mapping[str, Any]) -> Status:
+        """A JSON merge patch of the job."""
+        body = copy.deepcopy(dict(change))
+        if self._uid:  # refuses another job of the same name
+            body.setdefault("metadata", {})["uid"] = self._uid
+        return read_status(self._api.call("PATCH", f"{self._jobs}/{self.name}", body))
+
+    def delete(self, *, missing_ok: bool = False) -> None:
+        """Deletes the job and all that belongs to it."""
+        body: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        if self._uid:
+            body["preconditions"] = {"uid": self._uid}
+        try:
+            self._api.call("DELETE", f"{self._jobs}/{self.name}", body)
+        except NotFound:
+            if not missing_ok:
+                raise
+
+    # -- gather
+
+    def _check(self, job: Mapping[str, Any]) -> None:
+        if self._uid and job["metadata"]["uid"] != self._uid:
+            raise JobDeleted(f"job {self.namespace}/{self.name} was deleted; another one has its name")
+
+    def _list_pods(self, job: Json, deadline: Optional[Deadline] = None) -> List[Json]:
+        uid = job["metadata"]["uid"]
+        found = self._api.list(self._pods, [("labelSelector", f"nervexjob-name={self.name}")], deadline)
+        return [one for one in found if any(owner["uid"] == uid for owner in one["metadata"].get("ownerReferences", []))]
+
+    def _explain(self, job: Json, deadline: Deadline, with_pods: bool = True) -> Explanation:
+        left_out: List[str] = []
+        group: Optional[Json] = None
+        pods: List[Json] = []
+        try:
+            group = self._read_group(job, deadline)
+        except Denied as error:
+            left_out.append(f"the plan: {error}")
+        try:
+            pods = self._list_pods(job, deadline) if with_pods else []
+        except Denied as error:
+            left_out.append(f"the pods: {error}")
+        return explain(job, group, pods, left_out)
+
+    def _read_group(self, job: Json, deadline: Deadline) -> Optional[Json]:
+        """The PodGroup of the attempt; one of a deleted job of the same name does not count."""
+        attempt = job.get("status", {}).get("attempt", 0)
+        if not attempt:
+            return None
+        group = self._api.find(f"{PATH}/{self.namespace}/podgroups/{self.name}-{attempt}", deadline)
+        owners: Sequence[Json] = (group or {}).get("metadata", {}).get("ownerReferences", [])
+        return group if any(one["uid"] == job["metadata"]["uid"] for one in owners) else None
+
+
+def key(seen: Explanation) -> Tuple[object, ...]:
+    """What a user would call a change."""
+    return seen.phase, seen.reason, seen.advice, [one.message for one in seen.waits]

@@ -1,0 +1,99 @@
+"""The logs of simulated pods: a kubelet's HTTPS endpoint that the API server asks for them."""
+
+import contextlib
+import http.server
+import os
+import socket
+import ssl
+import subprocess
+import threading
+import time
+import urllib.parse
+
+LONGEST = 60.0  # seconds that a followed log stays open
+
+
+class FakeKubelet:
+    """Answers for all simulated nodes of a cluster. `write(pod, *lines)`; `end(pod)` ends what follows its log; `cut()`
+    breaks all connections; `reads` counts the requests for logs."""
+
+    def __init__(self, api, folder):
+        self._logs, self._ended, self._epoch, self.reads = {}, set(), 0, 0
+        self._changed = threading.Condition()
+        kubelet = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                with contextlib.suppress(OSError):
+                    kubelet.answer(self)
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.handle_error = lambda *_: None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*self.certificate(folder))
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        for node in api.get("/api/v1/nodes")["items"]:
+            api.call("PATCH", f"/api/v1/nodes/{node['metadata']['name']}/status", {"status": {
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": self._server.server_port}}}}, "application/merge-patch+json")
+
+    @staticmethod
+    def certificate(folder):
+        key, certificate = os.path.join(folder, "kubelet.key"), os.path.join(folder, "kubelet.crt")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-subj", "/CN=localhost", "-days", "1", "-keyout", key, "-out", certificate],
+                       check=True, capture_output=True)
+        return certificate, key
+
+    def close(self):
+        self.cut()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def write(self, pod, *lines):
+        with self._changed:
+            now = time.time()
+            stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1e9):09d}Z"
+            self._logs.setdefault(pod, []).extend((stamp, line) for line in lines)
+            self._changed.notify_all()
+
+    def end(self, pod):
+        with self._changed:
+            self._ended.add(pod)
+            self._changed.notify_all()
+
+    def cut(self):
+        with self._changed:
+            self._epoch += 1
+            self._changed.notify_all()
+
+    def answer(self, handler):
+        url = urllib.parse.urlsplit(handler.path)
+        query = dict(urllib.parse.parse_qsl(url.query))
+        pod, since = url.path.split("/")[3], query.get("sinceTime", "")[:19]
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        with self._changed:
+            self.reads += 1
+            sent, epoch, deadline = 0, self._epoch, time.monotonic() + LONGEST
+        while True:
+            with self._changed:
+                lines = self._logs.get(pod, [])
+                if sent == len(lines) and query.get("follow") and pod not in self._ended and epoch == self._epoch:
+                    if self._changed.wait(max(0, deadline - time.monotonic())):
+                        continue
+                if epoch != self._epoch:
+                    return handler.connection.shutdown(socket.SHUT_RDWR)  # without the last chunk
+                new, sent = lines[sent:], len(lines)
+            for stamp, line in new:
+                if stamp[:19] >= since:
+                    data = f"{stamp} {line}\n".encode()
+                    handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            if not new:
+                return handler.wfile.write(b"0\r\n\r\n")

@@ -1,0 +1,70 @@
+"""How does a job look in Python, and what manifest comes of it?"""
+
+import unittest
+
+import support  # noqa: F401
+from nervex import Job, Role, Workers
+
+
+def container(manifest, role="coordinator"):
+    return manifest["spec"][role]["template"]["spec"]["containers"][0]
+
+
+class Manifest(unittest.TestCase):
+    def test_the_smallest_job_has_a_coordinator(self):
+        self.assertEqual(Job("dqn", coordinator=Role("trainer:1")).to_manifest(), {
+            "apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob", "metadata": {"name": "dqn"},
+            "spec": {"coordinator": {"template": {"spec": {"containers": [
+                {"name": "nervex-container", "image": "trainer:1"}]}}}}})
+
+    def test_all_fields_of_a_role_are_in_its_template(self):
+        role = Role("trainer:1", command=["python3"], args=["t.py"], env={"A": "1"}, cpu=0.5, memory="4Gi", gpus=8,
+                    requests={"ephemeral-storage": "1Gi"}, port=80, node_selector={"zone": "a"},
+                    tolerations=[{"operator": "Exists"}], service_account="runner",
+                    volume_mounts=[{"name": "data", "mountPath": "/data"}], labels={"team": "rl"}, annotations={"a": "b"})
+        manifest = Job("dqn", coordinator=role).to_manifest()
+        template = manifest["spec"]["coordinator"]["template"]
+        self.assertEqual(template["metadata"], {"labels": {"team": "rl"}, "annotations": {"a": "b"}})
+        self.assertEqual({name: template["spec"][name] for name in ("nodeSelector", "tolerations", "serviceAccountName")}, {
+            "nodeSelector": {"zone": "a"}, "tolerations": [{"operator": "Exists"}], "serviceAccountName": "runner"})
+        self.assertEqual(container(manifest), {
+            "name": "nervex-container", "image": "trainer:1", "command": ["python3"], "args": ["t.py"],
+            "env": [{"name": "A", "value": "1"}], "ports": [{"name": "nervex-port", "containerPort": 80}],
+            "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+            "resources": {"requests": {"ephemeral-storage": "1Gi", "cpu": "0.5", "memory": "4Gi"},
+                          "limits": {"nvidia.com/gpu": "8"}}})
+
+    def test_workers_have_counts(self):
+        spec = Job("dqn", coordinator=Role("a"), collector=Workers("b", replicas=2, reserved_replicas=4, max_replicas=8),
+                   learner=Workers("c")).to_manifest()["spec"]
+        self.assertEqual({name: value for name, value in spec["collector"].items() if name != "template"},
+                         {"replicas": 2, "reservedReplicas": 4, "maxReplicas": 8})
+        self.assertEqual(list(spec["learner"]), ["template"])
+
+    def test_fields_of_the_spec_have_kubernetes_names(self):
+        spec = Job("dqn", coordinator=Role("a"), priority_class_name="high", backoff_limit=0, suspend=False,
+                   active_deadline_seconds=60, volumes=[{"name": "data", "emptyDir": {}}]).to_manifest()["spec"]
+        del spec["coordinator"]
+        self.assertEqual(spec, {"priorityClassName": "high", "backoffLimit": 0, "suspend": False,
+                                "activeDeadlineSeconds": 60, "volumes": [{"name": "data", "emptyDir": {}}]})
+
+    def test_a_template_is_the_base_and_is_not_changed(self):
+        template = {"spec": {"containers": [
+            {"name": "sidecar", "image": "s"},
+            {"name": "nervex-container", "image": "old", "env": [{"name": "A", "value": "0"}, {"name": "B", "value": "2"}]}]}}
+        made = Role("new", env={"A": "1"}, template=template).to_template()
+        self.assertEqual(made["spec"]["containers"], [
+            {"name": "sidecar", "image": "s"},
+            {"name": "nervex-container", "image": "new", "env": [{"name": "B", "value": "2"}, {"name": "A", "value": "1"}]}])
+        self.assertEqual(template["spec"]["containers"][1]["image"], "old")
+
+    def test_mistakes_are_noticed_where_they_are_made(self):
+        for make, error in ((lambda: Job("DQN", coordinator=Role("a")), ValueError),
+                            (lambda: Job("dqn", coordinator=Role("a"), backof_limit=1), TypeError),
+                            (lambda: Workers("a", replica=1), TypeError),
+                            (lambda: Role("a", command="python3 t.py").to_template(), TypeError)):
+            self.assertRaises(error, make)
+
+
+if __name__ == "__main__":
+    unittest.main()
