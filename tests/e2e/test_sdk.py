@@ -84,9 +84,9 @@ def test_a_user_with_edit_submits_understands_scales_and_stops(users, kubectl, n
     client = nervex.Client(kubeconfig=path)
     assert client.namespace == namespace
     with client.submit(job()) as run:
-        assert run.wait("running", timeout=60).holds("Running")
+        assert run.wait("running", timeout=60).is_condition_true("Running")
         explained = run.explain()
-        assert (explained.phase, explained.left_out) == ("Running", ())
+        assert (explained.phase, explained.omitted) == ("Running", ())
         run.scale(collectors=1)
         wait_for(lambda: len(run.pods("collector")) == 1, "the new collector")
         assert "NerveXJobRunning" in [one["reason"] for one in run.events()]
@@ -97,7 +97,7 @@ def test_a_user_with_edit_submits_understands_scales_and_stops(users, kubectl, n
         assert [one.name for one in client.list(phase="Running")] == ["dqn"]
     with pytest.raises(nervex.NotFound):
         client.job("dqn").status()
-    with pytest.raises(nervex.Denied):
+    with pytest.raises(nervex.Forbidden):
         client.list(all_namespaces=True)
 
 
@@ -109,10 +109,10 @@ def test_a_user_with_view_sees_and_changes_nothing(users, kubectl, client):
     viewer = nervex.Client(kubeconfig=path)
     seen = viewer.job("dqn")
     assert seen.wait("running", timeout=60).phase == "Running"
-    assert seen.explain().left_out == ()
+    assert seen.explain().omitted == ()
     assert [one.name for one in viewer.list()] == ["dqn"]
     for change in (seen.suspend, seen.delete, lambda: seen.scale(collectors=1), lambda: viewer.submit(job("other"))):
-        with pytest.raises(nervex.Denied):
+        with pytest.raises(nervex.Forbidden):
             change()
     assert run.status().phase == "Running"
 
@@ -129,7 +129,7 @@ def test_a_job_that_cannot_start_is_an_error_that_says_what_helps(client):
 
 
 def test_a_wrong_job_names_its_fields(client):
-    with pytest.raises(nervex.Refused) as caught:
+    with pytest.raises(nervex.Invalid) as caught:
         client.submit(job(clean_pod_policy="hello"))
     assert "Invalid CleanPodPolicy" in str(caught.value)
 
@@ -248,7 +248,7 @@ def test_a_coordinator_scales_its_job_with_its_token(token_auth, client, node_ag
     path = kubelet.project_token(api, api.get(kubelet.pod_path(namespace, "dqn-coordinator")))
     monkeypatch.setenv("KUBERNETES_NERVEX_SERVER_TOKEN_FILE", path)
     replicas = nervex.ReplicasClient.from_environment()
-    added = replicas.add(collectors=2, learners=nervex.Ask(1, cpus="0.2"))
+    added = replicas.add(collectors=2, learners=nervex.ReplicaRequest(1, cpus="0.2"))
     assert (len(added.collectors), len(added.learners)) == (2, 1)
     change = next(one for one in replicas.watch(0.1) if len(one.now.collectors + one.now.learners) == 3)
     assert change.now == added

@@ -1,12 +1,11 @@
-"""Does the client submit, wait and follow as it says, also over lost connections? On an API server in memory."""
+"""Does the client submit, wait and follow as documented, also after lost connections? On an API server in memory."""
 
 import os
 import tempfile
-import threading
-import time
 import unittest
 from unittest import mock
 
+from support.background import Call, Reader, wait_for
 from support.fake_api import EVENTS, GROUPS, JOBS, NAMESPACE, PODS, FakeApi
 import nervex
 from nervex import api as kubernetes_api
@@ -19,11 +18,14 @@ WAITING = {**BLOCKED, "message": "learner: others hold it", "remedy": {"code": "
            "cause": {"code": "InsufficientCapacity", "role": "learner"}}
 
 
+LIST = r"nervexjobs\?fieldSelector=metadata.name%3Ddqn$"
+
+
 class WithApi(unittest.TestCase):
     def setUp(self):
         self.api = FakeApi()
         self.addCleanup(self.api.close)
-        self.client = nervex.Client(NAMESPACE, api_client=self.api.client(), outage_timeout=5)
+        self.client = nervex.Client(NAMESPACE, api_client=self.api.client(), outage_timeout=60)
 
     def job(self, phase="", reason="", uid="job-uid", **status):
         return self.api.put(JOBS, "dqn", uid=uid, spec={}, status={"phase": phase, "reason": reason, "attempt": 1, **status})
@@ -41,15 +43,12 @@ class WithApi(unittest.TestCase):
             status={"phase": phase, "containerStatuses": [
                 {"name": "nervex-container", "restartCount": restarts, "state": state or {"running": {}}}]})
 
-    def later(self, *steps, pause=0.15):
-        """Runs the steps in the background, each a little later."""
-        def run():
-            for step in steps:
-                time.sleep(pause)
-                step()
-        thread = threading.Thread(target=run)
-        thread.start()
-        self.addCleanup(thread.join)
+    def watched(self, function, *arguments, **options):
+        """A call that has read the job and now watches it."""
+        before = self.api.count_requests("watch=true")
+        call = Call(function, *arguments, **options)
+        self.api.wait_for_request("watch=true", more_than=before)
+        return call
 
 
 class Submit(WithApi):
@@ -69,23 +68,29 @@ class Submit(WithApi):
         self.assertEqual(self.client.submit(self.JOB)._uid, self.api.get(JOBS, "dqn")["metadata"]["uid"])
 
     def test_a_wrong_job_names_its_fields(self):
-        with self.assertRaises(nervex.Refused) as caught:
+        with self.assertRaises(nervex.Invalid) as caught:
             self.client.submit({**self.JOB.to_manifest(), "spec": {"cleanPodPolicy": "hello"}})
         self.assertEqual(caught.exception.causes, ("spec.cleanPodPolicy: Unsupported value",))
 
-    def test_a_call_is_repeated_while_the_api_server_is_away(self):
+    def test_a_call_is_retried_while_the_api_server_is_unavailable(self):
         self.api.fail("POST", 503, times=1)
         self.api.fail("POST", 429, times=1, Retry_After="0")
-        self.client.submit(self.JOB)
+        with self.assertLogs("nervex", "WARNING") as logged:
+            self.client.submit(self.JOB)
+        self.assertEqual(len(logged.output), 1)
 
-    def test_what_stays_away_is_an_error(self):
-        self.client.api.outage_timeout = 0.3
-        self.api.fail("nervexjobs", 503, times=99)
+    def test_an_outage_longer_than_the_timeout_is_an_error(self):
+        self.client.api.outage_timeout = 0
+        self.api.fail("nervexjobs", 503)
         self.assertRaises(nervex.Unavailable, self.client.submit, self.JOB)
 
-    def test_a_user_without_the_right_is_denied(self):
+    def test_a_dry_run_creates_nothing_for_good(self):
+        self.client.submit(self.JOB, dry_run=True)
+        self.assertIn("dryRun=All", self.api.requests[-1])
+
+    def test_a_user_without_the_right_is_forbidden(self):
         self.api.fail("POST", 403)
-        self.assertRaises(nervex.Denied, self.client.submit, self.JOB)
+        self.assertRaises(nervex.Forbidden, self.client.submit, self.JOB)
 
     def test_the_job_is_deleted_at_the_end_of_a_with_statement(self):
         with self.client.submit(self.JOB):
@@ -96,87 +101,114 @@ class Submit(WithApi):
 class Wait(WithApi):
     def test_a_job_that_succeeds_ends_the_wait(self):
         self.job("Created", "Queued")
-        self.later(lambda: self.job("Running", "Running"), lambda: self.job("Succeeded", "Completed"))
-        self.assertTrue(self.client.job("dqn").wait(timeout=10).succeeded)
+        call = self.watched(self.client.job("dqn").wait)
+        self.job("Running", "Running")
+        self.job("Succeeded", "Completed")
+        self.assertTrue(call.result().succeeded)
 
     def test_running_is_enough_if_asked_for(self):
         self.job("Created", "Queued")
-        self.later(lambda: self.job("Running", "Running"))
-        self.assertEqual(self.client.job("dqn").wait("running", timeout=10).phase, "Running")
+        call = self.watched(self.client.job("dqn").wait, "running")
+        self.job("Running", "Running")
+        self.assertEqual(call.result().phase, "Running")
 
     def test_a_job_that_may_start_is_waited_for_and_says_why(self):
         self.job("Created", "Unschedulable")
         self.group(WAITING)
-        said = []
-        self.later(lambda: self.job("Running", "Running"))
-        self.client.job("dqn").wait("running", timeout=10, progress=said.append)
-        self.assertEqual([(one.advice, one.waits[0].remedy) for one in said[:1]], [("WaitForCapacity", "Wait")])
-        self.assertEqual(dict(said[0].waits[0].pods), {"learner": 2})
+        progress = []
+        call = self.watched(self.client.job("dqn").wait, "running", progress=progress.append)
+        self.job("Running", "Running")
+        call.result()
+        self.assertEqual([(one.advice, one.waits[0].remedy) for one in progress[:1]], [("WaitForCapacity", "Wait")])
+        self.assertEqual(dict(progress[0].waits[0].pods), {"learner": 2})
 
     def test_a_job_that_cannot_start_is_an_error_with_the_explanation(self):
         self.job("Created", "Unschedulable")
         self.group(BLOCKED)
         with self.assertRaises(nervex.CannotStart) as caught:
-            self.client.job("dqn").wait(timeout=10, grace=0.2)
+            self.client.job("dqn").wait(grace=0)
         self.assertEqual(caught.exception.explanation.advice, "AskForLess")
         self.assertIn("learner: too large", str(caught.exception))
 
-    def test_one_that_can_start_after_all_is_waited_for(self):
+    def test_a_job_that_can_start_within_the_grace_period_is_waited_for(self):
         self.job("Created", "Unschedulable")
         self.group(BLOCKED)
-        self.later(lambda: self.group(WAITING), lambda: self.job("Running", "Running"))
-        self.client.job("dqn").wait("running", timeout=10, grace=1)
+        progress = []
+        call = Call(self.client.job("dqn").wait, "running", grace=600, progress=progress.append)
+        wait_for(lambda: progress, "the explanation")
+        self.group(WAITING)
+        self.job("Running", "Running")
+        call.result()
+        self.assertEqual(progress[0].advice, "AskForLess")
 
     def test_a_job_that_fails_is_an_error(self):
         self.job("Running", "Running")
-        self.later(lambda: self.job("Failed", "CoordinatorFailed", conditions=[
-            {"type": "Failed", "status": "True", "reason": "CoordinatorFailed", "message": "exit code 3"}]))
+        call = self.watched(self.client.job("dqn").wait)
+        self.job("Failed", "CoordinatorFailed", conditions=[
+            {"type": "Failed", "status": "True", "reason": "CoordinatorFailed", "message": "exit code 3"}])
         with self.assertRaises(nervex.JobFailed) as caught:
-            self.client.job("dqn").wait(timeout=10)
+            call.result()
         self.assertIn("exit code 3", str(caught.exception))
 
-    def test_time_that_is_over_is_an_error_that_says_where_the_job_is(self):
+    def test_a_timeout_is_an_error_with_the_explanation(self):
         self.job("Created", "Unschedulable")
         self.group(WAITING)
         with self.assertRaises(TimeoutError) as caught:
-            self.client.job("dqn").wait(timeout=0.3)
+            self.client.job("dqn").wait(timeout=0)
         self.assertEqual(caught.exception.explanation.advice, "WaitForCapacity")
 
-    def test_time_is_over_also_while_the_api_server_is_away(self):
+    def test_a_timeout_counts_during_an_outage(self):
         self.job("Created", "Queued")
-        self.client.api.outage_timeout = 60
-        self.later(lambda: (self.api.fail("nervexjobs", 0, times=999), self.api.fail("podgroups", 0, times=999), self.api.cut()))
-        begin = time.monotonic()
-        self.assertRaises(nervex.WaitTimeout, self.client.job("dqn").wait, timeout=1.5)
-        self.assertLess(time.monotonic() - begin, 8)
+        self.client.api.outage_timeout = 3600
+        self.api.fail("watch=true", 0, times=10**6)
+        self.assertRaises(nervex.WaitTimeout, Call(self.client.job("dqn").wait, timeout=0.5).result)
+        self.api.fail("nervexjobs", 0, times=10**6)
+        self.assertRaises(nervex.WaitTimeout, Call(self.client.job("dqn").wait, timeout=0.5).result)
 
     def test_a_deleted_job_is_an_error(self):
         self.job("Created", "Queued")
-        self.later(lambda: self.api.remove(JOBS, "dqn"))
-        self.assertRaises(nervex.JobDeleted, self.client.job("dqn").wait, timeout=10)
-        self.assertRaises(nervex.NotFound, self.client.job("dqn").wait, timeout=10)
+        call = self.watched(self.client.job("dqn").wait)
+        self.api.remove(JOBS, "dqn")
+        self.assertRaises(nervex.JobDeleted, call.result)
+        self.assertRaises(nervex.NotFound, self.client.job("dqn").wait)
 
     def test_another_job_of_the_same_name_is_not_this_one(self):
         run = self.client.submit(Submit.JOB)
         self.api.remove(JOBS, "dqn")
         self.job("Succeeded", "Completed")
-        self.assertRaises(nervex.JobDeleted, run.wait, timeout=10)
+        self.assertRaises(nervex.JobDeleted, run.wait)
         self.assertRaises(nervex.ApiError, run.delete)
 
-    def test_a_wait_goes_on_after_cut_connections_and_expired_versions(self):
+    def test_a_wait_resumes_after_lost_connections_and_expired_versions(self):
         self.job("Created", "Queued")
         self.api.fail("watch=true", 429, Retry_After="0")
         self.api.fail("watch=true", 410)
+        call = Call(self.client.job("dqn").wait)
+        self.api.wait_for_request("watch=true", more_than=2)  # after both faults
+        before = self.api.count_requests("watch=true")
+        self.api.fail("nervexjobs", 0, times=2)
+        self.api.cut()
+        self.api.wait_for_request("watch=true", more_than=before + 2)
+        lists = self.api.count_requests(LIST)
+        self.api.compact()
+        self.api.cut()
+        self.api.wait_for_request(LIST, more_than=lists)
+        self.job("Succeeded", "Completed")
+        self.assertTrue(call.result().succeeded)
 
-        def outage():
-            self.api.fail("nervexjobs", 0, times=2)
-            self.api.cut()
-        self.later(outage, lambda: (self.api.compact(), self.api.cut()), lambda: self.job("Succeeded", "Completed"), pause=0.5)
-        self.assertTrue(self.client.job("dqn").wait(timeout=20).succeeded)
+
+def texts(lines):
+    """The lines of the pod."""
+    return [line for line in lines if not isinstance(line, nervex.Notice)]
 
 
 class Logs(WithApi):
     T = "2026-11-21T14:00:0{}.5Z".format
+
+    def finish(self, phase, **pod):
+        self.pod(phase=phase, terminated={"exitCode": 0}, **pod)
+        self.job(phase, "Completed")
+        self.api.log("dqn-coordinator", end=True)
 
     def test_a_log_is_read(self):
         self.job("Running")
@@ -185,46 +217,106 @@ class Logs(WithApi):
         self.assertEqual(list(self.client.job("dqn").logs()), ["one", "two"])
         self.assertEqual(list(self.client.job("dqn").logs(timestamps=True))[0], f"{self.T(1)} one")
 
+    def test_a_log_that_does_not_exist_yet_says_why(self):
+        self.job("Created", "Unschedulable")
+        self.group(WAITING)
+        with self.assertRaises(nervex.NotFound) as caught:
+            list(self.client.job("dqn").logs())
+        self.assertIn("learner: others hold it", str(caught.exception))
+
     def test_a_followed_log_says_first_why_the_job_waits_and_last_how_the_pod_ended(self):
         self.job("Created", "Unschedulable")
         self.group(WAITING)
         self.api.log("dqn-coordinator", (self.T(1), "one"), end=True)
-
-        def finish():
-            self.pod(phase="Failed", terminated={"exitCode": 3, "reason": "Error", "message": "no data"})
-            self.job("Failed", "CoordinatorFailed")
-        self.later(finish)
-        lines = list(self.client.job("dqn").logs(follow=True))
+        reader = Reader(self.client.job("dqn").logs(follow=True))
+        reader.wait_for("WaitForCapacity")
+        self.pod(phase="Failed", terminated={"exitCode": 3, "reason": "Error", "message": "no data"})
+        self.job("Failed", "CoordinatorFailed")
+        lines = reader.result()
         self.assertIn("learner: others hold it", lines[0])
         self.assertEqual(lines[1:], ["one", "# dqn-coordinator: exit code 3 (Error): no data",
                                      "# dqn: Failed, CoordinatorFailed"])
         self.assertEqual([isinstance(line, nervex.Notice) for line in lines], [True, False, True, True])
 
-    def test_a_followed_log_repeats_and_loses_no_line_over_a_lost_connection(self):
+    def test_a_followed_log_repeats_and_loses_no_line_after_a_lost_connection(self):
         self.job("Running")
         self.pod()
         self.api.log("dqn-coordinator", (self.T(1), "one"), (self.T(1), "same time"), (self.T(2), "two"))
-        self.later(self.api.cut,
-                   lambda: self.api.log("dqn-coordinator", (self.T(2), "same time as two"), (self.T(3), "three")),
-                   lambda: (self.pod(phase="Succeeded", terminated={"exitCode": 0}), self.job("Succeeded", "Completed"),
-                            self.api.log("dqn-coordinator", end=True)), pause=0.4)
-        lines = list(self.client.job("dqn").logs(follow=True))
-        self.assertEqual([line for line in lines if not isinstance(line, nervex.Notice)],
-                         ["one", "same time", "two", "same time as two", "three"])
+        reader = Reader(self.client.job("dqn").logs(follow=True))
+        reader.wait_for("two")
+        self.api.cut()
+        self.api.log("dqn-coordinator", (self.T(2), "same time as two"), (self.T(3), "three"))
+        reader.wait_for("three")
+        self.finish("Succeeded")
+        self.assertEqual(texts(reader.result()), ["one", "same time", "two", "same time as two", "three"])
 
-    def test_a_followed_log_goes_on_after_a_restart_of_the_container_and_a_retry_of_the_job(self):
+    def test_lines_that_the_pod_wrote_before_its_end_are_read_after_a_lost_connection(self):
+        self.job("Running")
+        self.pod()
+        self.api.log("dqn-coordinator", (self.T(1), "one"))
+        reader = Reader(self.client.job("dqn").logs(follow=True))
+        reader.wait_for("one")
+        self.api.fail("/log", 0, times=3)
+        self.api.log("dqn-coordinator", (self.T(2), "last words"), end=True)
+        self.finish("Succeeded")
+        self.api.cut()
+        self.assertEqual(texts(reader.result()), ["one", "last words"])
+
+    def test_times_of_a_node_in_another_time_zone_are_given_back_as_they_are(self):
+        self.job("Running")
+        self.pod()
+        self.api.log("dqn-coordinator", ("2026-11-21T14:00:01.123456789+05:30", "one"))
+        reader = Reader(self.client.job("dqn").logs(follow=True))
+        reader.wait_for("one")
+        self.api.cut()
+        self.api.wait_for_request("sinceTime=2026-11-21T14%3A00%3A01%2B05%3A30")
+        self.api.log("dqn-coordinator", end=True)
+        self.finish("Succeeded")
+        self.assertEqual(texts(reader.result()), ["one"])
+
+    def test_a_followed_log_continues_after_a_restart_of_the_container_and_a_retry_of_the_job(self):
         self.job("Running")
         self.pod()
         self.api.log("dqn-coordinator", (self.T(1), "first"), end=True)
-        self.later(lambda: self.pod(restarts=1), lambda: self.api.log("dqn-coordinator", (self.T(2), "restarted"), end=True),
-                   lambda: self.pod(uid="second", running={}),
-                   lambda: self.api.log("dqn-coordinator", (self.T(3), "retried"), end=True),
-                   lambda: (self.pod(uid="second", phase="Succeeded", terminated={"exitCode": 0}),
-                            self.job("Succeeded", "Completed")), pause=0.6)
-        lines = list(self.client.job("dqn").logs(follow=True))
-        self.assertEqual([line for line in lines if not isinstance(line, nervex.Notice)][-1], "retried")
-        self.assertIn("# dqn-coordinator: the container is started again (1 restarts)", lines)
-        self.assertIn("# dqn-coordinator: the pod was deleted", lines)
+        reader = Reader(self.client.job("dqn").logs(follow=True))
+        reader.wait_for("first")
+        self.pod(restarts=1)
+        reader.wait_for("started again (1 restarts)")
+        self.api.log("dqn-coordinator", (self.T(2), "restarted"), end=True)
+        reader.wait_for("restarted")
+        self.pod(uid="second", running={})
+        reader.wait_for("the pod was deleted")
+        self.api.log("dqn-coordinator", (self.T(3), "retried"), end=True)
+        reader.wait_for("retried")
+        self.finish("Succeeded", uid="second")
+        self.assertEqual(texts(reader.result())[-1], "retried")
+
+    def test_what_the_container_wrote_before_a_restart_is_read_after_a_lost_connection(self):
+        self.job("Running")
+        self.pod()
+        self.api.log("dqn-coordinator", (self.T(1), "one"))
+        reader = Reader(self.client.job("dqn").logs(follow=True))
+        reader.wait_for("one")
+        self.pod(restarts=1)
+        self.api.log("dqn-coordinator", (self.T(2), "before the restart"))
+        self.api.fail("follow=true", 0, times=1)
+        self.api.cut()
+        self.api.wait_for_request("previous=true")
+        self.api.log("dqn-coordinator", end=True)
+        self.finish("Succeeded", restarts=1)
+        self.assertEqual(texts(reader.result()), ["one", "before the restart"])
+
+    def test_the_main_container_decides_when_the_log_ends(self):
+        self.job("Running")
+        self.pod()
+        self.api.put(PODS, "dqn-coordinator", spec={"restartPolicy": "Never", "containers": [
+            {"name": "nervex-container"}, {"name": "sidecar"}]}, status={"phase": "Running", "containerStatuses": [
+                {"name": "nervex-container", "restartCount": 0, "state": {"terminated": {"exitCode": 0}}}]})
+        self.api.log("dqn-coordinator", (self.T(1), "one"), end=True)
+        reader = Reader(self.client.job("dqn").logs(follow=True))
+        reader.wait_for("exit code 0")
+        self.job("Succeeded", "Completed")
+        self.assertEqual(texts(reader.result()), ["one"])
 
     def test_a_worker_is_followed_to_its_end(self):
         self.job("Running")
@@ -247,9 +339,10 @@ class Verbs(WithApi):
         run = self.client.job("dqn")
         run.suspend()
         with self.assertRaises(nervex.WaitTimeout):
-            run.resume(timeout=0.2)
-        self.later(lambda: self.api.put(JOBS, "dqn", status={"conditions": [{"type": "Suspended", "status": "True"}]}))
-        run.resume()
+            run.resume(timeout=0)
+        call = self.watched(run.resume)
+        self.api.put(JOBS, "dqn", status={"conditions": [{"type": "Suspended", "status": "True"}]})
+        call.result()
         self.assertIs(self.api.get(JOBS, "dqn")["spec"]["suspend"], False)
 
     def test_jobs_are_listed_and_shown_in_a_notebook(self):
@@ -271,17 +364,18 @@ class Verbs(WithApi):
         self.group(WAITING)
         self.api.fail("podgroups", 403)
         self.api.fail("/pods", 403)
-        self.assertEqual([one.split(":")[0] for one in self.client.job("dqn").explain().left_out], ["the plan", "the pods"])
+        self.assertEqual([one.split(":")[0] for one in self.client.job("dqn").explain().omitted], ["the plan", "the pods"])
 
     def test_names_of_kubeflow_work(self):
         client = TrainingClient(NAMESPACE, api_client=self.api.client())
         client.create_job(Submit.JOB)
-        self.later(lambda: self.job("Running", uid=None, conditions=[{"type": "Running", "status": "True"}]))
         seen = []
-        client.wait_for_job_conditions("dqn", expected_conditions={"Running"}, wait_timeout=10, callback=seen.append)
+        call = self.watched(client.wait_for_job_conditions, "dqn", expected_conditions={"Running"}, callback=seen.append)
+        self.job("Running", uid=None, conditions=[{"type": "Running", "status": "True"}])
+        call.result()
         self.assertTrue(client.is_job_running("dqn"))
         self.assertEqual((seen[-1].phase, client.get_job("dqn").name, len(client.list_jobs())), ("Running", "dqn", 1))
-        self.assertRaises(TimeoutError, client.wait_for_job_conditions, "dqn", wait_timeout=0.2)
+        self.assertRaises(TimeoutError, client.wait_for_job_conditions, "dqn", wait_timeout=0)
         client.delete_job("dqn")
         self.assertRaises(nervex.NotFound, client.get_job, "dqn")
 
@@ -315,14 +409,36 @@ class Connect(unittest.TestCase):
         self.assertIn("KUBECONFIG", str(caught.exception))
 
 
+class Clock:
+    """time.monotonic() and time.sleep() without waiting."""
+
+    def __init__(self):
+        self.now, self.sleeps = 1000.0, []
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.sleeps.append(round(seconds, 3))
+        self.now += seconds
+
+
 class Backoff(unittest.TestCase):
-    def test_pauses_grow_until_the_time_is_over(self):
-        backoff = kubernetes_api.Backoff(0.3, first=0.01, most=0.05)
-        begin, error = time.monotonic(), nervex.Unavailable("away")
-        with self.assertRaises(nervex.Unavailable):
-            while True:
-                backoff.pause(error)
-        self.assertLess(abs(time.monotonic() - begin - 0.3), 0.25)
+    def test_intervals_grow_up_to_a_limit_and_end_with_the_timeout(self):
+        clock, error = Clock(), nervex.Unavailable("away")
+        with mock.patch.object(kubernetes_api, "time", clock):
+            backoff = kubernetes_api.Backoff(4, initial=0.5, limit=1)
+            with self.assertRaises(nervex.Unavailable), self.assertLogs("nervex"):
+                while True:
+                    backoff.wait(error)
+        self.assertEqual(clock.sleeps, [0.5, 1, 1, 1, 0.5])
+
+    def test_the_server_may_ask_for_more(self):
+        clock, error = Clock(), nervex.Unavailable("busy")
+        error.retry_after = 7
+        with mock.patch.object(kubernetes_api, "time", clock), self.assertLogs("nervex"):
+            kubernetes_api.Backoff(60).wait(error)
+        self.assertEqual(clock.sleeps, [7])
 
 
 if __name__ == "__main__":

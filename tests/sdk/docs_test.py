@@ -24,7 +24,7 @@ SECTIONS = (
     ("Client", (nervex.Client, nervex.JobHandle)),
     ("Values", (nervex.Status, nervex.JobList, nervex.Explanation, nervex.Wait, nervex.Problem, nervex.RoleCounts,
                 nervex.Notice)),
-    ("Inside a job", (nervex.ReplicasClient, nervex.Ask, nervex.Replicas, nervex.Change)),
+    ("Inside a job", (nervex.ReplicasClient, nervex.ReplicaRequest, nervex.Replicas, nervex.Change)),
     ("Names of other projects", (kubeflow.TrainingClient, operator_server.OperatorServer)),
 )
 

@@ -1,9 +1,15 @@
 """How does a job look in Python, and what manifest comes of it?"""
 
+import dataclasses
+import json
+import os
 import unittest
 
-import support  # noqa: F401
+from support import ROOT
 from nervex import Job, Role, Workers
+from nervex.job import camel_case
+
+NOT_FOR_USERS = {"requests"}  # written by nervex-server
 
 
 def container(manifest, role="coordinator"):
@@ -47,6 +53,16 @@ class Manifest(unittest.TestCase):
         del spec["coordinator"]
         self.assertEqual(spec, {"priorityClassName": "high", "backoffLimit": 0, "suspend": False,
                                 "activeDeadlineSeconds": 60, "volumes": [{"name": "data", "emptyDir": {}}]})
+
+    def test_all_fields_of_the_schema_are_there(self):
+        with open(os.path.join(ROOT, "schemas", "nervexjob.json"), encoding="utf-8") as file:
+            spec = json.load(file)["properties"]["spec"]["properties"]
+        metadata = {"name", "namespace", "labels", "annotations"}
+        self.assertEqual({camel_case(one.name) for one in dataclasses.fields(Job)} - metadata, set(spec) - NOT_FOR_USERS)
+        of_role = {camel_case(one.name) for one in dataclasses.fields(Role)}
+        of_workers = {camel_case(one.name) for one in dataclasses.fields(Workers)}
+        for role in ("collector", "learner"):
+            self.assertEqual(of_workers - of_role | {"template"}, set(spec[role]["properties"]))
 
     def test_a_template_is_the_base_and_is_not_changed(self):
         template = {"spec": {"containers": [

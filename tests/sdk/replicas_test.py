@@ -8,7 +8,7 @@ import threading
 import unittest
 from unittest import mock
 
-import support  # noqa: F401
+from support.background import Call, wait_for
 import nervex
 from nervex import replicas
 from nervex.operator_server import OperatorServer, RequestFailed
@@ -60,7 +60,7 @@ NOT_NOW = (200, {"success": False, "code": 1, "message": "the API server does no
 
 class WithServer(unittest.TestCase):
     def setUp(self):
-        patch = mock.patch.object(replicas, "PAUSE", 0.01)
+        patch = mock.patch.object(replicas, "RETRY_INTERVAL", 0)
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -80,7 +80,7 @@ class WithServer(unittest.TestCase):
 class Calls(WithServer):
     def test_add_names_what_is_wanted(self):
         client = self.client(good(collectors=["dqn-collector-x2b7k.rl:80"]))
-        added = client.add(collectors=2, learners=nervex.Ask(1, gpus=8, memory="4Gi"))
+        added = client.add(collectors=2, learners=nervex.ReplicaRequest(1, gpus=8, memory="4Gi"))
         self.assertEqual(added, nervex.Replicas(("dqn-collector-x2b7k.rl:80",)))
         self.assertEqual(self.server.requests[0][:3], ("POST", "/v1alpha1/replicas", {
             "namespace": "rl", "coordinator": "dqn-coordinator", "collectors": {"replicas": 2},
@@ -118,7 +118,38 @@ class Calls(WithServer):
     def test_tries_end(self):
         self.assertRaises(nervex.ReplicasUnavailable, self.client(None).list)
         self.assertEqual(len(self.server.requests), replicas.CONNECTION_TRIES)
-        self.assertRaises(nervex.ReplicasUnavailable, self.client(NOT_NOW, timeout=0.1).list)
+        self.assertRaises(nervex.ReplicasUnavailable, self.client(NOT_NOW, timeout=0).list)
+
+    def test_a_watch_reports_replicas_that_this_client_has_not_released(self):
+        client = self.client(good(collectors=["a.rl:80", "b.rl:80", "c.rl:80", "d.rl:80"]), good(collectors=["a.rl:80"]), good(),
+                             good(collectors=["d.rl:80"]))
+        reclaimed = []
+        changes = client.watch(interval=0, on_reclaim=reclaimed.append)
+        next(changes)
+        client.remove(collectors=1)
+        client.replace(collectors=["b"])
+        change = next(changes)
+        self.assertEqual(change.removed.collectors, ("a.rl:80", "b.rl:80", "c.rl:80"))
+        self.assertEqual(change.reclaimed.collectors, ("c.rl:80",))
+        self.assertEqual(reclaimed, [change.reclaimed])
+
+    def test_a_watch_waits_for_a_call_that_releases_replicas(self):
+        """Its answer says which ones."""
+        client = self.client(good(collectors=["a.rl:80"]), good())
+        reclaimed = []
+        changes = client.watch(interval=0, on_reclaim=reclaimed.append)
+        next(changes)
+        with client._releasing:  # as remove() until its answer has come
+            call = Call(next, changes)
+            wait_for(lambda: len(self.server.requests) == 2, "the list")
+            client._released.add("a")
+        self.assertFalse(call.result().reclaimed)
+        self.assertEqual(reclaimed, [])
+
+    def test_retries_are_logged(self):
+        with self.assertLogs("nervex", "WARNING") as logged:
+            self.client(NOT_NOW, None, good()).list()
+        self.assertEqual([("does not answer" in line) for line in logged.output], [True, False])
 
     def test_watch_yields_changes_but_for_the_order(self):
         client = self.client(good(collectors=["a", "c"]), good(collectors=["c", "a"]), good(collectors=["b", "c"]))

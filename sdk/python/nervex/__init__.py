@@ -9,8 +9,8 @@
         for line in run.logs(follow=True):
             print(line)
 
-nervex.replicas and nervex.operator_server, for programs inside a job, need the standard library alone: the names that
-need the `kubernetes` package are imported when they are used.
+nervex.replicas and nervex.operator_server, for programs inside a job, need only the standard library: the names that need
+the `kubernetes` package are imported at their first use. Retries are logged by the logger "nervex".
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from nervex.errors import (
     AlreadyExists,
     ApiError,
     CannotStart,
-    Denied,
+    Forbidden,
+    Invalid,
     JobDeleted,
     JobFailed,
     NervexError,
     NotFound,
-    Refused,
     ReplicasError,
     ReplicasRefused,
     ReplicasUnavailable,
@@ -36,7 +36,7 @@ from nervex.errors import (
 )
 from nervex.explain import Explanation, Problem, RoleCounts, Wait
 from nervex.job import Job, Role, Workers
-from nervex.replicas import Ask, Change, Replicas, ReplicasClient
+from nervex.replicas import Change, ReplicaRequest, Replicas, ReplicasClient
 from nervex.status import JobList, Status
 
 if TYPE_CHECKING:
@@ -46,16 +46,16 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 __all__ = [
-    "AlreadyExists", "ApiError", "Ask", "CannotStart", "Change", "Client", "Denied", "Explanation", "Job", "JobDeleted",
-    "JobFailed", "JobHandle", "JobList", "NervexError", "NotFound", "Notice", "Problem", "Refused", "Replicas",
-    "ReplicasClient", "ReplicasError", "ReplicasRefused", "ReplicasUnavailable", "Role", "RoleCounts", "Status",
+    "AlreadyExists", "ApiError", "CannotStart", "Change", "Client", "Explanation", "Forbidden", "Invalid", "Job",
+    "JobDeleted", "JobFailed", "JobHandle", "JobList", "NervexError", "NotFound", "Notice", "Problem", "ReplicaRequest",
+    "Replicas", "ReplicasClient", "ReplicasError", "ReplicasRefused", "ReplicasUnavailable", "Role", "RoleCounts", "Status",
     "Unavailable", "Wait", "WaitTimeout", "Workers",
 ]
 
-LATER = {"Client": "client", "JobHandle": "client", "Notice": "logs"}
+LAZY = {"Client": "client", "JobHandle": "client", "Notice": "logs"}
 
 
 def __getattr__(name: str) -> object:
-    if name in LATER:
-        return getattr(importlib.import_module(f"nervex.{LATER[name]}"), name)
+    if name in LAZY:
+        return getattr(importlib.import_module(f"nervex.{LAZY[name]}"), name)
     raise AttributeError(f"module 'nervex' has no attribute {name!r}")

@@ -1,9 +1,10 @@
-"""Calls of the Kubernetes API as plain JSON, repeated while the API server is away, and watches that go on after a
-broken connection. The only file that uses the `kubernetes` package."""
+"""Calls of the Kubernetes API as plain JSON, retried while the API server is unavailable, and watches that resume after a
+lost connection. The only file that uses the `kubernetes` package."""
 
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import time
@@ -13,55 +14,63 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Type
 import kubernetes
 import urllib3
 
-from nervex.errors import AlreadyExists, ApiError, Denied, NervexError, NotFound, Refused, Unavailable
+from nervex.errors import AlreadyExists, ApiError, Forbidden, Invalid, NervexError, NotFound, Unavailable
 
 Json = Dict[str, Any]
 Query = Sequence[Tuple[str, str]]
 
 MERGE_PATCH = "application/merge-patch+json"
 IN_CLUSTER_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-CALL_TIMEOUT = 30.0  # of one try
+CALL_TIMEOUT = 30.0  # seconds for one try
 REFRESH = 30.0  # a watch yields at least this often
 PAGE = 500
 
+LOG = logging.getLogger("nervex")
+
 
 class Deadline:
-    """A point in time that may never come."""
+    """When an operation times out; None: never."""
 
     def __init__(self, seconds: Optional[float] = None) -> None:
         self._at = math.inf if seconds is None else time.monotonic() + seconds
 
-    def left(self) -> float:
+    def remaining(self) -> float:
         return max(0.0, self._at - time.monotonic())
 
-    def passed(self) -> bool:
-        return self.left() <= 0
+    def expired(self) -> bool:
+        return self.remaining() <= 0
 
 
 class Backoff:
-    """Pauses between tries, longer each time, until `timeout` seconds have passed without a success."""
+    """Exponential back-off between tries, until `timeout` seconds have passed without a success."""
 
-    def __init__(self, timeout: float, first: float = 0.2, most: float = 5.0) -> None:
-        self._timeout, self._first, self._most = timeout, first, most
+    def __init__(self, timeout: float, initial: float = 0.2, limit: float = 5.0, first_level: int = logging.WARNING) -> None:
+        self._timeout, self._initial, self._limit, self._first_level = timeout, initial, limit, first_level
         self.reset()
 
     def reset(self) -> None:
         """After a success."""
-        self._next = self._first
+        self._next = self._initial
         self._deadline: Optional[Deadline] = None
 
-    def pause(self, error: Unavailable) -> None:
-        """Raises the error if there is no time left."""
+    def wait(self, error: Unavailable) -> None:
+        """Raises the error if the timeout has expired. The first failure is logged at `first_level`."""
+        level = logging.DEBUG
         if self._deadline is None:
-            self._deadline = Deadline(self._timeout)
-        if self._deadline.passed():
+            self._deadline, level = Deadline(self._timeout), self._first_level
+        if self._deadline.expired():
             raise error
-        time.sleep(min(max(self._next, error.retry_after), self._deadline.left()))
-        self._next = min(2 * self._next, self._most)
+        LOG.log(level, "retried for up to %.0f s: %s", self._deadline.remaining(), error)
+        time.sleep(min(max(self._next, error.retry_after), self._deadline.remaining()))
+        self._next = min(2 * self._next, self._limit)
+
+
+class Stalled(Unavailable):
+    """An endless answer has sent nothing for so long that its connection may be lost."""
 
 
 class Api:
-    """The Kubernetes API as one user. `outage_timeout`: how long a call is repeated while the API server is away."""
+    """The Kubernetes API as one user. `outage_timeout`: how long a call is retried while the API server is unavailable."""
 
     def __init__(self, client: Any, outage_timeout: float = 120.0) -> None:
         self._client, self.outage_timeout = client, outage_timeout
@@ -71,13 +80,13 @@ class Api:
 
     def call(self, method: str, path: str, body: Optional[Json] = None, query: Query = (),
              deadline: Optional[Deadline] = None) -> Json:
-        """Repeats the call while the API server is away: it must have the same effect twice as once."""
-        backoff = Backoff(min(self.outage_timeout, deadline.left() if deadline else math.inf))
+        """Retries while the API server is unavailable: the call must be idempotent."""
+        backoff = Backoff(min(self.outage_timeout, deadline.remaining() if deadline else math.inf))
         while True:
             try:
                 return self.call_once(method, path, body, query)
             except Unavailable as error:
-                backoff.pause(error)
+                backoff.wait(error)
 
     def call_once(self, method: str, path: str, body: Optional[Json] = None, query: Query = ()) -> Json:
         response = self._send(method, path, body, query, CALL_TIMEOUT)
@@ -113,10 +122,12 @@ class Api:
             if not more:
                 return items
 
-    def lines(self, path: str, query: Query, timeout: float) -> Iterator[bytes]:
-        """The lines of an endless answer. It also ends after `timeout` seconds without a byte: the connection may be
-        broken without a sign."""
+    def lines(self, path: str, query: Query, timeout: float, backoff: Optional[Backoff] = None) -> Iterator[bytes]:
+        """The lines of an endless answer, whose begin resets the back-off. Raises Stalled after `timeout` seconds without
+        a byte: a lost connection may give no other sign."""
         response = self._send("GET", path, None, query, timeout)
+        if backoff:
+            backoff.reset()
         rest = b""
         try:
             for chunk in response.stream(1 << 16, decode_content=False):
@@ -124,43 +135,48 @@ class Api:
                 yield from whole
             if rest:
                 yield rest
-        except urllib3.exceptions.ReadTimeoutError:
-            return
+        except urllib3.exceptions.ReadTimeoutError as error:
+            raise Stalled(f"GET {path}: {error}") from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise Unavailable(f"GET {path}: {error}") from error
         finally:
             response.close()
 
     def watch(self, path: str, name: str, deadline: Deadline) -> Iterator[Optional[Json]]:
-        """The object of this name in a collection: now, after each change, and at least once in REFRESH seconds; None
-        while it does not exist. Ends at the deadline. Goes on after 410, 429 and lost connections."""
+        """The object of this name in a collection: now, even if the deadline has expired; then after each change, and
+        at least once in REFRESH seconds. None while it does not exist. Ends at the deadline. Resumes after 410, 429 and
+        lost connections."""
         selector = ("fieldSelector", f"metadata.name={name}")
         backoff = Backoff(self.outage_timeout)
-        version, latest, told = "", None, False
-        while not deadline.passed():
+        version, latest, yielded = "", None, False
+        while True:
             if not version:
                 answer = self.get(path, [selector], deadline)
                 version, latest = answer["metadata"]["resourceVersion"], next(iter(answer.get("items") or []), None)
-                told = False
-            if not told:
+                yielded = False
+            if not yielded:
                 yield latest
-                told = True
-            seconds = math.ceil(min(REFRESH, max(1.0, deadline.left())))
+                yielded = True
+            if deadline.expired():
+                return
+            seconds = math.ceil(min(REFRESH, max(1.0, deadline.remaining())))
             try:
-                for line in self.lines(path, [selector, ("watch", "true"), ("allowWatchBookmarks", "true"),
-                                              ("resourceVersion", version), ("timeoutSeconds", str(seconds))], seconds + 5):
+                query = [selector, ("watch", "true"), ("allowWatchBookmarks", "true"), ("resourceVersion", version),
+                         ("timeoutSeconds", str(seconds))]
+                for line in self.lines(path, query, seconds + 5, backoff):
                     event = json.loads(line)
                     if event["type"] == "ERROR":
                         raise error_from_status(event["object"], f"watch {path}")
-                    backoff.reset()
                     version = event["object"]["metadata"]["resourceVersion"]
                     if event["type"] != "BOOKMARK":
                         latest = None if event["type"] == "DELETED" else event["object"]
                         yield latest
-                told = False  # refresh
+                yielded = False  # refresh
+            except Stalled:
+                yielded = False
             except Unavailable as error:
-                backoff.pause(error)
-            except ValueError:  # a line that the connection's end has cut
+                backoff.wait(error)
+            except ValueError:  # a line that was cut off when the connection was lost
                 version = ""
             except ApiError as error:
                 if error.status != 410:
@@ -168,12 +184,12 @@ class Api:
                 version = ""
 
     def _send(self, method: str, path: str, body: Optional[Json], query: Query, timeout: float) -> Any:
-        """The answer, unread. Of the official client the connections and credentials are used: its calls differ from
-        version to version."""
+        """The answer, unread. Of the official client only connections and credentials are used: its calls differ between
+        versions."""
         settings = self._client.configuration
         headers = {"Accept": "*/*", "User-Agent": "nervex-python",
                    "Content-Type": MERGE_PATCH if method == "PATCH" else "application/json"}
-        for one in settings.auth_settings().values():  # renews an expired token
+        for one in settings.auth_settings().values():  # refreshes an expired token
             headers[one["key"]] = one["value"]
         url = settings.host + path + ("?" + urllib.parse.urlencode(query) if query else "")
         try:
@@ -202,13 +218,13 @@ def error_from_answer(response: Any, what: str) -> ApiError:
     return found
 
 
-KINDS: Dict[int, Type[ApiError]] = {400: Refused, 401: Denied, 403: Denied, 404: NotFound, 422: Refused,
+KINDS: Dict[int, Type[ApiError]] = {400: Invalid, 401: Forbidden, 403: Forbidden, 404: NotFound, 422: Invalid,
                                     429: Unavailable, 500: Unavailable, 502: Unavailable, 503: Unavailable,
                                     504: Unavailable}
 
 
 def error_from_status(status: Json, what: str) -> ApiError:
-    """Of a v1 Status object."""
+    """From a v1 Status object."""
     code, reason = int(status.get("code") or 0), str(status.get("reason") or "")
     causes = [": ".join(filter(None, [one.get("field", ""), one.get("message", "")]))
               for one in (status.get("details") or {}).get("causes") or []]
@@ -217,7 +233,7 @@ def error_from_status(status: Json, what: str) -> ApiError:
 
 
 def connect(kubeconfig: Optional[str] = None, context: Optional[str] = None) -> Tuple[Any, str]:
-    """The official client, and the user's namespace: by the kubeconfig, or inside a pod without one by the pod's
+    """The official client, and the user's namespace: from the kubeconfig; in a pod without one, from the pod's
     ServiceAccount."""
     settings = kubernetes.client.Configuration()
     default = os.path.expanduser("~/.kube/config")
@@ -231,7 +247,7 @@ def connect(kubeconfig: Optional[str] = None, context: Optional[str] = None) -> 
         try:
             kubernetes.config.load_incluster_config(settings)
         except kubernetes.config.ConfigException as error:
-            raise NervexError("there is no kubeconfig (KUBECONFIG, ~/.kube/config), and this is no pod") from error
+            raise NervexError("no kubeconfig (KUBECONFIG, ~/.kube/config), and this is not a pod") from error
         with open(IN_CLUSTER_NAMESPACE, encoding="utf-8") as file:
             namespace = file.read().strip()
     return kubernetes.client.ApiClient(settings), namespace

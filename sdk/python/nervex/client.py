@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from nervex import logs as job_logs
 from nervex.api import Api, Deadline, connect
-from nervex.errors import AlreadyExists, CannotStart, Denied, JobDeleted, JobFailed, NotFound, Unavailable, WaitTimeout
+from nervex.errors import AlreadyExists, CannotStart, Forbidden, JobDeleted, JobFailed, NotFound, Unavailable, WaitTimeout
 from nervex.explain import FINISHED, SETTLE_SECONDS, SETTLING, Explanation, explain, parse_time
 from nervex.job import API_VERSION, Job
 from nervex.status import JobList, Status, read_status
@@ -26,7 +26,7 @@ class Client:
     namespace       default: that of the kubeconfig's context; in a pod, the pod's
     kubeconfig      a file; default: KUBECONFIG, ~/.kube/config, or the ServiceAccount of the pod
     context         of the kubeconfig
-    outage_timeout  how many seconds a call is repeated while the API server is away
+    outage_timeout  how many seconds a call is retried while the API server is unavailable
     api_client      a kubernetes.client.ApiClient to use instead
     """
 
@@ -45,19 +45,20 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes connections; jobs go on."""
+        """Closes connections; jobs are not affected."""
         self.api.close()
 
     def submit(self, job: Union[Job, Mapping[str, Any]], *, dry_run: bool = False) -> JobHandle:
-        """Creates a job: a Job or a manifest. Raises Refused with each wrong field, or AlreadyExists. `dry_run`: only
+        """Creates a job: a Job or a manifest. Raises Invalid with each wrong field, or AlreadyExists. `dry_run`: only
         checks it."""
         manifest: Json = job.to_manifest() if isinstance(job, Job) else copy.deepcopy(dict(job))
         metadata = manifest.setdefault("metadata", {})
         namespace = metadata.setdefault("namespace", self.namespace)
-        # After a lost reply it tells the job that this call created from one of another.
+        # If the reply is lost, the retry meets AlreadyExists: this shows whether the first try created the job.
         submission = metadata.setdefault("annotations", {})[SUBMISSION] = uuid.uuid4().hex
         try:
-            created = self.api.call("POST", f"{PATH}/{namespace}/nervexjobs", manifest, [("dryRun", "All")] if dry_run else [])
+            created = self.api.call("POST", f"{PATH}/{namespace}/nervexjobs", manifest,
+                                    [("dryRun", "All")] if dry_run else [])
         except AlreadyExists:
             created = self.api.get(f"{PATH}/{namespace}/nervexjobs/{metadata['name']}")
             if created["metadata"].get("annotations", {}).get(SUBMISSION) != submission:
@@ -81,7 +82,7 @@ class Client:
 class JobHandle:
     """One job. Its methods raise NotFound if it does not exist.
 
-    In a `with` statement the job is deleted at the end:
+    A `with` statement deletes the job at its end:
 
         with client.submit(job) as run:
             run.wait()
@@ -119,7 +120,7 @@ class JobHandle:
         return read_status(self.manifest())
 
     def explain(self) -> Explanation:
-        """Why the job waits, and what helps. `left_out` names what the user may not read."""
+        """Why the job waits, and what to do. `omitted` names what the user may not read."""
         return self._explain(self.manifest(), Deadline())
 
     def events(self) -> List[Json]:
@@ -129,7 +130,8 @@ class JobHandle:
             "time": parse_time(one.get("lastTimestamp") or one.get("eventTime") or one.get("firstTimestamp")),
             "type": one.get("type", ""), "reason": one.get("reason", ""), "message": one.get("message", ""),
             "count": one.get("count") or 1,
-        } for one in self._api.list(f"/api/v1/namespaces/{self.namespace}/events", [("fieldSelector", f"involvedObject.uid={uid}")])]
+        } for one in self._api.list(f"/api/v1/namespaces/{self.namespace}/events",
+                                  [("fieldSelector", f"involvedObject.uid={uid}")])]
         return sorted(found, key=lambda one: str(one["time"]))
 
     def pods(self, role: str = "") -> List[Json]:
@@ -140,14 +142,14 @@ class JobHandle:
     # -- follow
 
     def watch(self, timeout: Optional[float] = None) -> Iterator[Explanation]:
-        """What is known now, and after each change of the job; ends when the job has finished, and at the timeout.
-        Pods are not read: `problems` is empty. Raises JobDeleted."""
+        """An Explanation now and after each change of the job; ends when the job has finished, and at the timeout. Pods
+        are not read: `problems` is empty. Raises JobDeleted."""
         deadline = Deadline(timeout)
         for job in self.watch_manifest(timeout):
             yield self._explain(job, deadline, with_pods=False)
 
     def watch_manifest(self, timeout: Optional[float] = None) -> Iterator[Json]:
-        """The same, as the object of the API."""
+        """As watch(), with the whole object."""
         for job in self._api.watch(self._jobs, self.name, Deadline(timeout)):
             if job is None:
                 if not self._uid:
@@ -163,37 +165,36 @@ class JobHandle:
              progress: Optional[Progress] = None) -> Status:
         """Waits until the job runs (`until="running"`) or has succeeded ("finished").
 
-        A job that may yet start is waited for; `progress` gets each new Explanation. Raises CannotStart when waiting
-        has not helped for `grace` seconds and will not, JobFailed, JobDeleted, and WaitTimeout after `timeout` seconds.
+        `progress` is called with each new Explanation. Raises CannotStart if for `grace` seconds the job could not start
+        without a change by a person; JobFailed; JobDeleted; WaitTimeout after `timeout` seconds (0: checks once).
         """
         if until not in ("running", "finished"):
             raise ValueError(f"until={until!r}: running or finished")
         deadline, settled = Deadline(timeout), Deadline(SETTLE_SECONDS)
         latest: Optional[Explanation] = None
-        told: Optional[Explanation] = None
-        blocked: Optional[Deadline] = None  # when a job that cannot start is given up
+        reported: Optional[Explanation] = None
+        blocked: Optional[Deadline] = None  # the end of the grace period of a job that cannot start
         try:
-            while not deadline.passed():
-                step = deadline.left() if blocked is None else min(deadline.left(), max(0.05, blocked.left()))
-                for seen in self.watch(step):
-                    latest = seen
-                    is_settling = seen.advice in SETTLING and not settled.passed()
-                    if progress and not is_settling and (told is None or key(seen) != key(told)):
-                        told = seen
-                        progress(seen)
-                    if seen.phase == "Failed":
+            while latest is None or not deadline.expired():
+                step = deadline.remaining() if blocked is None else min(deadline.remaining(), blocked.remaining())
+                for latest in self.watch(step):
+                    is_settling = latest.advice in SETTLING and not settled.expired()
+                    if progress and not is_settling and (reported is None or key(latest) != key(reported)):
+                        reported = latest
+                        progress(latest)
+                    if latest.phase == "Failed":
                         raise JobFailed(self.explain())
-                    if seen.phase == "Succeeded" or (until == "running" and seen.phase == "Running"):
+                    if latest.phase == "Succeeded" or (until == "running" and latest.phase == "Running"):
                         return self.status()
-                    if not seen.blocked:
+                    if not latest.blocked:
                         blocked = None
                     elif blocked is None:
                         blocked = Deadline(grace)
-                        break  # watch again, until that passes
-                    elif blocked.passed():
+                        break  # watch again, until the grace period ends
+                    elif blocked.expired():
                         raise CannotStart(self.explain())
         except Unavailable:
-            if not deadline.passed():
+            if not deadline.expired():
                 raise
         raise WaitTimeout(f"job {self.namespace}/{self.name} is not {until} after {timeout:g} s"
                           + (f": {latest.summary()}" if latest else ""), latest)
@@ -202,8 +203,8 @@ class JobHandle:
              timestamps: bool = False) -> Iterator[str]:
         """Lines of the log of the main container of a pod (default: the coordinator).
 
-        `follow`: waits for the pod, and goes on over lost connections, restarts of the container and retries of the
-        job; ends with the pod. What happens meanwhile (why the job waits, how the pod ended) comes as lines of type
+        `follow`: waits for the pod; continues after lost connections, restarts of the container and retries of the job;
+        ends with the job, or with a worker's pod. Why the job waits and how the pod ended come as lines of type
         nervex.Notice, which begin with "# ".
         """
         return job_logs.read(self, pod or f"{self.name}-coordinator", follow, tail, previous, timestamps)
@@ -221,21 +222,21 @@ class JobHandle:
         return self.patch({"spec": {"suspend": True}})
 
     def resume(self, *, timeout: Optional[float] = 60.0) -> Status:
-        """Queues a suspended job again, at the end of the queue. First waits until the controller has suspended it."""
+        """Queues a suspended job again, at the end of the queue. Waits first until the controller has suspended it."""
         for job in self.watch_manifest(timeout):
-            if not job["spec"].get("suspend") or read_status(job).holds("Suspended"):
+            if not job["spec"].get("suspend") or read_status(job).is_condition_true("Suspended"):
                 return self.patch({"spec": {"suspend": False}})
         raise WaitTimeout(f"job {self.namespace}/{self.name} is not suspended after {timeout:g} s")
 
     def patch(self, change: Mapping[str, Any]) -> Status:
         """A JSON merge patch of the job."""
         body = copy.deepcopy(dict(change))
-        if self._uid:  # refuses another job of the same name
+        if self._uid:  # a precondition: another job of the same name is not changed
             body.setdefault("metadata", {})["uid"] = self._uid
         return read_status(self._api.call("PATCH", f"{self._jobs}/{self.name}", body))
 
     def delete(self, *, missing_ok: bool = False) -> None:
-        """Deletes the job and all that belongs to it."""
+        """Deletes the job and all its objects."""
         body: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         if self._uid:
             body["preconditions"] = {"uid": self._uid}
@@ -257,18 +258,18 @@ class JobHandle:
         return [one for one in found if any(owner["uid"] == uid for owner in one["metadata"].get("ownerReferences", []))]
 
     def _explain(self, job: Json, deadline: Deadline, with_pods: bool = True) -> Explanation:
-        left_out: List[str] = []
+        omitted: List[str] = []
         group: Optional[Json] = None
         pods: List[Json] = []
         try:
             group = self._read_group(job, deadline)
-        except Denied as error:
-            left_out.append(f"the plan: {error}")
+        except Forbidden as error:
+            omitted.append(f"the plan: {error}")
         try:
             pods = self._list_pods(job, deadline) if with_pods else []
-        except Denied as error:
-            left_out.append(f"the pods: {error}")
-        return explain(job, group, pods, left_out)
+        except Forbidden as error:
+            omitted.append(f"the pods: {error}")
+        return explain(job, group, pods, omitted)
 
     def _read_group(self, job: Json, deadline: Deadline) -> Optional[Json]:
         """The PodGroup of the attempt; one of a deleted job of the same name does not count."""
@@ -281,5 +282,5 @@ class JobHandle:
 
 
 def key(seen: Explanation) -> Tuple[object, ...]:
-    """What a user would call a change."""
+    """What a user would call a change of an Explanation."""
     return seen.phase, seen.reason, seen.advice, [one.message for one in seen.waits]

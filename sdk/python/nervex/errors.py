@@ -4,15 +4,15 @@
       ApiError             the API server's answer is not a success
         NotFound           404
         AlreadyExists      409 on create
-        Refused            400, 422: the object is wrong; `causes` names the fields
-        Denied             401, 403: the user may not do this, or admission refuses it
+        Invalid            400, 422: the object is wrong; `causes` names the fields
+        Forbidden          401, 403: the user may not do this, or admission rejects it
         Unavailable        the API server did not answer in time, or not now
-      CannotStart          waiting does not help; `explanation` says why, and what does
+      CannotStart          waiting does not help; `explanation` says why and what to do
       JobFailed            the job has failed; `explanation` says why
-      JobDeleted           the job was deleted meanwhile
-      WaitTimeout          the time given to wait() is over; also a TimeoutError
+      JobDeleted           the job was deleted while it was watched
+      WaitTimeout          the timeout of wait() has expired; also a TimeoutError
       ReplicasError        see nervex.replicas
-        ReplicasRefused    nervex-server refuses the call for good; `status` is the HTTP status
+        ReplicasRefused    nervex-server rejects the call for good; `status` is the HTTP status
         ReplicasUnavailable  nervex-server did not carry out the call in time
 """
 
@@ -46,12 +46,12 @@ class AlreadyExists(ApiError):
     """An object of this name exists."""
 
 
-class Refused(ApiError):
+class Invalid(ApiError):
     """The object is wrong. `causes` names each wrong field."""
 
 
-class Denied(ApiError):
-    """The user may not do this, or admission refuses it."""
+class Forbidden(ApiError):
+    """The user may not do this, or admission rejects it."""
 
 
 class Unavailable(ApiError):
@@ -81,7 +81,7 @@ class JobDeleted(NervexError):
 
 
 class WaitTimeout(NervexError, TimeoutError):
-    """The job did not get that far in time. `explanation` says where it is, if it could be read."""
+    """The timeout expired first. `explanation` is the latest one; None if the job could not be read."""
 
     def __init__(self, message: str, explanation: Optional[Explanation] = None) -> None:
         super().__init__(message)
@@ -93,7 +93,7 @@ class ReplicasError(NervexError):
 
 
 class ReplicasRefused(ReplicasError):
-    """nervex-server refuses the call for good."""
+    """nervex-server rejects the call for good."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)

@@ -69,7 +69,7 @@ class Explanation:
     help        what to do, as a sentence
     notes       (code, message): conditions that say what else is wrong
     fails_at    when scheduleTimeoutSeconds ends the job if it has not started
-    left_out    what the user may not read
+    omitted    what the user may not read
     """
 
     namespace: str
@@ -83,7 +83,7 @@ class Explanation:
     problems: Tuple[Problem, ...] = ()
     roles: Mapping[str, RoleCounts] = dataclasses.field(default_factory=dict)
     fails_at: Optional[datetime.datetime] = None
-    left_out: Tuple[str, ...] = ()
+    omitted: Tuple[str, ...] = ()
 
     @property
     def blocked(self) -> bool:
@@ -113,7 +113,7 @@ class Explanation:
             lines.append(f"  Until    {self.fails_at:%Y-%m-%d %H:%M:%S} UTC: then the job fails (scheduleTimeoutSeconds)")
         lines += [f"  Note     {message}" for _, message in self.notes]
         lines += [f"  Problem  {one.pod}: {': '.join(filter(None, [one.reason, one.message]))}" for one in self.problems]
-        lines += [f"  Left out {what}" for what in self.left_out]
+        lines += [f"  Omitted  {what}" for what in self.omitted]
         return "\n".join([*lines, f"What to do: {self.help}"])
 
     def _repr_html_(self) -> str:
@@ -132,7 +132,7 @@ with open(os.path.join(os.path.dirname(__file__), "advice.json"), encoding="utf-
     HELP: Dict[str, str] = json.load(_file)  # {job} and {ns} are replaced
 
 
-def explain(job: Json, group: Optional[Json], pods: Sequence[Json], left_out: Sequence[str] = ()) -> Explanation:
+def explain(job: Json, group: Optional[Json], pods: Sequence[Json], omitted: Sequence[str] = ()) -> Explanation:
     """`group`: the PodGroup of the job's attempt. `pods`: those of the job."""
     seen = Seen(job, group, pods)
     waits = find_waits(seen)
@@ -144,7 +144,7 @@ def explain(job: Json, group: Optional[Json], pods: Sequence[Json], left_out: Se
     return Explanation(
         namespace=meta["namespace"], name=meta["name"], phase=seen.phase, reason=seen.reason, advice=code, help=text,
         waits=waits, notes=find_notes(seen, waits), problems=tuple(filter(None, map(find_problem, pods))),
-        roles=count_roles(seen), fails_at=find_schedule_timeout(seen) if waits else None, left_out=tuple(left_out))
+        roles=count_roles(seen), fails_at=find_schedule_timeout(seen) if waits else None, omitted=tuple(omitted))
 
 
 class Seen:

@@ -53,7 +53,7 @@ class TrainingClient:
             status = read_status(job)
             if callback:
                 callback(status)
-            if any(map(status.holds, expected_conditions)):
+            if any(map(status.is_condition_true, expected_conditions)):
                 return status
             if status.finished:
                 break

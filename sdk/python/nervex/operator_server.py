@@ -1,9 +1,9 @@
-"""DI-engine's OperatorServer on top of ReplicasClient: the same constructor, calls and results, so that a framework
-swaps an import.
+"""DI-engine's OperatorServer on top of ReplicasClient: the same constructor, calls and results. A framework changes only
+an import:
 
     from nervex.operator_server import OperatorServer
 
-What it adds: the token of the pod, if nervex-server asks for one, and calls that take effect once.
+It adds the pod's token, if nervex-server asks for one, and idempotency keys.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ WORKER_TYPES = ("coordinator", "aggregator")
 
 
 class RequestFailed(ReplicasError, OSError):
-    """No answer, or one that is not 200. An OSError, as the exceptions of `requests` are."""
+    """No answer, or one other than 200. An OSError, like the exceptions of `requests`."""
 
 
 class OperatorServer:
     """nervex-server as DI-engine's coordinator calls it. An answer with `success: false` is returned, and the caller
-    repeats the call; anything else that fails raises RequestFailed."""
+    retries; any other failure raises RequestFailed."""
 
     def __init__(self, host: str, port: Optional[int] = None, api_version: str = "v1alpha1", https: bool = False,
                  namespace: str = "", name: str = "") -> None:
@@ -47,7 +47,7 @@ class OperatorServer:
         self._worker_type = type
 
     def get_replicas(self, name: Optional[str] = None) -> Result:
-        """Those of this coordinator or aggregator, or the one of that name."""
+        """Those of this coordinator or aggregator, or the one with this name."""
         if name is None and not self._worker_type:
             raise ValueError("set worker type first")
         who = {"name": name} if name is not None else {self._worker_type: self._name}
@@ -71,6 +71,6 @@ class OperatorServer:
             answer = self._client.call_once(method, f"/{self._api_version}{path}", body, key)
         except ReplicasError as error:
             raise RequestFailed(str(error)) from error
-        if answer.get("success"):  # the next equal call is a new one
-            del self._keys[call]
+        if answer.get("success"):  # an equal call after this one is a new call
+            self._keys.pop(call, None)
         return bool(answer.get("success")), int(answer.get("code", 0)), answer.get("message"), answer.get("data")

@@ -1,9 +1,9 @@
-"""More or fewer workers for a running job: a client of nervex-server's replicas API, for the coordinator inside a job.
-Needs nothing but the standard library.
+"""Scales a running job from inside: a client of nervex-server's replicas API, for coordinators. Needs only the standard
+library.
 
     replicas = ReplicasClient.from_environment()
-    added = replicas.add(collectors=4, learners=Ask(1, gpus=8))
-    for change in replicas.watch():
+    added = replicas.add(collectors=4, learners=ReplicaRequest(1, gpus=8))
+    for change in replicas.watch(on_reclaim=lambda lost: save(lost)):
         connect(change.added.collectors)
 """
 
@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import os
+import re
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from nervex.errors import NervexError, ReplicasRefused, ReplicasUnavailable
 
@@ -26,13 +29,15 @@ Json = Dict[str, Any]
 
 PATH = "/v1alpha1/replicas"
 CONNECTION_TRIES = 5
-PAUSE = 1.0  # between tries
-TRY_TIMEOUT = 30.0
+RETRY_INTERVAL = 1.0  # seconds
+TRY_TIMEOUT = 30.0  # seconds
+
+LOG = logging.getLogger("nervex")
 
 
 @dataclass(frozen=True)
-class Ask:
-    """So many replicas of a role. What is not given keeps the template's value."""
+class ReplicaRequest:
+    """A number of replicas of one role. A resource that is not given keeps the template's value."""
 
     replicas: int
     cpus: Optional[Union[str, float]] = None
@@ -45,7 +50,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Replicas:
-    """Sorted addresses by role, as <pod>.<namespace>:<port>."""
+    """Addresses by role, sorted, as <pod>.<namespace>:<port>."""
 
     collectors: Tuple[str, ...] = ()
     learners: Tuple[str, ...] = ()
@@ -54,16 +59,25 @@ class Replicas:
         return bool(self.collectors or self.learners)
 
     def without(self, others: Replicas) -> Replicas:
-        return Replicas(tuple(one for one in self.collectors if one not in others.collectors),
-                        tuple(one for one in self.learners if one not in others.learners))
+        return self.only(lambda one: one not in others.collectors and one not in others.learners)
+
+    def only(self, matches: Callable[[str], bool]) -> Replicas:
+        return Replicas(tuple(filter(matches, self.collectors)), tuple(filter(matches, self.learners)))
 
 
 @dataclass(frozen=True)
 class Change:
-    """What watch() saw: the replicas that came and went, and all that are there now."""
+    """A change that watch() saw.
+
+    added      new replicas
+    removed    replicas that are no longer listed
+    reclaimed  those of `removed` that this client has neither removed nor replaced
+    now        all replicas
+    """
 
     added: Replicas
     removed: Replicas
+    reclaimed: Replicas
     now: Replicas
 
 
@@ -72,11 +86,12 @@ class ReplicasClient:
 
     server       address of nervex-server: "nervex-server.nervex-system:8080"
     coordinator  name of any pod of the job
-    token        returns the bearer token; called for each try, since tokens are renewed
-    timeout      seconds in which a call must have succeeded; None: it is repeated without end
+    token        returns the bearer token; called for each try, because tokens are renewed
+    timeout      seconds within which a call must succeed; None: no limit
 
-    A call is repeated while the server answers that it cannot carry it out now, and up to 5 times on a lost connection.
-    All tries have one Idempotency-Key, so it takes effect once. Any other answer raises ReplicasRefused.
+    A call is retried while the server answers that it cannot do it now, and up to 5 times after a lost connection. All
+    tries have the same Idempotency-Key, so the call takes effect once. Any other answer raises ReplicasRefused. Threads
+    may share a client.
     """
 
     def __init__(self, server: str, namespace: str, coordinator: str, *, token: Callable[[], str] = lambda: "",
@@ -84,70 +99,96 @@ class ReplicasClient:
         self.server = server if "://" in server else f"http://{server}"
         self.namespace, self.coordinator = namespace, coordinator
         self._token, self._timeout = token, timeout
+        self._released: Set[str] = set()  # pods that this client has removed or replaced and that watch() still saw
+        self._releasing = threading.Lock()  # held until the answer of such a call is in _released
         # The server is inside the cluster: no proxy, even if the environment names one.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     @classmethod
     def from_environment(cls, *, timeout: Optional[float] = 120.0) -> ReplicasClient:
-        """In a pod of a job, by its environment."""
-        return cls(need("KUBERNETES_SERVER_URL", "KUBERNETES_NERVEX_SERVER_URL"), need("KUBERNETES_POD_NAMESPACE"),
-                   need("KUBERNETES_POD_NAME"), token=read_token, timeout=timeout)
+        """From the environment of a pod of the job."""
+        return cls(read_variable("KUBERNETES_SERVER_URL", "KUBERNETES_NERVEX_SERVER_URL"), read_variable("KUBERNETES_POD_NAMESPACE"),
+                   read_variable("KUBERNETES_POD_NAME"), token=read_token, timeout=timeout)
 
     def list(self) -> Replicas:
-        """The replicas whose pods exist and have not ended."""
+        """The replicas whose pods exist and neither terminate nor have ended."""
         query = urllib.parse.urlencode({"namespace": self.namespace, "coordinator": self.coordinator})
         return read_replicas(self.call("GET", f"{PATH}?{query}"))
 
-    def add(self, *, collectors: Union[int, Ask] = 0, learners: Union[int, Ask] = 0) -> Replicas:
-        """Adds replicas; those of one role start together as soon as there is capacity. Returns their addresses, which
-        are final: list() has them when their pods exist."""
+    def add(self, *, collectors: Union[int, ReplicaRequest] = 0, learners: Union[int, ReplicaRequest] = 0) -> Replicas:
+        """Adds replicas; those of one role start together as soon as they fit. Returns their addresses, which are final:
+        list() has them when their pods exist."""
         return read_replicas(self.call("POST", PATH, self._body(collectors=collectors, learners=learners)))
 
     def remove(self, *, collectors: int = 0, learners: int = 0) -> Replicas:
-        """Removes the newest replicas. Returns what was removed: fewer if there are fewer."""
-        return read_replicas(self.call("DELETE", PATH, self._body(collectors=collectors, learners=learners)))
+        """Removes the newest replicas. Returns the removed ones: fewer than asked if there are fewer."""
+        with self._releasing:
+            removed = read_replicas(self.call("DELETE", PATH, self._body(collectors=collectors, learners=learners)))
+            self._released.update(map(pod_name, removed.collectors + removed.learners))
+        return removed
 
     def replace(self, *, collectors: Sequence[str] = (), learners: Sequence[str] = ()) -> Replicas:
-        """Replaces failed replicas, by name or address. Returns their successors."""
+        """Replaces failed replicas, by name or address. Returns their replacements."""
         body = {"namespace": self.namespace, "coordinator": self.coordinator, "collectors": list(collectors),
                 "learners": list(learners)}
-        return read_replicas(self.call("POST", f"{PATH}/failed", body))
+        with self._releasing:
+            replacements = read_replicas(self.call("POST", f"{PATH}/failed", body))
+            self._released.update(map(pod_name, [*collectors, *learners]))
+        return replacements
 
-    def watch(self, interval: float = 1.0) -> Iterator[Change]:
-        """What is there now, and then each change, without end. Asks the server each `interval` seconds."""
-        before: Optional[Replicas] = None
+    def watch(self, interval: float = 1.0, on_reclaim: Optional[Callable[[Replicas], None]] = None) -> Iterator[Change]:
+        """All replicas, and then each change, without end. Asks the server every `interval` seconds.
+
+        `on_reclaim` is called, before the change is yielded, with replicas that the cluster or a user took away: their
+        pods were preempted, deleted or lost with a node, or have ended. nervex-server gives no notice in advance. A
+        replica leaves its list when its pod starts to terminate: what remains is the pod's grace period.
+        """
+        before = Replicas()
+        is_first = True
         while True:
             now = self.list()
-            if now != before:
-                known = before or Replicas()
-                yield Change(now.without(known), known.without(now), now)
-                before = now
+            if now != before or is_first:
+                change = self._compare(before, now)
+                if change.reclaimed and on_reclaim:
+                    on_reclaim(change.reclaimed)
+                yield change
+                before, is_first = now, False
             time.sleep(interval)
 
+    def _compare(self, before: Replicas, now: Replicas) -> Change:
+        removed = before.without(now)
+        with self._releasing:
+            reclaimed = removed.only(lambda one: pod_name(one) not in self._released)
+            self._released.intersection_update(map(pod_name, now.collectors + now.learners))
+        return Change(now.without(before), removed, reclaimed, now)
+
     def call(self, method: str, path: str, body: Optional[Mapping[str, Any]] = None) -> Any:
-        """`data` of the answer."""
+        """Returns the answer's `data`."""
         call_key = uuid.uuid4().hex
         deadline = None if self._timeout is None else time.monotonic() + self._timeout
         while True:
             answer = self.call_once(method, path, body, call_key)
             if answer.get("success"):
                 return answer.get("data")
-            if deadline is not None and time.monotonic() + PAUSE > deadline:
-                raise ReplicasUnavailable(f"{method} {path}: {answer.get('message')}")
-            time.sleep(PAUSE)
+            reason = f"{method} {path}: {answer.get('message')}"
+            if deadline is not None and time.monotonic() + RETRY_INTERVAL > deadline:
+                raise ReplicasUnavailable(reason)
+            LOG.warning("retried: %s", reason)
+            time.sleep(RETRY_INTERVAL)
 
     def call_once(self, method: str, path: str, body: Optional[Mapping[str, Any]], call_key: str) -> Json:
-        """The answer, a success or not; repeats lost connections alone."""
-        for left in reversed(range(CONNECTION_TRIES)):
+        """The answer, a success or not; retries only after lost connections."""
+        for tries_left in reversed(range(CONNECTION_TRIES)):
             try:
                 return self._send(method, path, body, call_key)
             except urllib.error.HTTPError as error:
                 with error:
                     raise ReplicasRefused(f"{method} {path}: {error.code} {message_of(error.read())}", error.code) from error
             except (OSError, ValueError, http.client.HTTPException) as error:
-                if not left:
+                if not tries_left:
                     raise ReplicasUnavailable(f"{method} {path}: {error} ({CONNECTION_TRIES} tries)") from error
-                time.sleep(PAUSE)
+                LOG.warning("retried: %s %s: %s", method, path, error)
+                time.sleep(RETRY_INTERVAL)
         raise AssertionError("unreachable")
 
     def _send(self, method: str, path: str, body: Optional[Mapping[str, Any]], call_key: str) -> Json:
@@ -165,18 +206,23 @@ class ReplicasClient:
             raise ValueError("the answer is not a JSON object")
         return answer
 
-    def _body(self, **groups: Union[int, Ask]) -> Json:
-        asks = {role: Ask(ask) if isinstance(ask, int) else ask for role, ask in groups.items()}
+    def _body(self, **groups: Union[int, ReplicaRequest]) -> Json:
+        requests = {role: ReplicaRequest(one) if isinstance(one, int) else one for role, one in groups.items()}
         return {"namespace": self.namespace, "coordinator": self.coordinator,
-                **{role: ask.to_body() for role, ask in asks.items() if ask.replicas}}
+                **{role: one.to_body() for role, one in requests.items() if one.replicas}}
 
 
 def read_replicas(data: Mapping[str, Any]) -> Replicas:
     return Replicas(tuple(sorted(data.get("collectors") or ())), tuple(sorted(data.get("learners") or ())))
 
 
+def pod_name(address: str) -> str:
+    """Of an address, or the name itself."""
+    return re.split("[.:]", address)[0]
+
+
 def read_token() -> str:
-    """The pod's token for nervex-server, if the server asks for one."""
+    """The pod's token for nervex-server; "" if the server asks for none."""
     path = os.environ.get("KUBERNETES_NERVEX_SERVER_TOKEN_FILE")
     if not path:
         return ""
@@ -187,12 +233,12 @@ def read_token() -> str:
         raise NervexError(f"cannot read the token: {error}") from error
 
 
-def need(*names: str) -> str:
+def read_variable(*names: str) -> str:
     """The first of these variables that is set."""
     for name in names:
         if os.environ.get(name):
             return os.environ[name]
-    raise NervexError(f"the environment has no {' or '.join(names)}: is this a pod of a NerveXJob?")
+    raise NervexError(f"the environment has no {' or '.join(names)}: this is not a pod of a NerveXJob")
 
 
 def message_of(body: bytes) -> str:

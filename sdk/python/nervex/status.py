@@ -41,8 +41,8 @@ class Status:
     def succeeded(self) -> bool:
         return self.phase == "Succeeded"
 
-    def holds(self, condition: str) -> bool:
-        """Whether the condition is True."""
+    def is_condition_true(self, condition: str) -> bool:
+        """Whether the job has this condition with status True."""
         return bool(self.conditions.get(condition, {}).get("status") == "True")
 
     def _repr_html_(self) -> str:

@@ -3,12 +3,15 @@
 import contextlib
 import http.server
 import json
+import re
 import threading
 import time
 import urllib.parse
 import uuid
 
 import kubernetes
+
+from support.background import wait_for
 
 COLLECTIONS = ("nervexjobs", "podgroups", "pods", "events")
 NAMESPACE = "rl"
@@ -92,7 +95,7 @@ class FakeApi:
         return self._objects.get((path, name))
 
     def log(self, pod, *lines, end=False):
-        """Adds (time, text) lines to the pod's log; `end`: no more will come, and the stream ends."""
+        """Adds (time, text) lines to the pod's log; `end`: it is complete, and streams end."""
         with self.changed:
             log = self._logs.setdefault(pod, {"lines": [], "end": False})
             log["lines"] += lines
@@ -108,19 +111,20 @@ class FakeApi:
     def compact(self):
         """Older versions than now are expired."""
         with self.changed:
-            self._compacted = self._version
             self._version += 1
+            self._compacted = self._version
 
     def fail(self, match, status, times=1, after=False, **headers):
         """The next requests that contain `match` are answered with this status; 0: the connection breaks. `after`:
         the request has taken effect then."""
         self._faults.append({"match": match, "status": status, "times": times, "after": after, "headers": headers})
 
-    def wait_for_request(self, match):
-        deadline = time.monotonic() + 10
-        while not any(match in one for one in list(self.requests)):
-            assert time.monotonic() < deadline, f"no request {match}: {self.requests}"
-            time.sleep(0.01)
+    def count_requests(self, pattern):
+        return sum(bool(re.search(pattern, one)) for one in list(self.requests))
+
+    def wait_for_request(self, pattern, more_than=0):
+        """A cut() after this breaks the connection of the request, too."""
+        wait_for(lambda: self.count_requests(pattern) > more_than, f"more than {more_than} requests {pattern}: {self.requests}")
 
     # -- how requests are answered
 
@@ -129,9 +133,9 @@ class FakeApi:
         query = dict(urllib.parse.parse_qsl(url.query))
         length = int(handler.headers.get("Content-Length") or 0)
         body = json.loads(handler.rfile.read(length)) if length else None
-        said = f"{handler.command} {handler.path}"
-        self.requests.append(said)
-        fault = next((one for one in self._faults if one["match"] in said and one["times"] > 0), None)
+        epoch, request = self._epoch, f"{handler.command} {handler.path}"
+        self.requests.append(request)
+        fault = next((one for one in self._faults if one["match"] in request and one["times"] > 0), None)
         try:
             if fault:
                 fault["times"] -= 1
@@ -141,9 +145,9 @@ class FakeApi:
                     raise Cut
                 return self.send(handler, fault["status"], self.status(fault["status"], "injected"), fault["headers"])
             if url.path.endswith("/log"):
-                return self.stream(handler, self.log_lines(url.path.split("/")[-2], query))
+                return self.stream(handler, self.log_lines(url.path.split("/")[-2], query, epoch))
             if query.get("watch"):
-                return self.stream(handler, self.events(url.path, query))
+                return self.stream(handler, self.events(url.path, query, epoch))
             self.send(handler, *self.serve(handler.command, url.path, query, body))
         except (Cut, OSError):
             handler.close_connection = True
@@ -178,26 +182,26 @@ class FakeApi:
                 return 200, self.put(folder, name, spec=merge(found.get("spec", {}), body.get("spec", {})))
             return 200, found
 
-    def events(self, path, query):
+    def events(self, path, query, epoch):
         wanted = query.get("fieldSelector", "").partition("metadata.name=")[2]
         seen = int(query["resourceVersion"])
         if seen < self._compacted:
             yield json.dumps({"type": "ERROR", "object": self.status(410, "too old", "Expired")})
             return
-        yield from map(json.dumps, self.follow(float(query["timeoutSeconds"]), lambda: [
+        yield from map(json.dumps, self.follow(epoch, float(query["timeoutSeconds"]), lambda: [
             (version, {"type": kind, "object": one}) for version, kind, where, one in self._history
             if where == path and wanted in ("", one["metadata"]["name"])], seen))
 
-    def log_lines(self, pod, query):
+    def log_lines(self, pod, query, epoch):
         since = query.get("sinceTime", "")[:19]
         log = self._logs.setdefault(pod, {"lines": [], "end": False})
-        yield from self.follow(60, lambda: [
+        yield from self.follow(epoch, 60, lambda: [
             (number, f"{when} {text}") for number, (when, text) in enumerate(log["lines"], 1) if when[:19] >= since], 0,
             lambda: log["end"] or "follow" not in query)
 
-    def follow(self, seconds, read, seen, ended=lambda: False):
+    def follow(self, epoch, seconds, read, seen, ended=lambda: False):
         """Items of `read` with a number above `seen`, as they come."""
-        deadline, epoch = time.monotonic() + seconds, self._epoch
+        deadline = time.monotonic() + seconds
         while True:
             with self.changed:
                 if self._epoch != epoch:
