@@ -121,7 +121,7 @@ bench-admission: setup ## what a review costs, ours beside webhooks in Go, and d
 	@scripts/bench --admission --page docs/benchmarks.md $(ARGS)
 
 .PHONY: lint
-lint: setup ## formatting, clang-tidy, shell scripts (ARGS=--changed: clang-tidy on changed files; ARGS=--analyze: with the static analyzer)
+lint: setup ## formatting, clang-tidy, shell scripts, types of sdk/python (ARGS=--changed: clang-tidy on changed files; ARGS=--analyze: with the static analyzer)
 	@scripts/lint $(ARGS)
 
 .PHONY: format
