@@ -88,6 +88,12 @@ class Submit(WithApi):
         self.client.submit(self.JOB, dry_run=True)
         self.assertIn("dryRun=All", self.api.requests[-1])
 
+    def test_an_api_server_that_starts_does_not_know_the_users_rights_yet(self):
+        for status in (503, 401, 403):
+            self.api.fail("POST", status)
+        with self.assertLogs("nervex", "WARNING"):
+            self.client.submit(self.JOB)
+
     def test_a_user_without_the_right_is_forbidden(self):
         self.api.fail("POST", 403)
         self.assertRaises(nervex.Forbidden, self.client.submit, self.JOB)
@@ -357,7 +363,9 @@ class Verbs(WithApi):
         self.job("Running")
         for name, when in (("b", "2026-11-21T14:00:02Z"), ("a", "2026-11-21T14:00:01Z")):
             self.api.put(EVENTS, name, reason=name, lastTimestamp=when)
-        self.assertEqual([one["reason"] for one in self.client.job("dqn").events()], ["a", "b"])
+        events = self.client.job("dqn").events()
+        self.assertEqual([one.reason for one in events], ["a", "b"])
+        self.assertEqual(str(events[0]), "2026-11-21 14:00:01 a: ")
 
     def test_what_may_not_be_read_is_left_out_and_named(self):
         self.job("Created", "Queued")

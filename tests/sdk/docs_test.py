@@ -22,7 +22,7 @@ Python](../tasks/use-python.md).
 SECTIONS = (
     ("Jobs", (nervex.Job, nervex.Role, nervex.Workers)),
     ("Client", (nervex.Client, nervex.JobHandle)),
-    ("Values", (nervex.Status, nervex.JobList, nervex.Explanation, nervex.Wait, nervex.Problem, nervex.RoleCounts,
+    ("Values", (nervex.Status, nervex.JobList, nervex.Event, nervex.Explanation, nervex.Wait, nervex.Problem, nervex.RoleCounts,
                 nervex.Notice)),
     ("Inside a job", (nervex.ReplicasClient, nervex.ReplicaRequest, nervex.Replicas, nervex.Change)),
     ("Names of other projects", (kubeflow.TrainingClient, operator_server.OperatorServer)),

@@ -1,4 +1,4 @@
-"""Does a coordinator call nervex-server as the contract says: what is repeated, what is final, what takes effect once?"""
+"""Does a coordinator call nervex-server as the contract says: what is retried, what is final, what takes effect once?"""
 
 import http.server
 import json
@@ -17,7 +17,7 @@ EMPTY = {"collectors": [], "learners": []}
 
 
 class FakeServer:
-    """Gives the answers in order, the last one again and again: (status, body), or None for a broken connection."""
+    """Sends the answers in order, and the last one to all later requests. (status, body); None: a lost connection."""
 
     def __init__(self, *answers):
         self.answers, self.requests = list(answers), []
@@ -145,6 +145,14 @@ class Calls(WithServer):
             client._released.add("a")
         self.assertFalse(call.result().reclaimed)
         self.assertEqual(reclaimed, [])
+
+    def test_a_wait_ends_when_all_replicas_are_listed(self):
+        wanted = nervex.Replicas(("a", "b"))
+        self.client(good(), good(collectors=["a"]), good(collectors=["a", "b", "c"])).wait(wanted, interval=0)
+        self.assertEqual(len(self.server.requests), 3)
+        with self.assertRaises(nervex.ReplicasUnavailable) as caught:
+            self.client(good(collectors=["a"])).wait(wanted, timeout=0, interval=0)
+        self.assertIn("still missing: b", str(caught.exception))
 
     def test_retries_are_logged(self):
         with self.assertLogs("nervex", "WARNING") as logged:

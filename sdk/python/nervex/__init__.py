@@ -37,7 +37,7 @@ from nervex.errors import (
 from nervex.explain import Explanation, Problem, RoleCounts, Wait
 from nervex.job import Job, Role, Workers
 from nervex.replicas import Change, ReplicaRequest, Replicas, ReplicasClient
-from nervex.status import JobList, Status
+from nervex.status import Event, JobList, Status
 
 if TYPE_CHECKING:
     from nervex.client import Client, JobHandle
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 __all__ = [
-    "AlreadyExists", "ApiError", "CannotStart", "Change", "Client", "Explanation", "Forbidden", "Invalid", "Job",
+    "AlreadyExists", "ApiError", "CannotStart", "Change", "Client", "Event", "Explanation", "Forbidden", "Invalid", "Job",
     "JobDeleted", "JobFailed", "JobHandle", "JobList", "NervexError", "NotFound", "Notice", "Problem", "ReplicaRequest",
     "Replicas", "ReplicasClient", "ReplicasError", "ReplicasRefused", "ReplicasUnavailable", "Role", "RoleCounts", "Status",
     "Unavailable", "Wait", "WaitTimeout", "Workers",

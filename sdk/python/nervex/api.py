@@ -22,6 +22,7 @@ Query = Sequence[Tuple[str, str]]
 MERGE_PATCH = "application/merge-patch+json"
 IN_CLUSTER_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 CALL_TIMEOUT = 30.0  # seconds for one try
+RECOVERY = 30.0  # seconds after an outage, in which 401 and 403 may be temporary
 REFRESH = 30.0  # a watch yields at least this often
 PAGE = 500
 
@@ -74,6 +75,7 @@ class Api:
 
     def __init__(self, client: Any, outage_timeout: float = 120.0) -> None:
         self._client, self.outage_timeout = client, outage_timeout
+        self._last_outage = -math.inf
 
     def close(self) -> None:
         self._client.rest_client.pool_manager.clear()
@@ -123,7 +125,7 @@ class Api:
                 return items
 
     def lines(self, path: str, query: Query, timeout: float, backoff: Optional[Backoff] = None) -> Iterator[bytes]:
-        """The lines of an endless answer, whose begin resets the back-off. Raises Stalled after `timeout` seconds without
+        """The lines of an endless answer. Its headers reset the back-off. Raises Stalled after `timeout` seconds without
         a byte: a lost connection may give no other sign."""
         response = self._send("GET", path, None, query, timeout)
         if backoff:
@@ -198,9 +200,16 @@ class Api:
                 retries=False, timeout=urllib3.Timeout(connect=10.0, read=timeout))
             if 200 <= response.status < 300:
                 return response
-            raise error_from_answer(response, f"{method} {path}")
+            answer = error_from_answer(response, f"{method} {path}")
         except (urllib3.exceptions.HTTPError, OSError) as error:
+            self._last_outage = time.monotonic()
             raise Unavailable(f"{method} {path}: {error}") from error
+        if isinstance(answer, Unavailable):
+            self._last_outage = time.monotonic()
+        elif isinstance(answer, Forbidden) and time.monotonic() < self._last_outage + RECOVERY:
+            # An API server that starts does not know all accounts and roles yet.
+            raise Unavailable(str(answer), answer.status, answer.reason)
+        raise answer
 
 
 def error_from_answer(response: Any, what: str) -> ApiError:

@@ -9,9 +9,9 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from nervex import logs as job_logs
 from nervex.api import Api, Deadline, connect
 from nervex.errors import AlreadyExists, CannotStart, Forbidden, JobDeleted, JobFailed, NotFound, Unavailable, WaitTimeout
-from nervex.explain import FINISHED, SETTLE_SECONDS, SETTLING, Explanation, explain, parse_time
+from nervex.explain import FINISHED, SETTLE_SECONDS, SETTLING, Explanation, explain
 from nervex.job import API_VERSION, Job
-from nervex.status import JobList, Status, read_status
+from nervex.status import Event, JobList, Status, read_event, read_status
 
 Json = Dict[str, Any]
 Progress = Callable[[Explanation], None]
@@ -123,16 +123,12 @@ class JobHandle:
         """Why the job waits, and what to do. `omitted` names what the user may not read."""
         return self._explain(self.manifest(), Deadline())
 
-    def events(self) -> List[Json]:
-        """Events of the job, oldest first: each has time, type, reason, message and count."""
+    def events(self) -> List[Event]:
+        """Events of the job, oldest first."""
         uid = self.manifest()["metadata"]["uid"]
-        found = [{
-            "time": parse_time(one.get("lastTimestamp") or one.get("eventTime") or one.get("firstTimestamp")),
-            "type": one.get("type", ""), "reason": one.get("reason", ""), "message": one.get("message", ""),
-            "count": one.get("count") or 1,
-        } for one in self._api.list(f"/api/v1/namespaces/{self.namespace}/events",
-                                  [("fieldSelector", f"involvedObject.uid={uid}")])]
-        return sorted(found, key=lambda one: str(one["time"]))
+        found = self._api.list(f"/api/v1/namespaces/{self.namespace}/events",
+                               [("fieldSelector", f"involvedObject.uid={uid}")])
+        return sorted(map(read_event, found), key=lambda one: str(one.time))
 
     def pods(self, role: str = "") -> List[Json]:
         """The job's pods by name: coordinator, aggregator, collector, learner, ddp-learner or all."""

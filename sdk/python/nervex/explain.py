@@ -1,5 +1,5 @@
-"""Why does a job wait, and what helps? The values of `kubectl nervex explain -o json` from the job, its PodGroup and its
-pods. Pure; the rules are those of view/ and say the same (tests/sdk, tests/e2e/test_sdk.py). No message is parsed."""
+"""Why does a job wait, and what to do? The values of `kubectl nervex explain -o json` from the job, its PodGroup and its
+pods. Pure. The rules are those of view/; tests compare both (tests/sdk/advice_test.py, tests/e2e/test_sdk.py)."""
 
 from __future__ import annotations
 
@@ -287,12 +287,12 @@ def describe_wait(seen: Seen, gang: Json) -> Wait:
 
 
 def find_notes(seen: Seen, waits: Sequence[Wait]) -> Tuple[Tuple[str, str], ...]:
-    said = {one.message for one in waits}
+    known = {one.message for one in waits}
     notes = []
     for kind, status in (("PodsCreated", False), ("PodsRefused", True), ("AggregatorMissing", True), ("Requeued", True),
                          ("RequestsLost", True), ("Failed", True)):
         found = seen.condition(kind, status)
-        if found and found.get("message") and found["message"] not in said:
+        if found and found.get("message") and found["message"] not in known:
             notes.append((kind, str(found["message"])))
     return tuple(notes)
 

@@ -35,7 +35,7 @@ class Role:
     service_account  name of the pods' ServiceAccount
     volume_mounts    as in a container; Job.volumes has the volumes
     labels, annotations  of the pods
-    template         a pod template as in Kubernetes, for all other fields; what is given above goes into it
+    template         a pod template as in Kubernetes, for all other fields; the fields above override it
     """
 
     image: str = ""

@@ -99,7 +99,7 @@ class Reader:
     def follow(self, pod: Json) -> Iterator[str]:
         """Until the pod has ended and its whole log was read, or it is deleted."""
         self._last, self._repeats = "", 0
-        backoff = Backoff(self._api.outage_timeout, first_level=logging.DEBUG)  # a notice says it, too
+        backoff = Backoff(self._api.outage_timeout, first_level=logging.DEBUG)  # a notice reports it
         while True:
             # Before the read: the log may grow between a lost connection and the end of the pod.
             ended, complete = has_ended(pod), True

@@ -2,7 +2,7 @@
 library.
 
     replicas = ReplicasClient.from_environment()
-    added = replicas.add(collectors=4, learners=ReplicaRequest(1, gpus=8))
+    replicas.add(collectors=4, learners=ReplicaRequest(1, gpus=8))
     for change in replicas.watch(on_reclaim=lambda lost: save(lost)):
         connect(change.added.collectors)
 """
@@ -136,8 +136,20 @@ class ReplicasClient:
             self._released.update(map(pod_name, [*collectors, *learners]))
         return replacements
 
+    def wait(self, replicas: Replicas, timeout: Optional[float] = None, interval: float = 1.0) -> None:
+        """Waits until all of them are listed: their pods exist. Raises ReplicasUnavailable after `timeout` seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            missing = replicas.without(self.list())
+            if not missing:
+                return
+            if deadline is not None and time.monotonic() > deadline:
+                names = " ".join(missing.collectors + missing.learners)
+                raise ReplicasUnavailable(f"after {timeout:g} s these replicas are still missing: {names}")
+            time.sleep(interval)
+
     def watch(self, interval: float = 1.0, on_reclaim: Optional[Callable[[Replicas], None]] = None) -> Iterator[Change]:
-        """All replicas, and then each change, without end. Asks the server every `interval` seconds.
+        """Yields all replicas, and then each change. Asks the server every `interval` seconds. Does not end.
 
         `on_reclaim` is called, before the change is yielded, with replicas that the cluster or a user took away: their
         pods were preempted, deleted or lost with a node, or have ended. nervex-server gives no notice in advance. A

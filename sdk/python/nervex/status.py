@@ -1,4 +1,4 @@
-"""What a job's status says, as a value."""
+"""A job's status and its events, as values."""
 
 from __future__ import annotations
 
@@ -57,6 +57,26 @@ def read_status(job: Mapping[str, Any]) -> Status:
         reason=status.get("reason", ""), ready=status.get("ready", ""), attempt=status.get("attempt", 0),
         created=parse_time(meta.get("creationTimestamp")), finished_at=parse_time(status.get("completionTime")),
         conditions=conditions, manifest=job)
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event of a job; docs/reference/events.md has the reasons. `type`: Normal or Warning."""
+
+    time: Optional[datetime.datetime]
+    type: str
+    reason: str
+    message: str
+    count: int = 1
+
+    def __str__(self) -> str:
+        when = f"{self.time:%Y-%m-%d %H:%M:%S}" if self.time else "-"
+        return f"{when} {self.reason}: {self.message}" + (f" ({self.count} times)" if self.count > 1 else "")
+
+
+def read_event(event: Mapping[str, Any]) -> Event:
+    time = parse_time(event.get("lastTimestamp") or event.get("eventTime") or event.get("firstTimestamp"))
+    return Event(time, event.get("type", ""), event.get("reason", ""), event.get("message", ""), event.get("count") or 1)
 
 
 class JobList(List[Status]):
