@@ -43,11 +43,14 @@ from support import target as targets  # noqa: E402
 from support.audit import Audit  # noqa: E402
 from support.commands import command  # noqa: E402
 from support.extender import extender_with  # noqa: E402
+from support.fake_kubelet import FakeKubelet, PodLogs  # noqa: E402
 from support.fault_rig import FaultRig  # noqa: E402
 from support.job_life import JobLife  # noqa: E402
 from support.jobs import Jobs, job  # noqa: E402
 from support.observer import Observer  # noqa: E402
+from support.outages import Components  # noqa: E402
 from support.replicas_api import ReplicasApi  # noqa: E402
+from support.sdk import nervex  # noqa: E402
 from support.starts import Starts  # noqa: E402
 from support.users import Users  # noqa: E402
 from support.wait import absent, away, wait_for  # noqa: E402
@@ -220,6 +223,41 @@ def token_auth(programs, monkeypatch):
     yield programs
     programs.restart("server")
     programs.restart("controller")
+
+
+@pytest.fixture
+def components(target):
+    """The programs of the control plane; see support/outages.py. All of them and ours run again when the test ends."""
+    if not target.cluster:
+        pytest.skip("the control plane of this cluster is its owner's")
+    one = Components(target.cluster)
+    yield one
+    one.close()
+    for name, process in list(target.cluster.programs.items()):
+        if not processes.alive(process):
+            target.cluster.start(name)
+
+
+@pytest.fixture(scope="session")
+def fake_kubelet(target, tmp_path_factory):
+    if not target.cluster:
+        pytest.skip("the nodes of this cluster are its owner's")
+    one = FakeKubelet(target.cluster.api(), tmp_path_factory.mktemp("kubelet"))
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def pod_logs(fake_kubelet, namespace):
+    """The logs of the test's simulated pods: .write(pod, *lines), .end(pod), .cut(); see support/fake_kubelet.py."""
+    return PodLogs(fake_kubelet, namespace)
+
+
+@pytest.fixture
+def sdk_client(target, namespace):
+    """nervex.Client as administrator."""
+    with nervex.Client(namespace, kubeconfig=target.kubeconfig) as one:
+        yield one
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import kubernetes
 import pytest
 from tools.base import processes
 from support.fault_proxy import writes
-from support.outages import Components
 from support.jobs import job
 from support.wait import away, conflict, lasting, wait_for
 
@@ -27,13 +26,9 @@ def bears_outages(jobs):
 
 
 @pytest.fixture
-def components(target, rig):
-    one = Components(target.cluster)
-    yield one
-    one.close()
-    for program, process in list(target.cluster.programs.items()):
-        if not processes.alive(process):
-            target.cluster.start(program)
+def components(rig, components):
+    """With our programs behind the rig's proxies."""
+    return components
 
 
 def memory(process):

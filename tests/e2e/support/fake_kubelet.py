@@ -1,5 +1,6 @@
 """The logs of simulated pods: a kubelet's HTTPS endpoint that the API server asks for them."""
 
+import collections
 import contextlib
 import http.server
 import os
@@ -14,11 +15,10 @@ LONGEST = 60.0  # seconds that a followed log stays open
 
 
 class FakeKubelet:
-    """Answers for all simulated nodes of a cluster. `write(pod, *lines)`; `end(pod)` ends what follows its log; `cut()`
-    breaks all connections; `reads` counts the requests for logs."""
+    """Answers for all simulated nodes of a cluster; see PodLogs."""
 
     def __init__(self, api, folder):
-        self._logs, self._ended, self._epoch, self.reads = {}, set(), 0, 0
+        self._logs, self._ended, self._epoch, self.reads = {}, set(), 0, collections.Counter()
         self._changed = threading.Condition()
         kubelet = self
 
@@ -75,12 +75,12 @@ class FakeKubelet:
     def answer(self, handler):
         url = urllib.parse.urlsplit(handler.path)
         query = dict(urllib.parse.parse_qsl(url.query))
-        pod, since = url.path.split("/")[3], query.get("sinceTime", "")[:19]
+        pod, since = tuple(url.path.split("/")[2:4]), query.get("sinceTime", "")[:19]
         handler.send_response(200)
         handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
         with self._changed:
-            self.reads += 1
+            self.reads[pod] += 1
             sent, epoch, deadline = 0, self._epoch, time.monotonic() + LONGEST
         while True:
             with self._changed:
@@ -97,3 +97,25 @@ class FakeKubelet:
                     handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
             if not new:
                 return handler.wfile.write(b"0\r\n\r\n")
+
+
+class PodLogs:
+    """The logs of one namespace's pods, by the pod's name."""
+
+    def __init__(self, kubelet, namespace):
+        self._kubelet, self._namespace = kubelet, namespace
+
+    def write(self, pod, *lines):
+        self._kubelet.write((self._namespace, pod), *lines)
+
+    def end(self, pod):
+        """The log is complete: requests that follow it end."""
+        self._kubelet.end((self._namespace, pod))
+
+    def cut(self):
+        """Breaks all connections."""
+        self._kubelet.cut()
+
+    def is_followed(self, pod):
+        """Whether the log was requested."""
+        return self._kubelet.reads[self._namespace, pod] > 0

@@ -1,4 +1,4 @@
-"""Accounts that have one of Kubernetes' own roles in one namespace, as people have."""
+"""Accounts with one of Kubernetes' own roles in one namespace, as users have them."""
 
 import kubernetes
 import yaml
@@ -15,21 +15,25 @@ class Users:
             self.cluster = yaml.safe_load(file)["clusters"][0]["cluster"]
 
     def kubeconfig(self, role):
-        name = f"person-{role}"
+        name, path = f"user-{role}", self.folder / role
+        if path.exists():
+            return str(path)
         self.core.create_namespaced_service_account(self.namespace, {"metadata": {"name": name}})
         kubernetes.client.RbacAuthorizationV1Api(self.core.api_client).create_namespaced_role_binding(self.namespace, {
             "metadata": {"name": name},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
             "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": self.namespace}]})
-        token = self.core.create_namespaced_service_account_token(name, self.namespace, {
-            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}).status.token
-        path = self.folder / role
         path.write_text(yaml.safe_dump({
             "apiVersion": "v1", "kind": "Config", "current-context": "here",
             "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u", "namespace": self.namespace}}],
             "clusters": [{"name": "c", "cluster": self.cluster}],
-            "users": [{"name": "u", "user": {"token": token}}]}), encoding="utf-8")
+            "users": [{"name": "u", "user": {"token": self.token(role)}}]}), encoding="utf-8")
         return str(path)
+
+    def token(self, role, *audiences):
+        """For the API server, or for these audiences. kubeconfig() creates the account."""
+        return self.core.create_namespaced_service_account_token(f"user-{role}", self.namespace, {
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": list(audiences)}}).status.token
 
 
 def may(kubectl, kubeconfig, verb, what):
