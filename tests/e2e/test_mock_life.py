@@ -1,4 +1,4 @@
-"""examples/mock as a client of 2021: the whole life, with authentication off and on, and with two replicas of
+"""examples/mock, which uses sdk/python: the whole life, with authentication off and on, and with two replicas of
 nervex-server behind one address that alternates between them."""
 
 import contextlib

@@ -1,6 +1,6 @@
 """Reserved capacity: reservedReplicas is planned with the gang and kept for the coordinator's first requests.
 
-The coordinators are unchanged clients (examples/mock/coordinator.py): they ask for their learners when they run.
+The coordinators are examples/mock/coordinator.py: they ask for their learners when they run.
 Without the reservation both coordinators would start, and each would hold what the other one needs.
 """
 

@@ -180,7 +180,7 @@ class Complete(unittest.TestCase):
                 os.chmod(root, 0o755)
                 files.write_tree(image.entries, root)
                 command = [*image.entrypoint, "--help"]
-                if name == suite.MOCK:
+                if name == suite.MOCK:  # it imports the package
                     command = ["/usr/bin/python3", "/mock/coordinator.py", "--help"]
                 done = subprocess.run(["chroot", AS_NOBODY, root, *command], capture_output=True, text=True,
                                       env=NO_SETTINGS)

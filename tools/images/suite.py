@@ -1,4 +1,4 @@
-"""The images of this project: one for each program, and one of Python with the mock of examples/mock."""
+"""The images of this project: one for each program, and one of Python with examples/mock and sdk/python."""
 
 import dataclasses
 import glob
@@ -166,7 +166,7 @@ def _python_files():
 
 
 def mock_layers(release):
-    """Debian's Python with most of its library, and examples/mock as /mock."""
+    """Debian's Python with most of its library, examples/mock as /mock, and sdk/python as /mock/nervex."""
     if release.architecture.sysroot:
         raise Failure(f"{MOCK} is made of this machine's Python: only for {own_architecture()}")
     python = f"/usr/bin/python{PYTHON}"
@@ -177,6 +177,9 @@ def mock_layers(release):
             *libraries([python, *modules], release.architecture), *certificates(), *accounts()]
     mock = [files.copy(path, "mock/" + os.path.basename(path))
             for path in sorted(glob.glob(os.path.join(ROOT, "examples", "mock", "*.py")))]
+    package = os.path.join(ROOT, "sdk", "python", "nervex")
+    mock += [files.copy(path, "mock/nervex/" + os.path.basename(path))
+             for path in sorted(glob.glob(os.path.join(package, "*.py")) + glob.glob(os.path.join(package, "*.json")))]
     return tuple(base), tuple(mock)
 
 
