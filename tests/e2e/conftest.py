@@ -50,7 +50,7 @@ from support.jobs import Jobs, job  # noqa: E402
 from support.observer import Observer  # noqa: E402
 from support.outages import Components  # noqa: E402
 from support.replicas_api import ReplicasApi  # noqa: E402
-from support.sdk import nervex  # noqa: E402
+from support.sdk import job as sdk_job, nervex  # noqa: E402
 from support.starts import Starts  # noqa: E402
 from support.users import Users  # noqa: E402
 from support.wait import absent, away, wait_for  # noqa: E402
@@ -223,6 +223,21 @@ def token_auth(programs, monkeypatch):
     yield programs
     programs.restart("server")
     programs.restart("controller")
+
+
+@pytest.fixture
+def in_coordinator(token_auth, sdk_client, node_agent, namespace, env, monkeypatch):
+    """The environment of the coordinator of a running job `dqn`, with its token in a file."""
+    sdk_client.submit(sdk_job()).wait("running", timeout=120)
+    for name, value in node_agent.environment("dqn-coordinator").items():
+        if name.startswith("KUBERNETES_"):
+            monkeypatch.setenv(name, value)
+    monkeypatch.setenv("KUBERNETES_SERVER_URL", env["NERVEX_SERVER_URL"])
+    api = token_auth.api()
+    path = kubelet.project_token(api, api.get(kubelet.pod_path(namespace, "dqn-coordinator")))
+    monkeypatch.setenv(kubelet.TOKEN_FILE, path)
+    yield
+    os.remove(path)
 
 
 @pytest.fixture

@@ -1,12 +1,15 @@
-"""sdk/python while the API server is unavailable: calls are retried, watches and logs resume, each change is made once."""
+"""sdk/python while the API server is unavailable: calls are retried, watches and logs resume, each change takes effect
+once."""
 
 import contextlib
 import logging
+import urllib.parse
 
 import pytest
 from support.sdk import Call, Reader, job, lines_of, nervex
 from support.users import wait_until_user_may
-from support.wait import wait_for
+from support.wait import lasting, wait_for
+from nervex.operator_server import OperatorServer
 
 
 @pytest.mark.parametrize("role", ["admin", "edit"])
@@ -53,3 +56,28 @@ def test_calls_survive_an_api_server_that_is_unavailable(target, users, kubectl,
         pod_logs.end("dqn-coordinator")
         assert calls["wait"].result().succeeded
         assert lines_of(reader.result()) == ["epoch 1", "epoch 2"]
+
+
+def test_a_coordinators_calls_with_a_token_survive_an_api_server_that_is_unavailable(in_coordinator, components, env, namespace,
+                                                                                     caplog):
+    replicas = nervex.ReplicasClient.from_environment()
+    address = urllib.parse.urlsplit(env["NERVEX_SERVER_URL"])
+    di_engine = OperatorServer(address.hostname, address.port, "v1alpha1", False, namespace, "dqn-coordinator")
+
+    def post_until_success():
+        """As DI-engine's coordinator does."""
+        for _ in range(240):
+            success, _, message, added = di_engine.post_replicas({"learners": {"replicas": 1}})
+            if success:
+                return added["learners"]
+            failures.append(message)
+            lasting(0.5)
+        raise AssertionError(failures[-1])
+    failures = []
+    components.kill("kube-apiserver")
+    calls = [Call(replicas.add, collectors=1), Call(post_until_success)]
+    wait_for(lambda: failures and calls[0].thread in {one.threadName for one in caplog.records}, "both calls to be retried")
+    components.start("kube-apiserver")
+    components.wait_until_ready()
+    added, learners = (call.result() for call in calls)
+    wait_for(lambda: replicas.list() == nervex.Replicas(added.collectors, tuple(learners)), "one replica of each call")

@@ -1,6 +1,5 @@
 """sdk/python inside a job: the replicas API with tokens, as a coordinator and as users call it."""
 
-import os
 import urllib.parse
 
 import pytest
@@ -10,22 +9,7 @@ from support.users import wait_until_user_may
 from support.wait import wait_for
 from nervex.operator_server import OperatorServer, RequestFailed
 
-TOKEN_FILE = "KUBERNETES_NERVEX_SERVER_TOKEN_FILE"
-
-
-@pytest.fixture
-def in_coordinator(token_auth, sdk_client, node_agent, namespace, env, monkeypatch):
-    """The environment of the coordinator of a running job, with its token in a file."""
-    sdk_client.submit(job()).wait("running", timeout=120)
-    for name, value in node_agent.environment("dqn-coordinator").items():
-        if name.startswith("KUBERNETES_"):
-            monkeypatch.setenv(name, value)
-    monkeypatch.setenv("KUBERNETES_SERVER_URL", env["NERVEX_SERVER_URL"])
-    api = token_auth.api()
-    path = kubelet.project_token(api, api.get(kubelet.pod_path(namespace, "dqn-coordinator")))
-    monkeypatch.setenv(TOKEN_FILE, path)
-    yield
-    os.remove(path)
+TOKEN_FILE = kubelet.TOKEN_FILE
 
 
 def test_a_coordinator_scales_its_job_with_its_token(in_coordinator, monkeypatch):
