@@ -94,6 +94,13 @@ class Submit(WithApi):
         with self.assertLogs("nervex", "WARNING"):
             self.client.submit(self.JOB)
 
+    def test_a_cluster_without_nervex_is_named(self):
+        for call in (lambda: self.client.submit(self.JOB), self.client.list):
+            self.api.fail("nervexjobs", 404)
+            with self.assertRaises(nervex.NotFound) as caught:
+                call()
+            self.assertIn("not installed", str(caught.exception))
+
     def test_a_user_without_the_right_is_forbidden(self):
         self.api.fail("POST", 403)
         self.assertRaises(nervex.Forbidden, self.client.submit, self.JOB)
@@ -256,6 +263,18 @@ class Logs(WithApi):
         self.finish("Succeeded")
         self.assertEqual(texts(reader.result()), ["one", "same time", "two", "same time as two", "three"])
 
+    def test_the_tail_is_asked_for_until_there_is_a_line(self):
+        self.job("Running")
+        self.pod()
+        self.api.fail("tailLines=2", 503)
+        self.api.log("dqn-coordinator", (self.T(1), "one"))
+        reader = Reader(self.client.job("dqn").logs(follow=True, tail=2))
+        reader.wait_for("one")
+        self.finish("Succeeded")
+        self.assertEqual(texts(reader.result()), ["one"])
+        logs = [one for one in self.api.requests if "/log" in one]
+        self.assertEqual(["tailLines=2" in one for one in logs[:3]], [True, True, False])
+
     def test_lines_that_the_pod_wrote_before_its_end_are_read_after_a_lost_connection(self):
         self.job("Running")
         self.pod()
@@ -400,6 +419,15 @@ class Connect(unittest.TestCase):
             self.assertEqual(nervex.Client(kubeconfig=file.name).namespace, "rl")
             self.assertEqual(nervex.Client(kubeconfig=file.name, context="there").namespace, "default")
             self.assertEqual(nervex.Client("mine", kubeconfig=file.name).namespace, "mine")
+
+    def test_a_wrong_kubeconfig_is_named(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(self.CONFIG)
+            file.flush()
+            for options in ({"kubeconfig": "/nonexistent"}, {"kubeconfig": file.name, "context": "nowhere"}):
+                with self.assertRaises(nervex.NervexError) as caught:
+                    nervex.Client(**options)
+                self.assertIn(options["kubeconfig"], str(caught.exception))
 
     def test_a_pod_uses_its_service_account(self):
         with tempfile.NamedTemporaryFile("w") as file, mock.patch.dict(os.environ, {"HOME": "/nonexistent"}), \

@@ -248,8 +248,11 @@ def connect(kubeconfig: Optional[str] = None, context: Optional[str] = None) -> 
     default = os.path.expanduser("~/.kube/config")
     kubeconfig = kubeconfig or os.environ.get("KUBECONFIG")  # now: the official client reads it when it is imported
     if kubeconfig or context or os.path.exists(default):
-        kubernetes.config.load_kube_config(kubeconfig, context, settings)
-        contexts, active = kubernetes.config.list_kube_config_contexts(kubeconfig)
+        try:
+            kubernetes.config.load_kube_config(kubeconfig, context, settings)
+            contexts, active = kubernetes.config.list_kube_config_contexts(kubeconfig)
+        except kubernetes.config.ConfigException as error:
+            raise NervexError(f"kubeconfig {kubeconfig or default}: {error}") from error
         chosen = next((one for one in contexts if one["name"] == context), active)
         namespace = chosen["context"].get("namespace") or "default"
     else:

@@ -63,6 +63,8 @@ class Client:
             created = self.api.get(f"{PATH}/{namespace}/nervexjobs/{metadata['name']}")
             if created["metadata"].get("annotations", {}).get(SUBMISSION) != submission:
                 raise
+        except NotFound as error:
+            raise explain_not_found(error) from error
         return JobHandle(self, namespace, created["metadata"]["name"], created["metadata"]["uid"])
 
     def job(self, name: str, namespace: Optional[str] = None) -> JobHandle:
@@ -74,7 +76,10 @@ class Client:
         """Jobs by namespace and name. `labels`: a selector such as "team=rl,stage!=test"."""
         where = "" if all_namespaces else f"/{namespace or self.namespace}"
         path = f"{PATH}{where}/nervexjobs" if where else f"/apis/{API_VERSION}/nervexjobs"
-        found = [read_status(one) for one in self.api.list(path, [("labelSelector", labels)] if labels else [])]
+        try:
+            found = [read_status(one) for one in self.api.list(path, [("labelSelector", labels)] if labels else [])]
+        except NotFound as error:
+            raise explain_not_found(error) from error
         return JobList(one for one in sorted(found, key=lambda one: (one.namespace, one.name))
                        if phase in ("", one.phase))
 
@@ -275,6 +280,11 @@ class JobHandle:
         group = self._api.find(f"{PATH}/{self.namespace}/podgroups/{self.name}-{attempt}", deadline)
         owners: Sequence[Json] = (group or {}).get("metadata", {}).get("ownerReferences", [])
         return group if any(one["uid"] == job["metadata"]["uid"] for one in owners) else None
+
+
+def explain_not_found(error: NotFound) -> NotFound:
+    """Only the namespace has a reason: an API server that does not know the kind answers without a Status object."""
+    return error if error.reason else NotFound(f"{error}: NerveX is not installed in this cluster", error.status)
 
 
 def key(seen: Explanation) -> Tuple[object, ...]:

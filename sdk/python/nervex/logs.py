@@ -59,7 +59,7 @@ class Reader:
     def __init__(self, job: JobHandle, pod: str, tail: Optional[int], timestamps: bool) -> None:
         self._job, self._api, self._pod, self._timestamps = job, job.client.api, pod, timestamps
         self._pods = f"/api/v1/namespaces/{job.namespace}/pods"
-        self._first = [("tailLines", str(tail))] if tail is not None else []
+        self._first = [("tailLines", str(tail))] if tail is not None else []  # until there is a line
         self._last_notice = ""
         self._last, self._repeats = "", 0  # timestamp of the last line, and how many lines have it
 
@@ -138,14 +138,14 @@ class Reader:
     def _new_lines(self, pod: Json, query: List[Tuple[str, str]], backoff: Optional[Backoff] = None) -> Iterator[str]:
         """Lines after the last one. The API takes whole seconds: it repeats the lines of the last line's second."""
         since = [("sinceTime", FRACTION.sub("", self._last))] if self._last else self._first
-        self._first, repeats = [], self._repeats
+        repeats = self._repeats
         for line in self._lines(pod, [*query, *since], backoff):
             stamp = line.partition(" ")[0]
             if (stamp == self._last and repeats > 0) or stamp < self._last:
                 repeats -= stamp == self._last
                 continue
             self._repeats = self._repeats + 1 if stamp == self._last else 1
-            self._last = stamp
+            self._last, self._first = stamp, []
             yield self._shown(line)
 
     def _lines(self, pod: Json, query: List[Tuple[str, str]], backoff: Optional[Backoff] = None) -> Iterator[str]:
