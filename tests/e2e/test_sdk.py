@@ -47,14 +47,16 @@ def test_a_user_with_edit_runs_a_job_from_submit_to_delete(editor, namespace, po
         assert "Running" in run._repr_html_() and "dqn" in editor.list()._repr_html_()
 
         run.scale(collectors=1)
-        wait_for(lambda: len(run.pods("collector")) == 1, "the new collector")
+        assert run.wait("Ready", timeout=120).ready == "3/3"  # with the aggregator
+        assert len(run.pods("collector")) == 1
         assert run.manifest()["spec"]["collector"]["replicas"] == 1
         assert "NerveXJobRunning" in [one.reason for one in run.events()]
         run.patch({"metadata": {"labels": {"team": "rl"}}})
         assert [one.name for one in editor.list(phase="Running", labels="team=rl")] == ["dqn"]
 
         run.suspend()
-        wait_for(lambda: run.explain().advice == "Suspended", "the job to be suspended")
+        run.wait("Suspended", timeout=120)
+        assert run.explain().advice == "Suspended"
         run.resume()
         run.wait("running", timeout=120)
         pod_logs.write("dqn-coordinator", "epoch 1")
@@ -127,13 +129,14 @@ def test_a_wrong_job_names_its_fields(sdk_client):
     assert "Invalid CleanPodPolicy" in str(caught.value)
 
 
-@pytest.mark.parametrize("state", ["running", "too large", "never allowed", "suspended", "refused"])
+@pytest.mark.parametrize("state", ["running", "too large", "never allowed", "suspended", "refused", "queue"])
 def test_an_explanation_says_what_nervexctl_says(sdk_client, namespace, nervexctl, state):
     fields, advice = {
         "running": ({}, "Running"),
         "too large": ({"learner": {"memory": TOO_MUCH, "replicas": 1}, "schedule_timeout_seconds": 900}, "AskForLess"),
         "never allowed": ({"learner": {"node_selector": {"no": "node"}, "replicas": 1}}, "AllowNodes"),
         "suspended": ({"suspend": True}, "Suspended"),
+        "queue": ({"queue": "absent"}, "FixQueue"),
         "refused": ({"learner": {"service_account": "absent", "replicas": 1}}, "FixRefusal"),
     }[state]
     run = sdk_client.submit(job(**fields))

@@ -125,6 +125,21 @@ class Wait(WithApi):
         self.job("Running", "Running")
         self.assertEqual(call.result().phase, "Running")
 
+    def test_a_condition_is_waited_for_until_it_is_true_for_the_current_spec(self):
+        ready = [{"type": "Ready", "status": "True"}]
+        self.job("Running", "Running", conditions=ready, observedGeneration=1)
+        self.api.put(JOBS, "dqn", metadata={"generation": 2})
+        call = self.watched(self.client.job("dqn").wait, "Ready")
+        self.job("Running", "Running", conditions=ready, observedGeneration=2)
+        self.assertTrue(call.result().observed)
+
+    def test_a_condition_that_a_finished_job_does_not_have_is_an_error(self):
+        self.job("Succeeded", "Completed")
+        self.assertRaises(nervex.WaitTimeout, self.client.job("dqn").wait, "Ready")
+        self.job("Failed", "CoordinatorFailed")
+        self.assertRaises(nervex.JobFailed, self.client.job("dqn").wait, "Ready")
+        self.assertRaises(ValueError, self.client.job("dqn").wait, "runing")
+
     def test_a_job_that_may_start_is_waited_for_and_says_why(self):
         self.job("Created", "Unschedulable")
         self.group(WAITING)
@@ -142,6 +157,16 @@ class Wait(WithApi):
             self.client.job("dqn").wait(grace=0)
         self.assertEqual(caught.exception.explanation.advice, "AskForLess")
         self.assertIn("learner: too large", str(caught.exception))
+
+    def test_a_rule_of_the_queue_is_an_error_unless_it_may_end(self):
+        self.job("Created", "QueueNotFound")
+        for code, remedy, advice, is_blocked in (("QueueNotFound", "FixQueue", "FixQueue", True),
+                                                 ("QueueStopped", "FixQueue", "FixQueue", False),
+                                                 ("LimitExceeded", "AskForLess", "ExceedsLimit", True),
+                                                 ("LimitExceeded", "Wait", "OverLimit", False)):
+            self.group({**BLOCKED, "cause": {"code": code, "queue": "vision"}, "remedy": {"code": remedy}})
+            explanation = self.client.job("dqn").explain()
+            self.assertEqual((explanation.advice, explanation.blocked), (advice, is_blocked), code)
 
     def test_a_job_that_can_start_within_the_grace_period_is_waited_for(self):
         self.job("Created", "Unschedulable")
@@ -373,9 +398,11 @@ class Verbs(WithApi):
     def test_jobs_are_listed_and_shown_in_a_notebook(self):
         self.job("Running", "Running", ready="2/3")
         listed = self.client.list(phase="Running")
-        self.assertEqual([(one.name, one.ready) for one in listed], [("dqn", "2/3")])
+        self.assertEqual([(one.name, one.ready, one.queue, one.position) for one in listed], [("dqn", "2/3", "", None)])
         self.assertIn("<td>2/3</td>", listed._repr_html_())
         self.assertEqual(self.client.list(phase="Failed"), [])
+        self.job("Created", "Queued", queue={"name": "vision", "position": 3})
+        self.assertIn("<td>vision</td><td>3</td>", self.client.list()._repr_html_())
         self.assertIn("NerveXJob rl/dqn", self.client.job("dqn")._repr_html_())
 
     def test_events_are_sorted(self):

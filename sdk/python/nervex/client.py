@@ -164,13 +164,15 @@ class JobHandle:
 
     def wait(self, until: str = "finished", *, timeout: Optional[float] = None, grace: float = 10.0,
              progress: Optional[Progress] = None) -> Status:
-        """Waits until the job runs (`until="running"`) or has succeeded ("finished").
+        """Waits until the job runs (`until="running"`), has succeeded ("finished"), or has a condition with status True
+        for its current spec ("Ready", "Suspended").
 
         `progress` is called with each new Explanation. Raises CannotStart if for `grace` seconds the job could not start
-        without a change by a person; JobFailed; JobDeleted; WaitTimeout after `timeout` seconds (0: checks once).
+        without a change by a person; JobFailed; JobDeleted; WaitTimeout after `timeout` seconds (0: checks once), or if
+        the job has succeeded without the condition.
         """
-        if until not in ("running", "finished"):
-            raise ValueError(f"until={until!r}: running or finished")
+        if until not in ("running", "finished") and not until[:1].isupper():
+            raise ValueError(f"until={until!r}: running, finished, or a condition such as Ready")
         deadline, settled = Deadline(timeout), Deadline(SETTLE_SECONDS)
         latest: Optional[Explanation] = None
         reported: Optional[Explanation] = None
@@ -178,15 +180,18 @@ class JobHandle:
         try:
             while latest is None or not deadline.expired():
                 step = deadline.remaining() if blocked is None else min(deadline.remaining(), blocked.remaining())
-                for latest in self.watch(step):
+                for job in self.watch_manifest(step):
+                    latest, status = self._explain(job, deadline, with_pods=False), read_status(job)
                     is_settling = latest.advice in SETTLING and not settled.expired()
                     if progress and not is_settling and (reported is None or key(latest) != key(reported)):
                         reported = latest
                         progress(latest)
-                    if latest.phase == "Failed":
+                    if has_reached(status, until):
+                        return status
+                    if status.phase == "Failed":
                         raise JobFailed(self.explain())
-                    if latest.phase == "Succeeded" or (until == "running" and latest.phase == "Running"):
-                        return self.status()
+                    if status.finished:
+                        raise WaitTimeout(f"job {self.namespace}/{self.name} has succeeded, not {until}", latest)
                     if not latest.blocked:
                         blocked = None
                     elif blocked is None:
@@ -285,6 +290,14 @@ class JobHandle:
 def explain_not_found(error: NotFound) -> NotFound:
     """Only the namespace has a reason: an API server that does not know the kind answers without a Status object."""
     return error if error.reason else NotFound(f"{error}: NerveX is not installed in this cluster", error.status)
+
+
+def has_reached(status: Status, until: str) -> bool:
+    if until == "running":
+        return status.phase in ("Running", "Succeeded")
+    if until == "finished":
+        return status.succeeded
+    return status.observed and status.is_condition_true(until)
 
 
 def key(seen: Explanation) -> Tuple[object, ...]:

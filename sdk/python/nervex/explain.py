@@ -14,6 +14,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 Json = Mapping[str, Any]
 
 BASE_GANG = "base"
+# Causes about the cluster and quotas. All others are rules of the queue: gang/no_fit.cpp.
+NO_FIT = ("InsufficientCapacity", "NoNodeAllowed", "NeverFits", "NeverFitsTogether", "OverQuota")
 ROLES = ("coordinator", "aggregator", "collector", "learner")
 FINISHED = ("Succeeded", "Failed")
 
@@ -26,7 +28,7 @@ class Wait:
     reason   such as Unschedulable
     pods     how many of each role
     cause    of the PodGroup: {"code": "NeverFits", "role": "learner", ...}; empty if it gives none
-    remedy   of the PodGroup: Wait, AskForLess, AllowNodes or OpenNodes; "" if it gives none
+    remedy   of the PodGroup: Wait, AskForLess, AllowNodes, OpenNodes or FixQueue; "" if it gives none
     """
 
     subject: str
@@ -88,12 +90,14 @@ class Explanation:
     @property
     def blocked(self) -> bool:
         """Waiting does not help: a person must change the job or the cluster."""
-        return (self.advice in BLOCKED or self.advice == "AllowNodes" and not self._nodes_may_return()) and (
+        return (self.advice in BLOCKED or self.advice in BLOCKED_FOR_NOW and not self._may_end()) and (
             self.phase not in ("Running", *FINISHED))
 
-    def _nodes_may_return(self) -> bool:
-        nodes = self.waits[0].cause.get("nodes", {}) if self.waits else {}
-        return bool(nodes.get("notReady") or nodes.get("cordoned") or nodes.get("avoided"))
+    def _may_end(self) -> bool:
+        """Whether nodes may return, or an administrator may start the queue that was stopped."""
+        cause = self.waits[0].cause if self.waits else {}
+        nodes = cause.get("nodes", {})
+        return bool(nodes.get("notReady") or nodes.get("cordoned") or nodes.get("avoided") or cause.get("code") == "QueueStopped")
 
     def summary(self) -> str:
         """One line: why, and what to do."""
@@ -121,8 +125,9 @@ class Explanation:
 
 
 # Advice that a person must follow before the job can start.
-BLOCKED = {"AskForLess", "ExceedsQuota", "PlanTooLarge", "InvalidName", "FixRefusal", "FixTemplate",
+BLOCKED = {"AskForLess", "ExceedsQuota", "ExceedsLimit", "PlanTooLarge", "InvalidName", "FixRefusal", "FixTemplate",
            "CreatePriorityClass", "CreateAggregatorConfig"}
+BLOCKED_FOR_NOW = {"AllowNodes", "FixQueue"}  # unless the cause may end by itself
 
 # Advice of a job that has just been created: for a moment it is the next program's turn.
 SETTLING = {"NotObserved", "AboutToBeQueued", "NotPlanned"}
@@ -188,6 +193,10 @@ class Seen:
     def remedy(self) -> str:
         return str(self.first_waiting().get("remedy", {}).get("code", ""))
 
+    def is_held_by_queue(self) -> bool:
+        cause = self.first_waiting().get("cause", {})
+        return bool(cause) and cause.get("code") not in NO_FIT
+
     def is_observed(self) -> bool:
         group = self.group or {}
         observed, generation = group.get("status", {}).get("observedGeneration"), group.get("metadata", {}).get("generation")
@@ -236,6 +245,9 @@ RULES: Tuple[Tuple[str, bool, Callable[[Seen], Any]], ...] = (
     ("NotPlanned", False, lambda s: not s.is_observed()),
     ("PlanTooLarge", False, lambda s: waits_for(s, "PlanRefused")),
     ("Healing", False, lambda s: s.first_waiting().get("healingSince")),
+    ("FixQueue", False, lambda s: s.remedy() == "FixQueue"),
+    ("ExceedsLimit", False, lambda s: s.is_held_by_queue() and s.remedy() == "AskForLess"),
+    ("OverLimit", False, lambda s: s.is_held_by_queue()),
     ("PlanExpired", False, lambda s: waits_for(s, "PlanExpired")),
     ("RefusedByScheduler", False, lambda s: s.refused_by_scheduler()),
     ("ExceedsQuota", False, lambda s: waits_for(s, "OverQuota") and s.remedy() == "AskForLess"),

@@ -139,6 +139,7 @@ class Job:
     annotations: Mapping[str, str] = field(default_factory=dict)
     group: Optional[str] = None
     priority_class_name: Optional[str] = None
+    queue: Optional[str] = None  # default: the queue of the namespace
     aggregator: Optional[str] = None
     clean_pod_policy: Optional[str] = None
     suspend: Optional[bool] = None

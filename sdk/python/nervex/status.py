@@ -16,6 +16,8 @@ class Status:
 
     phase       Created, Running, Succeeded or Failed; "" while no controller has seen it
     reason      why it is in this phase; docs/reference/conditions.md has them all
+    queue       the queue that the job waits or runs in; "": the root, or none at the moment
+    position    about which place the waiting job has there: 1, 2, 3, 5, 10, 20, 50 or 100; None: it does not wait
     ready       ready pods out of the wanted: "3/4"
     conditions  by type; each has status, reason and message
     manifest    the whole object
@@ -26,6 +28,8 @@ class Status:
     uid: str
     phase: str
     reason: str
+    queue: str
+    position: Optional[int]
     ready: str
     attempt: int
     created: Optional[datetime.datetime]
@@ -41,6 +45,12 @@ class Status:
     def succeeded(self) -> bool:
         return self.phase == "Succeeded"
 
+    @property
+    def observed(self) -> bool:
+        """Whether the status reflects the current spec."""
+        generation = self.manifest["metadata"].get("generation", 0)
+        return bool(self.manifest.get("status", {}).get("observedGeneration", -1) >= generation)
+
     def is_condition_true(self, condition: str) -> bool:
         """Whether the job has this condition with status True."""
         return bool(self.conditions.get(condition, {}).get("status") == "True")
@@ -54,7 +64,8 @@ def read_status(job: Mapping[str, Any]) -> Status:
     conditions: Dict[str, Mapping[str, Any]] = {one["type"]: one for one in status.get("conditions", [])}
     return Status(
         namespace=meta["namespace"], name=meta["name"], uid=meta["uid"], phase=status.get("phase", ""),
-        reason=status.get("reason", ""), ready=status.get("ready", ""), attempt=status.get("attempt", 0),
+        reason=status.get("reason", ""), queue=status.get("queue", {}).get("name", ""),
+        position=status.get("queue", {}).get("position"), ready=status.get("ready", ""), attempt=status.get("attempt", 0),
         created=parse_time(meta.get("creationTimestamp")), finished_at=parse_time(status.get("completionTime")),
         conditions=conditions, manifest=job)
 
@@ -86,12 +97,13 @@ class JobList(List[Status]):
         return table(self)
 
 
-COLUMNS = ("namespace", "name", "phase", "ready", "reason", "created")
+COLUMNS = ("namespace", "name", "phase", "queue", "position", "ready", "reason", "created")
 
 
 def table(jobs: Iterable[Status]) -> str:
     def row(cells: Sequence[object], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
 
-    rows = [row([getattr(one, column) for column in COLUMNS], "td") for one in jobs]
+    values = [[getattr(one, column) for column in COLUMNS] for one in jobs]
+    rows = [row(["" if cell is None else cell for cell in cells], "td") for cells in values]
     return "<table>" + row(COLUMNS, "th") + "".join(rows) + "</table>"
