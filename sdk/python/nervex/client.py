@@ -68,7 +68,7 @@ class Client:
         return JobHandle(self, namespace, created["metadata"]["name"], created["metadata"]["uid"])
 
     def job(self, name: str, namespace: Optional[str] = None) -> JobHandle:
-        """The job of this name, whether or not it exists."""
+        """A handle for the job of this name. Does not check that the job exists."""
         return JobHandle(self, namespace or self.namespace, name)
 
     def list(self, *, namespace: Optional[str] = None, all_namespaces: bool = False, labels: str = "",
@@ -136,7 +136,7 @@ class JobHandle:
         return sorted(map(read_event, found), key=lambda one: str(one.time))
 
     def pods(self, role: str = "") -> List[Json]:
-        """The job's pods by name: coordinator, aggregator, collector, learner, ddp-learner or all."""
+        """The job's pods, sorted by name. `role`: coordinator, aggregator, collector, learner or ddp-learner; default: all."""
         job = self.manifest()
         return [one for one in self._list_pods(job) if role in ("", one["metadata"]["labels"].get("replica-type"))]
 
