@@ -176,7 +176,7 @@ class ReplicasClient:
 
     def call(self, method: str, path: str, body: Optional[Mapping[str, Any]] = None) -> Any:
         """Returns the answer's `data`."""
-        call_key = uuid.uuid4().hex
+        call_key, level = uuid.uuid4().hex, logging.WARNING
         deadline = None if self._timeout is None else time.monotonic() + self._timeout
         while True:
             answer = self.call_once(method, path, body, call_key)
@@ -185,7 +185,8 @@ class ReplicasClient:
             reason = f"{method} {path}: {answer.get('message')}"
             if deadline is not None and time.monotonic() + RETRY_INTERVAL > deadline:
                 raise ReplicasUnavailable(reason)
-            LOG.warning("retried: %s", reason)
+            LOG.log(level, "retried: %s", reason)
+            level = logging.DEBUG
             time.sleep(RETRY_INTERVAL)
 
     def call_once(self, method: str, path: str, body: Optional[Mapping[str, Any]], call_key: str) -> Json:
