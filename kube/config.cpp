@@ -233,8 +233,10 @@ std::string current_context(const std::vector<KubeconfigFile>& files) {
   return {};
 }
 
-Result<ConnectionConfig> read_context(const std::vector<KubeconfigFile>& files) {
-  const std::string name = current_context(files);
+// `wanted`: a context's name; empty: the current context.
+Result<ConnectionConfig> read_context(const std::vector<KubeconfigFile>& files,
+                                      const std::string& wanted) {
+  const std::string name = wanted.empty() ? current_context(files) : wanted;
   if (name.empty()) return invalid("no current-context");
   const auto context = find_config_entry(files, "contexts", "context", name);
   if (!context) return context.error();
@@ -254,7 +256,8 @@ Result<ConnectionConfig> read_context(const std::vector<KubeconfigFile>& files) 
 
 // Of entries with the same name in several files, the first counts. kInvalid names the part that is
 // missing or not supported.
-Result<ConnectionConfig> read_kubeconfigs(const std::vector<fs::path>& paths) {
+Result<ConnectionConfig> read_kubeconfigs(const std::vector<fs::path>& paths,
+                                          const std::string& context = "") {
   try {
     std::vector<KubeconfigFile> files;
     for (const auto& path : paths) {
@@ -265,7 +268,7 @@ Result<ConnectionConfig> read_kubeconfigs(const std::vector<fs::path>& paths) {
       if (!root.IsMap()) return invalid(path.string() + " is not a kubeconfig");
       files.push_back({path.parent_path(), root});
     }
-    return read_context(files);
+    return read_context(files, context);
   } catch (const YAML::Exception& e) {
     return invalid(e.what());
   }
@@ -332,14 +335,14 @@ Result<ConnectionConfig> load_config(const std::string& path) {
   return path.empty() ? load_in_cluster() : load_kubeconfig(path);
 }
 
-Result<ConnectionConfig> load_user_config(const std::string& path) {
-  if (!path.empty()) return load_kubeconfig(path);
+Result<ConnectionConfig> load_user_config(const std::string& path, const std::string& context) {
+  if (!path.empty()) return read_kubeconfigs({path}, context);
   const std::string list = environment("KUBECONFIG");
-  if (list.empty()) return load_kubeconfig(environment("HOME") + "/.kube/config");
+  if (list.empty()) return read_kubeconfigs({environment("HOME") + "/.kube/config"}, context);
   const auto files = existing_files(list);
   if (files.empty())
     return Error{Code::kInvalid, fmt::format("kubeconfig: no file of KUBECONFIG={} exists", list)};
-  return read_kubeconfigs(files);
+  return read_kubeconfigs(files, context);
 }
 
 }  // namespace nervex::kube

@@ -44,6 +44,7 @@ Result<ConnectionConfig> load_in_cluster(
 Result<ConnectionConfig> load_config(const std::string& path);
 // For the CLI, as kubectl: `path`, else $KUBECONFIG, else ~/.kube/config. KUBECONFIG may list
 // several files (a:b): of entries with the same name the first counts, absent files are skipped.
-Result<ConnectionConfig> load_user_config(const std::string& path);
+// `context`: its name; empty: the current one.
+Result<ConnectionConfig> load_user_config(const std::string& path, const std::string& context = "");
 
 }  // namespace nervex::kube

@@ -1,4 +1,4 @@
-#include "cli/explain.h"
+#include "cli/jobs/explain.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
@@ -284,6 +284,31 @@ TEST_CASE("a budget that cannot work is named while the job runs", "[cli][explai
                   "selects 3 pods of the job") != std::string::npos);
   seen.job.status.phase = job::Phase::kSucceeded;
   CHECK(explain(summarize(seen)).find("PodDisruptionBudget") == std::string::npos);
+}
+
+TEST_CASE("one line says where a job stands and why it waits", "[cli][explain]") {
+  JobSnapshot seen = a_snapshot(job::Phase::kCreated);
+  SECTION("waiting") {
+    wait_with(seen, "learner: 1 of 2 does not fit");
+    CHECK(state_line(summarize(seen)) == "waits: the whole gang: learner: 1 of 2 does not fit");
+  }
+  SECTION("starting, with the first problem") {
+    CHECK(state_line(summarize(seen)) == "starts");
+    kube::Pod& pod = seen.pods.emplace_back();
+    pod.meta.name = "dqn-learner-x2b7k";
+    pod.phase = kube::PodPhase::kFailed;
+    pod.reason = "Evicted";
+    CHECK(state_line(summarize(seen)) == "starts; pod dqn-learner-x2b7k: Evicted");
+  }
+  SECTION("suspended") {
+    seen.job.spec.suspend = true;
+    CHECK(state_line(summarize(seen)) == "is suspended");
+  }
+  SECTION("ended") {
+    seen.job.status.phase = job::Phase::kFailed;
+    seen.job.status.reason = "CoordinatorFailed";
+    CHECK(state_line(summarize(seen)) == "failed (CoordinatorFailed)");
+  }
 }
 
 }  // namespace nervex::cli

@@ -1,4 +1,4 @@
-#include "cli/gather.h"
+#include "cli/jobs/gather.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

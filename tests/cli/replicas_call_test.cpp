@@ -1,4 +1,4 @@
-#include "cli/replicas_call.h"
+#include "cli/replicas/call.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,4 +1,4 @@
-#include "cli/server_verdict.h"
+#include "cli/validate/server_verdict.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>

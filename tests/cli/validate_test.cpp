@@ -1,4 +1,4 @@
-#include "cli/verdict.h"
+#include "cli/validate/verdict.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>

@@ -76,6 +76,6 @@ def test_an_unreachable_server_is_named(nervexctl):
     assert "http://127.0.0.1:1" in said.stderr
 
 
-@pytest.mark.parametrize("words", [[], ["add", "x"], ["add", "x", "-n", "y"], ["get", "-o", "yaml"], ["scale"]])
+@pytest.mark.parametrize("words", [[], ["add", "x"], ["add", "x", "-n", "y"], ["get", "-o", "csv"], ["scale"]])
 def test_wrong_usage_is_status_2(nervexctl, words):
     assert nervexctl("replicas", *words).returncode == 2

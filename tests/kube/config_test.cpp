@@ -269,5 +269,18 @@ TEST_CASE("the CLI finds its kubeconfig as kubectl does", "[kube][config]") {
   CHECK_FALSE(load_user_config(""));
 }
 
+TEST_CASE("the CLI uses another context if it is named", "[kube][config]") {
+  TempFolder folder;
+  const std::string file =
+      folder.write("config", kubeconfig("{server: https://here}", "{token: 1}"));
+  CHECK(load_user_config(file, "here")->url == "https://here");
+  const auto other = load_user_config(file, "other");
+  REQUIRE_FALSE(other);
+  CHECK_THAT(other.error().message, ContainsSubstring("x"));
+  const auto absent = load_user_config(file, "absent");
+  REQUIRE_FALSE(absent);
+  CHECK_THAT(absent.error().message, ContainsSubstring("absent"));
+}
+
 }  // namespace
 }  // namespace nervex::kube

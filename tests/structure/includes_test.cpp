@@ -111,7 +111,7 @@ const std::set<std::string> kPureBase = {"base/clock.h", "base/duration.h", "bas
 const std::map<std::string, std::set<std::string>> kAdapters = {
     {"httplib.h", {"base/http/exchange.cpp", "base/http/session.cpp"}},
     {"valijson/", {"job/schema/schema_check.cpp"}},
-    {"yaml-cpp/", {"kube/config.cpp", "cli/manifests.cpp"}},
+    {"yaml-cpp/", {"kube/config.cpp", "cli/validate/manifests.cpp"}},
     {"prometheus/", {"base/metrics.cpp"}},
 };
 

@@ -5,7 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "cli/verdict.h"
+#include "cli/validate/verdict.h"
 #include "tests/job/corpus.h"
 #include "tests/webhook/samples.h"
 #include "webhook/review.h"

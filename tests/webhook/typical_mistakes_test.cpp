@@ -7,7 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "cli/manifests.h"
+#include "cli/validate/manifests.h"
 #include "tests/webhook/samples.h"
 #include "webhook/review.h"
 

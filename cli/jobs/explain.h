@@ -1,4 +1,4 @@
-// cli/explain.h - how does a terminal show a job, why it waits, and what helps? Pure.
+// cli/jobs/explain.h - how does a terminal show a job, why it waits, and what helps? Pure.
 #pragma once
 
 #include <string>
@@ -11,5 +11,9 @@ namespace nervex::cli {
 // capacity; wanted and existing pods of each role; planned nodes; pod problems; last events;
 // advice. Of long lists only the first or last entries.
 std::string explain(const view::JobView& job);
+
+// One line without the job's name: "waits: the whole gang: learner: 1 of 3 does not fit: ...",
+// "starts", "runs", "succeeded"; with the first problem of a pod, if the job does not wait.
+std::string state_line(const view::JobView& job);
 
 }  // namespace nervex::cli

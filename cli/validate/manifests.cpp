@@ -1,4 +1,4 @@
-#include "cli/manifests.h"
+#include "cli/validate/manifests.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cli/explain.h"
+#include "cli/jobs/explain.h"
 
 #include <fmt/format.h>
 
@@ -183,6 +183,23 @@ std::string explain(const JobView& job) {
   text += section("Problems", problem_rows(job));
   text += section("Last events", last_events(job));
   return text + "\nWhat to do: " + describe(job.advice, job.ns, job.name) + "\n";
+}
+
+std::string state_line(const JobView& job) {
+  if (job.advice.code == view::AdviceCode::kBeingDeleted) return "is being deleted";
+  if (job.advice.code == view::AdviceCode::kSuspended) return "is suspended";
+  if (job.phase == job::Phase::kSucceeded) return "succeeded";
+  if (job.phase == job::Phase::kFailed) {
+    return job.reason.empty() ? "failed" : fmt::format("failed ({})", printable(job.reason));
+  }
+  if (!job.waits.empty()) {
+    const Wait& wait = job.waits.front();
+    return fmt::format("waits: {}: {}", wait_title(wait), printable(wait.message));
+  }
+  const std::string state = job.phase == job::Phase::kRunning ? "runs" : "starts";
+  if (job.problems.empty()) return state;
+  const view::PodProblem& problem = job.problems.front();
+  return fmt::format("{}; pod {}: {}", state, printable(problem.pod), printable(describe(problem)));
 }
 
 }  // namespace nervex::cli

@@ -1,4 +1,4 @@
-// cli/manifests.h - which objects does a YAML or JSON file contain?
+// cli/validate/manifests.h - which objects does a YAML or JSON file contain?
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// cli/replicas_call.h - which HTTP call does `nervexctl replicas ...` make, and what does its
+// cli/replicas/call.h - which HTTP call does `nervexctl replicas ...` make, and what does its
 // answer mean? Pure.
 #pragma once
 

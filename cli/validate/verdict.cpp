@@ -1,4 +1,4 @@
-#include "cli/verdict.h"
+#include "cli/validate/verdict.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cli/server_verdict.h"
+#include "cli/validate/server_verdict.h"
 
 #include <optional>
 #include <string_view>

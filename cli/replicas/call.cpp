@@ -1,4 +1,4 @@
-#include "cli/replicas_call.h"
+#include "cli/replicas/call.h"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-// cli/server_verdict.h - what does a cluster say about an object in a dry run?
+// cli/validate/server_verdict.h - what does a cluster say about an object in a dry run?
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/error.h"
-#include "cli/verdict.h"
+#include "cli/validate/verdict.h"
 #include "kube/api.h"
 #include "kube/model/json.h"
 

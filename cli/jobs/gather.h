@@ -1,4 +1,4 @@
-// cli/gather.h - what does the API server know about one job?
+// cli/jobs/gather.h - what does the API server know about one job?
 #pragma once
 
 #include <string>

@@ -5,14 +5,29 @@
 
 #include "base/duration.h"
 #include "base/program.h"
+#include "certs/cluster.h"
 #include "certs/files.h"
-#include "cli/commands.h"
+#include "cli/cluster_flags.h"
+#include "cli/failure.h"
 #include "cli/text.h"
+#include "cli/verbs/verbs.h"
 #include "kube/client.h"
 #include "kube/config.h"
 
 namespace nervex::cli {
 namespace {
+
+struct CertsFlags {
+  bool install = false;     // into the cluster
+  std::string out;          // into this folder
+  bool in_cluster = false;  // with the pod's ServiceAccount
+  std::string kubeconfig;
+  std::string service = "nervex-webhook-service";
+  std::vector<std::string> more_names;  // "DNS:..." or "IP:..."
+  certs::Places places;
+  certs::Terms terms;
+  bool dry_run = false;
+};
 
 void add_period(CLI::App* command, const std::string& name, std::chrono::seconds& value,
                 const std::string& otherwise, const std::string& help) {
@@ -109,34 +124,37 @@ int print(const CertsFlags& flags) {
   return kExitOk;
 }
 
-}  // namespace
-
-CLI::App* add_certs_command(CLI::App& app, CertsFlags& flags) {
-  CLI::App* command =
-      app.add_subcommand("certs",
-                         "Issues the webhook's certificates in clusters without cert-manager: a "
-                         "certificate authority for\n"
-                         "ten years, and a serving certificate. A certificate that does not expire "
-                         "soon is kept, so the\n"
-                         "command can run daily.\n"
-                         "Without --install and --out it prints both Secrets, keys included.\n"
-                         "Exit status: 0 success, 1 failure, 2 wrong usage.");
-  add_where(command, flags);
-  add_what(command, flags);
-  return command;
+void define_certs(CLI::App& command, CertsFlags& flags) {
+  add_where(&command, flags);
+  add_what(&command, flags);
 }
 
-int run_certs(CertsFlags flags) {
+// Prints what was done, or both Secrets if neither --install nor --out is given.
+int run_certs(const CertsFlags& given) {
+  CertsFlags flags = given;
   // The API server uses the first of these names.
   const std::string name = fmt::format("DNS:{}.{}.svc", flags.service, flags.places.ns);
   flags.terms.names = {name, name + ".cluster.local"};
   for (const std::string& more : flags.more_names) flags.terms.names.push_back(more);
   if (flags.terms.renew_before >= flags.terms.serving_validity) {
-    std::fprintf(stderr, "nervexctl: --renew-before must be shorter than --valid-for\n");
+    note("--renew-before must be shorter than --valid-for");
     return kExitUsage;
   }
   if (flags.install) return install(flags);
   return flags.out.empty() ? print(flags) : keep_in_folder(flags);
+}
+
+}  // namespace
+
+void add_certs(Verbs& verbs) {
+  verbs.add<CertsFlags>(
+      {.name = "certs",
+       .what = "Issues the webhook's certificates in clusters without cert-manager: a certificate "
+               "authority for ten years, and a serving certificate. A certificate that does not "
+               "expire soon is kept, so the command can run daily.\n"
+               "Without --install and --out it prints both Secrets, keys included.",
+       .examples = {"certs --install --dry-run", "certs --out certificates"}},
+      define_certs, run_certs);
 }
 
 }  // namespace nervex::cli

@@ -1,4 +1,5 @@
-// cli/verdict.h - what does `nervexctl validate` say about NerveXJobs and AggregatorConfigs? Pure.
+// cli/validate/verdict.h - what does `nervexctl validate` say about NerveXJobs and
+// AggregatorConfigs? Pure.
 #pragma once
 
 #include <optional>
@@ -6,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/manifests.h"
+#include "cli/validate/manifests.h"
 #include "job/field_error.h"
 #include "job/schema/schema_check.h"
 

@@ -1,4 +1,4 @@
-#include "cli/gather.h"
+#include "cli/jobs/gather.h"
 
 #include <fmt/format.h>
 

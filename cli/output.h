@@ -1,0 +1,29 @@
+// cli/output.h - in which form does a verb print what it shows? Tables for people; JSON and YAML
+// for programs, with a version.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/App.hpp>
+
+#include "kube/model/json.h"
+
+namespace nervex::cli {
+
+enum class Output { kText, kTable, kWide, kJson, kYaml, kName };
+
+// -o; the first of `allowed` is the default.
+void add_output_flag(CLI::App& command, Output& output, const std::vector<Output>& allowed);
+
+// `body` with apiVersion and kind. Fields that programs rely on do not change within a version.
+Json versioned(std::string_view kind, Json body);
+
+// kJson and kYaml, with a final newline. Pure.
+std::string serialize(const Json& value, Output output);
+
+// YAML that kubectl and parse_manifests() read as the same value. Pure.
+std::string to_yaml(const Json& value);
+
+}  // namespace nervex::cli
