@@ -7,6 +7,45 @@
 #include "base/duration.h"
 
 namespace nervex::cli {
+namespace {
+
+// Characters, without the escape sequences of colours.
+std::size_t width(std::string_view text) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      i = std::min(text.find('m', i), text.size());
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x80 || byte >= 0xC0) ++count;  // not the continuation of a UTF-8 character
+  }
+  return count;
+}
+
+void widen(std::vector<std::size_t>& widths, const Rows& rows) {
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+  }
+}
+
+std::string lay_out(const Rows& rows, const std::vector<std::size_t>& widths,
+                    std::string_view indent) {
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line(indent);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] - width(row[i]) + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string duration_since(SysTime then, SysTime now) {
   return short_duration(std::chrono::duration_cast<std::chrono::seconds>(now - then));
@@ -33,21 +72,13 @@ std::string printable(std::string_view text) {
 
 std::string table(const Rows& rows, std::string_view indent) {
   std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line(indent);
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool is_last = i + 1 == row.size();
-      line += is_last ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
+  widen(widths, rows);
+  return lay_out(rows, widths, indent);
+}
+
+std::string GrowingTable::add(const Rows& rows) {
+  widen(widths_, rows);
+  return lay_out(rows, widths_, "");
 }
 
 }  // namespace nervex::cli

@@ -18,7 +18,18 @@ std::string moment(SysTime then, SysTime now);
 std::string printable(std::string_view text);
 
 // Columns are as wide as their widest cell, two spaces apart; each line starts with `indent`.
+// Colours (terminal.h) take no width.
 using Rows = std::vector<std::vector<std::string>>;
 std::string table(const Rows& rows, std::string_view indent);
+
+// A table to which rows are added while a verb watches: columns keep the width that they have.
+class GrowingTable {
+ public:
+  // The text of these rows, under the earlier ones.
+  std::string add(const Rows& rows);
+
+ private:
+  std::vector<std::size_t> widths_;
+};
 
 }  // namespace nervex::cli

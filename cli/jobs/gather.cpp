@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/jobs/job_events.h"
 #include "gang/slot.h"
 #include "job/counts.h"
 #include "job/names.h"
@@ -39,22 +40,6 @@ Result<std::vector<kube::Pod>> read_pods(kube::Api& api, const job::Job& job) {
     if (pod->meta.owner && pod->meta.owner->uid == job.meta.uid) pods.push_back(*std::move(pod));
   }
   return pods;
-}
-
-view::Event decode_event(const Json& event) {
-  view::Event seen;
-  for (const char* field : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
-    const auto time = parse_rfc3339(kube::string_at(event, {field}));
-    if (!time) continue;
-    seen.time = *time;
-    break;
-  }
-  seen.is_warning = kube::string_at(event, {"type"}) == "Warning";
-  seen.reason = kube::string_at(event, {"reason"});
-  seen.message = kube::string_at(event, {"message"});
-  seen.count =
-      static_cast<int>(std::clamp<std::int64_t>(kube::int_at(event, {"count"}, 1), 1, 9999));
-  return seen;
 }
 
 Result<std::vector<view::Event>> read_events(kube::Api& api, const job::Job& job) {

@@ -6,8 +6,13 @@
 namespace nervex::cli {
 
 void add_certs(Verbs& verbs);
+void add_delete(Verbs& verbs);
+void add_events(Verbs& verbs);
 void add_explain(Verbs& verbs);
+void add_list(Verbs& verbs);
 void add_replicas(Verbs& verbs);
+void add_suspend(Verbs& verbs);  // and resume
 void add_validate(Verbs& verbs);
+void add_wait(Verbs& verbs);
 
 }  // namespace nervex::cli

@@ -2,6 +2,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "cli/terminal.h"
+
 namespace nervex::cli {
 
 TEST_CASE("an age is formatted as by kubectl", "[cli][text]") {
@@ -23,6 +25,21 @@ TEST_CASE("columns are as wide as their widest cell", "[cli][text]") {
         "  long  b     y\n"
         "  only\n");
   CHECK(table({}, "  ").empty());
+}
+
+TEST_CASE("colours and parts of a character take no width", "[cli][text]") {
+  const std::string red = Paint(true)(Colour::kRed, "ab");
+  CHECK(red == "\x1b[31mab\x1b[0m");
+  CHECK(Paint(false)(Colour::kRed, "ab") == "ab");
+  CHECK(table({{red, "x"}, {"k\xC3\xB6ln", "y"}}, "") == red + "    x\nk\xC3\xB6ln  y\n");
+}
+
+TEST_CASE("rows that are added later keep the columns", "[cli][text]") {
+  GrowingTable table;
+  CHECK(table.add({{"NAME", "PHASE"}, {"dqn-long", "Created"}}) ==
+        "NAME      PHASE\n"
+        "dqn-long  Created\n");
+  CHECK(table.add({{"a", "Running"}}) == "a         Running\n");
 }
 
 }  // namespace nervex::cli

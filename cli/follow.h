@@ -1,0 +1,32 @@
+// cli/follow.h - how does a verb follow a collection while it changes, over lost connections?
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "base/error.h"
+#include "kube/api.h"
+
+namespace nervex::cli {
+
+struct FollowCalls {
+  // The object was found, added or changed; nullptr: it was deleted. `key` is "namespace/name".
+  // False ends.
+  std::function<bool(const std::string& key, const Json* object)> on_object;
+  // The first list is complete. False ends.
+  std::function<bool()> on_listed = [] { return true; };
+  // The connection was lost and is retried. Called once per outage.
+  std::function<void(const Error&)> on_lost = [](const Error&) {};
+};
+
+// Lists the collection at `path`, which may have selectors, and watches it until a call returns
+// false or `stop` is requested. Only a failure of the first list is an error: later ones are
+// retried with back-off, and the list is read again if its position has expired.
+Result<Nothing> follow(kube::Api& api, const std::string& path, const FollowCalls& calls,
+                       const std::stop_token& stop);
+
+// The path of one job, as a collection.
+std::string job_path(const std::string& ns, const std::string& job);
+
+}  // namespace nervex::cli

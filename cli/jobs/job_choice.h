@@ -1,0 +1,35 @@
+// cli/jobs/job_choice.h - which jobs does a verb act on? Those named, or those of a label selector.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/App.hpp>
+
+#include "base/error.h"
+#include "kube/api.h"
+
+namespace nervex::cli {
+
+struct JobChoice {
+  std::vector<std::string> names;
+  std::string selector;
+  bool all = false;
+};
+
+// JOB..., -l and --all.
+void add_job_choice(CLI::App& command, JobChoice& choice);
+
+// The command line chooses nothing, or in two ways: the message to print; "": it is right. Pure.
+std::string check_choice(const JobChoice& choice);
+
+// "nervexjob.nervex.sensetime.com/dqn", as kubectl prints it.
+std::string qualified_name(const std::string& job);
+
+// Calls `act` for each chosen job, as read from the API server, and reports failures; `what`:
+// "suspend". Returns the exit code: 1 if one of them failed or is missing.
+int for_each_job(kube::Api& api, const std::string& ns, const JobChoice& choice,
+                 const std::string& what,
+                 const std::function<Result<Nothing>(const Json& job)>& act);
+
+}  // namespace nervex::cli

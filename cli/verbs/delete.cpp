@@ -1,0 +1,102 @@
+#include <cstdio>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/program.h"
+#include "cli/cluster_flags.h"
+#include "cli/failure.h"
+#include "cli/follow.h"
+#include "cli/interrupt.h"
+#include "cli/jobs/job_choice.h"
+#include "cli/text.h"
+#include "cli/verbs/verbs.h"
+#include "cli/wait_flags.h"
+#include "job/names.h"
+#include "kube/model/meta.h"
+
+namespace nervex::cli {
+namespace {
+
+struct DeleteFlags {
+  JobChoice choice;
+  bool wait = false;
+  std::chrono::milliseconds timeout{0};
+  ClusterFlags cluster;
+};
+
+void define_delete(CLI::App& command, DeleteFlags& flags) {
+  add_job_choice(command, flags.choice);
+  command.add_flag("--wait", flags.wait, "until the pods of the jobs are deleted, too");
+  add_timeout_flag(command, flags.timeout);
+  add_cluster_flags(command, flags.cluster);
+}
+
+std::string controller_uid(const Json& pod) {
+  const auto owner = kube::decode_meta(pod).owner;
+  return owner ? owner->uid : "";
+}
+
+// Waits until no pod of these jobs (by uid) exists.
+int wait_for_pods(kube::Api& api, const DeleteFlags& flags, const std::string& ns,
+                  const std::set<std::string>& jobs) {
+  const Interrupt interrupt(timeout_of(flags.timeout));
+  std::set<std::string> left;
+  FollowCalls calls;
+  bool is_listed = false;
+  calls.on_listed = [&] { return is_listed = !left.empty(); };
+  calls.on_object = [&](const std::string& key, const Json* pod) {
+    left.erase(key);
+    if (pod != nullptr && jobs.contains(controller_uid(*pod))) left.insert(key);
+    return !is_listed || !left.empty();
+  };
+  const std::string path =
+      kube::with_label(kube::api_path(kube::kPods, ns), job::kGroupLabel, job::kGroupLabelValue);
+  const auto ended = follow(api, path, calls, interrupt.token());
+  if (!ended) return fail("wait for the pods", ended.error());
+  if (interrupt.is_interrupted()) return kExitInterrupted;
+  if (!interrupt.is_timed_out()) return kExitOk;
+  note(fmt::format(
+      "{} pods still exist, the first is {}: a node that does not answer keeps its pods",
+      left.size(), *left.begin()));
+  return kExitFailure;
+}
+
+int run_delete(const DeleteFlags& flags) {
+  if (const std::string wrong = check_choice(flags.choice); !wrong.empty()) {
+    note(wrong);
+    return kExitUsage;
+  }
+  return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
+    std::set<std::string> deleted;  // uids
+    const int exit_code =
+        for_each_job(api, ns, flags.choice, "delete", [&](const Json& job) -> Result<Nothing> {
+          const std::string name = kube::string_at(job, {"metadata", "name"});
+          const std::string uid = kube::string_at(job, {"metadata", "uid"});
+          const auto done = kube::delete_object(api, kube::kNervexJobs, ns, name, uid);
+          if (!done) return done.error();
+          deleted.insert(uid);
+          std::printf("%s deleted\n", printable(qualified_name(name)).c_str());
+          return ok();
+        });
+    std::fflush(stdout);
+    if (!flags.wait || deleted.empty()) return exit_code;
+    return std::max(exit_code, wait_for_pods(api, flags, ns, deleted));
+  });
+}
+
+}  // namespace
+
+void add_delete(Verbs& verbs) {
+  verbs.add<DeleteFlags>(
+      {.name = "delete",
+       .what =
+           "Deletes jobs with their pods and services. Their logs and events are lost; `suspend` "
+           "stops a job and keeps it.",
+       .examples = {"delete dqn", "delete -l team=vision --wait --timeout 2m"},
+       .exit_codes = "0 success, 1 a job is missing or could not be deleted, or the timeout came "
+                     "first, 2 wrong usage"},
+      define_delete, run_delete);
+}
+
+}  // namespace nervex::cli

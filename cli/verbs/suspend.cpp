@@ -1,0 +1,83 @@
+// `suspend` and `resume`: spec.suspend of jobs.
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "base/program.h"
+#include "cli/cluster_flags.h"
+#include "cli/failure.h"
+#include "cli/jobs/job_choice.h"
+#include "cli/text.h"
+#include "cli/verbs/verbs.h"
+#include "job/types.h"
+
+namespace nervex::cli {
+namespace {
+
+struct SuspendFlags {
+  JobChoice choice;
+  ClusterFlags cluster;
+};
+
+void define_suspend(CLI::App& command, SuspendFlags& flags) {
+  add_job_choice(command, flags.choice);
+  add_cluster_flags(command, flags.cluster);
+}
+
+Result<Nothing> set_suspend(kube::Api& api, const Json& job, bool suspend) {
+  const std::string name = kube::string_at(job, {"metadata", "name"});
+  const std::string phase = kube::string_at(job, {"status", "phase"});
+  const bool is_finished = phase == job::to_string(job::Phase::kSucceeded) ||
+                           phase == job::to_string(job::Phase::kFailed);
+  if (is_finished) {
+    return Error{Code::kInvalid,
+                 fmt::format("it has ended ({}): create it again to run it again", phase)};
+  }
+  const bool is_same = kube::bool_at(job, {"spec", "suspend"}) == suspend;
+  if (!is_same) {
+    // The uid: not another job of that name, created meanwhile.
+    const auto patched = kube::merge_patch(
+        api, kube::kNervexJobs, kube::string_at(job, {"metadata", "namespace"}), name,
+        {{"metadata", {{"uid", kube::string_at(job, {"metadata", "uid"})}}},
+         {"spec", {{"suspend", suspend}}}});
+    if (!patched) return patched.error();
+  }
+  std::printf("%s %s%s\n", printable(qualified_name(name)).c_str(),
+              suspend ? "suspended" : "resumed", is_same ? " (unchanged)" : "");
+  return ok();
+}
+
+int run_with(const SuspendFlags& flags, bool suspend) {
+  if (const std::string wrong = check_choice(flags.choice); !wrong.empty()) {
+    note(wrong);
+    return kExitUsage;
+  }
+  return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
+    return for_each_job(api, ns, flags.choice, suspend ? "suspend" : "resume",
+                        [&](const Json& job) { return set_suspend(api, job, suspend); });
+  });
+}
+
+int run_suspend(const SuspendFlags& flags) { return run_with(flags, true); }
+int run_resume(const SuspendFlags& flags) { return run_with(flags, false); }
+
+}  // namespace
+
+void add_suspend(Verbs& verbs) {
+  verbs.add<SuspendFlags>(
+      {.name = "suspend",
+       .what = "Stops jobs and gives their capacity back: their pods are deleted, the jobs stay.",
+       .examples = {"suspend dqn", "suspend -l team=vision"},
+       .exit_codes = "0 success, 1 a job is missing, has ended or could not be changed, 2 wrong "
+                     "usage"},
+      define_suspend, run_suspend);
+  verbs.add<SuspendFlags>(
+      {.name = "resume",
+       .what = "Starts suspended jobs again, at the end of the queue and from their first step.",
+       .examples = {"resume dqn", "resume --all"},
+       .exit_codes = "0 success, 1 a job is missing, has ended or could not be changed, 2 wrong "
+                     "usage"},
+      define_suspend, run_resume);
+}
+
+}  // namespace nervex::cli

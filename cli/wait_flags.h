@@ -1,0 +1,22 @@
+// cli/wait_flags.h - for how long does a verb wait? --timeout.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include <CLI/App.hpp>
+
+#include "base/program.h"
+
+namespace nervex::cli {
+
+// 0: without a limit.
+inline void add_timeout_flag(CLI::App& command, std::chrono::milliseconds& timeout) {
+  add_duration(command, "--timeout", timeout, "how long to wait, at most 24h; 0s: without a limit");
+}
+
+inline std::optional<std::chrono::milliseconds> timeout_of(std::chrono::milliseconds flag) {
+  return flag.count() == 0 ? std::nullopt : std::optional(flag);
+}
+
+}  // namespace nervex::cli
