@@ -28,7 +28,9 @@ int with_cluster(const ClusterFlags& flags,
                  const std::function<int(kube::Api& api, const std::string& ns)>& work) {
   const auto config = load_connection(flags);
   if (!config) return fail("find the API server", config.error());
-  kube::Client api(*config, "nervexctl");
+  kube::Client api(*config, "nervexctl", [](const kube::RequestSeen& seen) {
+    for (const auto& warning : kube::parse_warnings(seen.warnings)) note("warning: " + warning);
+  });
   return work(api, config->ns);
 }
 

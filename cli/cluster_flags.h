@@ -23,8 +23,8 @@ void add_cluster_flags(CLI::App& command, ClusterFlags& flags);
 // `ns` of the result is --namespace if given.
 Result<kube::ConnectionConfig> load_connection(const ClusterFlags& flags);
 
-// Runs `work` with a connection and the namespace. Returns its exit code, or 1 if the kubeconfig
-// does not lead to an API server.
+// Runs `work` with a connection and the namespace; warnings of the API server go to stderr. Returns
+// its exit code, or 1 if the kubeconfig does not lead to an API server.
 int with_cluster(const ClusterFlags& flags,
                  const std::function<int(kube::Api& api, const std::string& ns)>& work);
 

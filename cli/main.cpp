@@ -1,4 +1,6 @@
 // nervexctl, also kubectl-nervex: the command line for users.
+#include <CLI/CLI.hpp>
+
 #include "cli/verbs/verbs.h"
 
 using namespace nervex;
@@ -9,11 +11,11 @@ int main(int argc, char** argv) {
       "PATH it is the plugin `kubectl nervex`.",
       "nervexctl"};
   app.set_version_flag("--version", "nervexctl " NERVEX_VERSION);
-  app.require_subcommand(1);
   cli::Verbs verbs(app);
   for (const auto add :
-       {cli::add_list, cli::add_explain, cli::add_events, cli::add_wait, cli::add_suspend,
-        cli::add_delete, cli::add_replicas, cli::add_validate, cli::add_certs}) {
+       {cli::add_submit, cli::add_list, cli::add_explain, cli::add_logs, cli::add_events,
+        cli::add_wait, cli::add_suspend, cli::add_delete, cli::add_replicas,
+        cli::add_validate, cli::add_certs}) {
     add(verbs);
   }
   return verbs.parse_and_run(argc, argv);

@@ -86,6 +86,7 @@ void add_output_flag(CLI::App& command, Output& output, const std::vector<Output
           },
           "output format")
       ->check(CLI::IsMember(names))
+      ->type_name("FORMAT")
       ->default_str(names.front());
 }
 

@@ -1,6 +1,7 @@
 #include "cli/verb.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/program.h"
 
@@ -13,7 +14,22 @@ std::string footer_text(const VerbText& text) {
   return footer + fmt::format("\nExit status: {}.", text.exit_codes);
 }
 
+// The list of verbs has one sentence for each.
+class BriefFormatter final : public CLI::Formatter {
+ public:
+  std::string make_subcommand(const CLI::App* verb) const override {
+    const std::string text = verb->get_description();
+    const auto end = text.find('.');
+    return fmt::format("  {:<12} {}\n", verb->get_name(), text.substr(0, end));
+  }
+};
+
 }  // namespace
+
+Verbs::Verbs(CLI::App& app) : app_(app) {
+  app_.formatter(std::make_shared<BriefFormatter>());
+  app_.require_subcommand(1);
+}
 
 CLI::App& Verbs::add_command(CLI::App& group, const VerbText& text) {
   CLI::App* command = group.add_subcommand(text.name, text.what);

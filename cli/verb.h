@@ -15,7 +15,7 @@ inline constexpr const char* kUsualExitCodes = "0 success, 1 failure, 2 wrong us
 // What --help says. A test runs the examples.
 struct VerbText {
   std::string name;
-  std::string what;                   // whole sentences
+  std::string what;                   // whole sentences; the first is shown in the list of verbs
   std::vector<std::string> examples;  // command lines without the program: "list -A"
   std::string exit_codes = kUsualExitCodes;
 };
@@ -24,7 +24,7 @@ struct VerbText {
 // that does the work.
 class Verbs {
  public:
-  explicit Verbs(CLI::App& app) : app_(app) {}
+  explicit Verbs(CLI::App& app);
 
   template <typename Flags>
   void add(const VerbText& text, void (*define)(CLI::App& command, Flags& flags),

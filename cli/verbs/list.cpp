@@ -41,6 +41,7 @@ void define_list(CLI::App& command, ListFlags& flags) {
           "--sort", [&flags](const std::string& text) { flags.sort = kJobSorts.at(text); },
           "order: by name, age (newest first), phase or ready (most ready pods first)")
       ->check(CLI::IsMember({"name", "age", "phase", "ready"}))
+      ->type_name("COLUMN")
       ->default_str("name");
   command.add_flag("-w,--watch", flags.watch,
                    "after the list print each change until Ctrl-C; each as one line");

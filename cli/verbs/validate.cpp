@@ -159,6 +159,7 @@ void define_validate(CLI::App& command, ValidateFlags& flags) {
           },
           "output format")
       ->check(CLI::IsMember(std::vector<std::string>(kFormats.begin(), kFormats.end())))
+      ->type_name("FORMAT")
       ->default_str("text");
   command.add_flag("--server", flags.server,
                    "check in the cluster, by a dry run of creating or changing each object; "

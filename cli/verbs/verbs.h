@@ -10,7 +10,9 @@ void add_delete(Verbs& verbs);
 void add_events(Verbs& verbs);
 void add_explain(Verbs& verbs);
 void add_list(Verbs& verbs);
+void add_logs(Verbs& verbs);
 void add_replicas(Verbs& verbs);
+void add_submit(Verbs& verbs);
 void add_suspend(Verbs& verbs);  // and resume
 void add_validate(Verbs& verbs);
 void add_wait(Verbs& verbs);

@@ -52,7 +52,7 @@ from support.outages import Components  # noqa: E402
 from support.replicas_api import ReplicasApi  # noqa: E402
 from support.sdk import job as sdk_job, nervex  # noqa: E402
 from support.starts import Starts  # noqa: E402
-from support.users import Users  # noqa: E402
+from support.users import Users, wait_until_user_may  # noqa: E402
 from support.wait import absent, away, wait_for  # noqa: E402
 
 
@@ -312,6 +312,19 @@ def kubectl(target):
 @pytest.fixture(scope="session")
 def nervexctl(target):
     return command(target, "nervexctl")
+
+
+@pytest.fixture
+def nervexctl_as(users, kubectl, nervexctl):
+    """nervexctl_as("edit")("list"): nervexctl for an account with this role in the test's namespace."""
+    def make(role):
+        path = users.kubeconfig(role)
+        for what in ("nervexjobs", "podgroups.nervex.sensetime.com", "pods", "events"):
+            wait_until_user_may(kubectl, path, "list", what)
+        for what in ("nervexjobs", "pods") if role == "edit" else ():
+            wait_until_user_may(kubectl, path, "create", what)
+        return lambda *words, **options: nervexctl(*words, "--kubeconfig", path, **options)
+    return make
 
 
 # -- without admission

@@ -3,31 +3,23 @@ namespace."""
 
 import json
 import re
-import subprocess
 
 import pytest
+from support.commands import Background
 from support.jobs import job, template
-from support.users import wait_until_user_may
 from support.wait import wait_for
 
 TOO_MUCH = template(memory="1000Ti")
 
 
 @pytest.fixture
-def editor(users, kubectl, nervexctl):
-    """editor("list"): nervexctl for an account with the role `edit` in the test's namespace."""
-    path = users.kubeconfig("edit")
-    for verb, what in (("create", "nervexjobs"), ("create", "pods"), ("get", "podgroups.nervex.sensetime.com")):
-        wait_until_user_may(kubectl, path, verb, what)
-    return lambda *words: nervexctl(*words, "--kubeconfig", path)
+def editor(nervexctl_as):
+    return nervexctl_as("edit")
 
 
 @pytest.fixture
-def viewer(users, kubectl, nervexctl):
-    path = users.kubeconfig("view")
-    for what in ("nervexjobs", "pods", "events"):
-        wait_until_user_may(kubectl, path, "list", what)
-    return lambda *words: nervexctl(*words, "--kubeconfig", path)
+def viewer(nervexctl_as):
+    return nervexctl_as("view")
 
 
 def test_jobs_are_listed_with_phase_ready_reason_and_age(jobs, editor, namespace):
@@ -60,19 +52,13 @@ def test_an_empty_list_says_so(editor, namespace):
 
 def test_a_list_is_watched(jobs, target, namespace):
     jobs.create(job("runs"))
-    from support.commands import path_of
-    import os
-    with subprocess.Popen(["nervexctl", "list", "-w", "-n", namespace, "--kubeconfig", target.kubeconfig],
-                          stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": path_of(target)}) as watch:
+    with Background(target, "nervexctl", "list", "-w", "-n", namespace) as watch:
         jobs.wait_phase("runs", "Running")
         jobs.delete("runs")
-        lines = []
-        for line in watch.stdout:
-            lines.append(line.split())
-            if "Deleted" in line:
-                break
-        watch.terminate()
-        assert watch.wait(10) == 130
+        wait_for(lambda: any("Deleted" in line for line in watch.lines), "the deletion to be shown")
+        watch.interrupt()
+        assert watch.wait() == 130
+    lines = [line.split() for line in watch.lines]
     assert lines[0] == ["NAME", "PHASE", "READY", "REASON", "AGE"]
     assert any(line[1] == "Running" for line in lines), lines
 

@@ -1,0 +1,184 @@
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include "base/program.h"
+#include "cli/cluster_flags.h"
+#include "cli/failure.h"
+#include "cli/interrupt.h"
+#include "cli/jobs/job_choice.h"
+#include "cli/jobs/job_goal.h"
+#include "cli/logs/follow_job.h"
+#include "cli/submit/set_field.h"
+#include "cli/text.h"
+#include "cli/validate/manifest_files.h"
+#include "cli/validate/manifests.h"
+#include "cli/validate/verdict.h"
+#include "cli/verbs/verbs.h"
+#include "job/schema/job_schema.h"
+#include "schemas/schemas.h"
+
+namespace nervex::cli {
+namespace {
+
+struct SubmitFlags {
+  std::string file;
+  std::vector<std::string> assignments;
+  bool wait = false;
+  bool follow = false;
+  bool cancel_on_interrupt = false;
+  ClusterFlags cluster;
+};
+
+void define_submit(CLI::App& command, SubmitFlags& flags) {
+  command
+      .add_option("-f,--filename", flags.file,
+                  "YAML or JSON file with one NerveXJob; -: standard input")
+      ->required()
+      ->type_name("FILE");
+  command
+      .add_option("--set", flags.assignments,
+                  "change a field of the file, as its path in error messages: "
+                  "spec.learner.replicas=4, metadata.name=dqn-2; can be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE");
+  command.add_flag("--wait", flags.wait, "until the job has ended; say meanwhile why it waits");
+  command.add_flag("--follow", flags.follow, "the same, and show the coordinator's log");
+  command.add_flag("--cancel-on-interrupt", flags.cancel_on_interrupt,
+                   "delete the job on Ctrl-C; without it the job runs on");
+  add_cluster_flags(command, flags.cluster);
+}
+
+// The only job of the file, with --set applied.
+Result<Json> read_job(const SubmitFlags& flags) {
+  const auto text = read_manifest_file(flags.file);
+  if (!text) return text.error();
+  const auto manifests = parse_manifests(*text);
+  if (!manifests) return manifests.error();
+  const bool is_one =
+      manifests->size() == 1 && kube::string_at(manifests->at(0).object, {"kind"}) == job::kKind;
+  if (!is_one) {
+    std::vector<std::string> kinds;
+    for (const auto& manifest : *manifests) kinds.push_back(describe_kind(manifest.object));
+    return Error{
+        Code::kInvalid,
+        fmt::format("it must hold one NerveXJob and nothing else, and holds {}: create "
+                    "other objects with kubectl create -f",
+                    kinds.empty() ? "nothing" : fmt::format("{}", fmt::join(kinds, ", ")))};
+  }
+  Json job = manifests->at(0).object;
+  for (const auto& assignment : flags.assignments) {
+    if (auto done = set_field(job, assignment); !done) return done.error();
+  }
+  return job;
+}
+
+// Prints what the webhook would refuse. False: there is something.
+bool is_valid(const Json& job, const std::string& file) {
+  const auto schema = job::make_offline_job_check(schemas::nervex_job(), schemas::pod_template());
+  if (!schema) return true;  // the API server checks it, too
+  std::vector<Finding> findings = judge(job, **schema);
+  // The API server sends its own warnings when the job is created.
+  std::erase_if(findings, [](const Finding& finding) { return !finding.is_error; });
+  for (const auto& finding : findings) {
+    note(fmt::format("{}: {}{}{}", file, finding.field, finding.field.empty() ? "" : ": ",
+                     finding.message));
+  }
+  return findings.empty();
+}
+
+// "" if the flags and the file name different ones.
+std::string choose_namespace(const Json& job, const SubmitFlags& flags, const std::string& ns) {
+  const std::string own = kube::string_at(job, {"metadata", "namespace"});
+  if (own.empty()) return ns;
+  return flags.cluster.ns.empty() || flags.cluster.ns == own ? own : "";
+}
+
+int report_interrupt(kube::Api& api, const std::string& ns, const SubmitFlags& flags,
+                     const std::string& name, const std::string& uid) {
+  if (!flags.cancel_on_interrupt) {
+    note(
+        fmt::format("{0} runs on. Follow it: kubectl nervex logs {0} -f -n {1}. Stop it: kubectl "
+                    "nervex delete {0} -n {1}",
+                    name, ns));
+    return kExitInterrupted;
+  }
+  const auto deleted = kube::delete_object(api, kube::kNervexJobs, ns, name, uid);
+  if (!deleted) {
+    fail("delete " + ns + "/" + name, deleted.error());
+  } else {
+    note(name + " deleted");
+  }
+  return kExitInterrupted;
+}
+
+int follow_to_end(kube::Api& api, const std::string& ns, const SubmitFlags& flags, const Json& job,
+                  const Interrupt& interrupt) {
+  const std::string name = kube::string_at(job, {"metadata", "name"});
+  LogOptions options;
+  options.follow = true;
+  const auto choice =
+      flags.follow ? std::optional(PodChoice{job::Role::kCoordinator, std::nullopt}) : std::nullopt;
+  const auto end = follow_job(api, ns, name, choice, options, interrupt);
+  if (!end) return fail("follow " + ns + "/" + name, end.error());
+  if (interrupt.is_interrupted()) {
+    return report_interrupt(api, ns, flags, name, kube::string_at(job, {"metadata", "uid"}));
+  }
+  if (end->is_deleted || !end->job) {
+    note(name + " was deleted");
+    return kExitFailure;
+  }
+  note(fmt::format("{} {}", name, describe_end(*end->job)));
+  return end->job->status.phase == job::Phase::kSucceeded ? kExitOk : kExitFailure;
+}
+
+int submit_job(kube::Api& api, const std::string& ns, const SubmitFlags& flags, const Json& job) {
+  const Interrupt interrupt;
+  const auto created = kube::create_object(api, kube::kNervexJobs, ns, job);
+  if (!created) return fail("create the job in " + ns, created.error());
+  std::printf("%s created\n",
+              printable(qualified_name(kube::string_at(*created, {"metadata", "name"}))).c_str());
+  std::fflush(stdout);
+  if (!flags.wait && !flags.follow) return kExitOk;
+  return follow_to_end(api, ns, flags, *created, interrupt);
+}
+
+int run_submit(const SubmitFlags& flags) {
+  const auto job = read_job(flags);
+  if (!job) return fail(flags.file, job.error());
+  if (!is_valid(*job, flags.file)) {
+    note("nothing was created");
+    return kExitFailure;
+  }
+  return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& configured) {
+    const std::string ns = choose_namespace(*job, flags, configured);
+    if (ns.empty()) {
+      note(fmt::format("-n {} is not the namespace in {}: leave one of them out", flags.cluster.ns,
+                       flags.file));
+      return kExitUsage;
+    }
+    return submit_job(api, ns, flags, *job);
+  });
+}
+
+}  // namespace
+
+void add_submit(Verbs& verbs) {
+  verbs.add<SubmitFlags>(
+      {.name = "submit",
+       .what = "Creates a job from a file, after the checks of `validate`. With --wait or --follow "
+               "it says why the job waits while it waits, and ends as the job does. Ctrl-C stops "
+               "following; the job runs on.",
+       .examples = {"submit -f job.yaml",
+                    "submit -f job.yaml --set metadata.name=dqn-2 --set "
+                    "spec.learner.replicas=2",
+                    "submit -f job.yaml --follow"},
+       .exit_codes =
+           "0 the job was created (with --wait or --follow: succeeded); 1 it was refused, "
+           "failed or was deleted; 2 wrong usage; 130 interrupted"},
+      define_submit, run_submit);
+}
+
+}  // namespace nervex::cli
