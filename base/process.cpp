@@ -164,21 +164,34 @@ Result<pid_t> spawn(const ProcessOptions& options, const Streams& streams) {
   return pid;
 }
 
+struct Started {
+  pid_t pid = -1;
+  Streams streams;  // their write ends are closed
+};
+
+Result<Started> start_child(const ProcessOptions& options) {
+  auto out = make_pipe();
+  if (!out) return out.error();
+  auto err = make_pipe();
+  if (!err) return err.error();
+  Started started{-1, {*std::move(out), *std::move(err)}};
+  const auto pid = spawn(options, started.streams);
+  if (!pid) return pid.error();
+  started.pid = *pid;
+  started.streams.out.write = UniqueFd();  // otherwise the streams would never end
+  started.streams.err.write = UniqueFd();
+  return started;
+}
+
 }  // namespace
 
 Result<ProcessEnd> run_process(const ProcessOptions& options, MonoTime deadline,
                                const CallLimit& limit) {
   NERVEX_CHECK(!options.argv.empty());
-  auto out = make_pipe();
-  if (!out) return out.error();
-  auto err = make_pipe();
-  if (!err) return err.error();
-  Streams streams{*std::move(out), *std::move(err)};
-  const auto pid = spawn(options, streams);
-  if (!pid) return pid.error();
-  Child child(*pid);
-  streams.out.write = UniqueFd();  // otherwise the streams would never end
-  streams.err.write = UniqueFd();
+  auto started = start_child(options);
+  if (!started) return started.error();
+  Child child(started->pid);
+  const Streams& streams = started->streams;
 
   ProcessEnd end;
   bool out_open = true;
@@ -201,6 +214,52 @@ Result<ProcessEnd> run_process(const ProcessOptions& options, MonoTime deadline,
   }
   end.exit_code = child.exit_code();
   return end;
+}
+
+// ---- BackgroundProcess
+
+struct BackgroundProcess::Impl {
+  explicit Impl(Started started) : child(started.pid), streams(std::move(started.streams)) {}
+
+  Child child;
+  Streams streams;
+  std::string out;  // not yet returned
+  std::string err;
+};
+
+BackgroundProcess::BackgroundProcess(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+BackgroundProcess::~BackgroundProcess() = default;
+BackgroundProcess::BackgroundProcess(BackgroundProcess&&) noexcept = default;
+BackgroundProcess& BackgroundProcess::operator=(BackgroundProcess&&) noexcept = default;
+
+Result<BackgroundProcess> BackgroundProcess::start(const ProcessOptions& options) {
+  ProcessOptions quiet = options;
+  quiet.interactive = false;
+  auto started = start_child(quiet);
+  if (!started) return started.error();
+  return BackgroundProcess(std::make_unique<Impl>(*std::move(started)));
+}
+
+Result<std::string> BackgroundProcess::read_line(MonoTime deadline) {
+  constexpr std::size_t kMaxText = 1 << 16;
+  for (;;) {
+    const bool has_ended = impl_->child.has_ended();  // before reading: nothing arrives afterwards
+    read_available(impl_->streams.out.read.get(), impl_->out, kMaxText);
+    read_available(impl_->streams.err.read.get(), impl_->err, kMaxText);
+    if (const auto end = impl_->out.find('\n'); end != std::string::npos) {
+      std::string line = impl_->out.substr(0, end);
+      impl_->out.erase(0, end + 1);
+      return line;
+    }
+    if (has_ended || SystemClock().mono() >= deadline) {
+      std::string why = has_ended ? "it ended" : "it said nothing in time";
+      if (!impl_->err.empty())
+        why += ": " + impl_->err.substr(0, impl_->err.find_last_not_of('\n') + 1);
+      return Error{Code::kTransient, why};
+    }
+    pollfd polled{impl_->streams.out.read.get(), POLLIN, 0};
+    poll(&polled, 1, kLookAgainMs);
+  }
 }
 
 }  // namespace nervex

@@ -1,6 +1,8 @@
-// base/process.h - how does a program run another one and read its output?
+// base/process.h - how does a program run another one and read its output? To its end, or beside
+// it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,5 +31,25 @@ struct ProcessEnd {
 // likewise if its output is too long. kInvalid: it cannot be started. Thread-safe.
 Result<ProcessEnd> run_process(const ProcessOptions& options, MonoTime deadline,
                                const CallLimit& limit);
+
+// A process that runs beside ours, without a terminal. The destructor kills it, but not its
+// children.
+class BackgroundProcess {
+ public:
+  // `interactive` is ignored. kInvalid: it cannot be started.
+  static Result<BackgroundProcess> start(const ProcessOptions& options);
+  ~BackgroundProcess();
+  BackgroundProcess(BackgroundProcess&&) noexcept;
+  BackgroundProcess& operator=(BackgroundProcess&&) noexcept;
+
+  // The next line of its stdout, without the newline. kTransient: none came until `deadline`, or
+  // the process ended before; then with what it wrote to stderr.
+  Result<std::string> read_line(MonoTime deadline);
+
+ private:
+  struct Impl;
+  explicit BackgroundProcess(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace nervex

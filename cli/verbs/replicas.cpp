@@ -1,4 +1,6 @@
 #include <cstdio>
+#include <map>
+#include <optional>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -8,8 +10,11 @@
 #include "base/read_file.h"
 #include "cli/cluster_flags.h"
 #include "cli/failure.h"
+#include "cli/jobs/job_choice.h"
 #include "cli/output.h"
+#include "cli/replicas/base_replicas.h"
 #include "cli/replicas/call.h"
+#include "cli/replicas/port_forward.h"
 #include "cli/verbs/verbs.h"
 
 namespace nervex::cli {
@@ -22,15 +27,18 @@ struct ReplicasFlags {
   std::string ca_file;
   std::string tls_server_name;
   std::string idempotency_key;
+  bool base = false;  // base replicas, by a patch of the job
   Output output = Output::kTable;
   ClusterFlags cluster;
 };
 
 void add_reach(CLI::App& command, ReplicasFlags& flags) {
-  command.add_option("--server", flags.server, "nervex-server: a URL, or HOST:PORT for plain HTTP")
+  command
+      .add_option("--server", flags.server,
+                  "nervex-server: a URL, or HOST:PORT for plain HTTP (default: through `kubectl "
+                  "port-forward`)")
       ->type_name("URL")
-      ->envname("NERVEX_SERVER_URL")
-      ->default_str("http://localhost:8080");
+      ->envname("NERVEX_SERVER_URL");
   command
       .add_option("--token-file", flags.token_file,
                   "file with a bearer token, for a server with --auth=token")
@@ -83,11 +91,31 @@ ReplicasAsk with_namespace(const ReplicasFlags& flags) {
   return ask;
 }
 
-Result<HttpClientOptions> make_client_options(const ReplicasFlags& flags) {
+// The server's address; without --server a port-forward, which must outlive the calls.
+Result<std::string> find_server(const ReplicasFlags& flags, std::optional<PortForward>& forward) {
+  if (!flags.server.empty()) {
+    const bool has_scheme = flags.server.find("://") != std::string::npos;
+    return has_scheme ? flags.server : "http://" + flags.server;
+  }
+  auto started = PortForward::start(flags.cluster);
+  if (!started) {
+    return with_context("reach nervex-server (neither --server nor NERVEX_SERVER_URL is given)",
+                        started.error());
+  }
+  forward.emplace(*std::move(started));
+  const bool has_tls = !flags.ca_file.empty() || !flags.tls_server_name.empty();
+  return fmt::format("{}://127.0.0.1:{}", has_tls ? "https" : "http", forward->port());
+}
+
+Result<HttpClientOptions> make_client_options(const ReplicasFlags& flags,
+                                              std::optional<PortForward>& forward) {
+  constexpr const char* kServerName = "nervex-server.nervex-system.svc";
+  auto url = find_server(flags, forward);
+  if (!url) return url.error();
   HttpClientOptions options;
-  options.url = flags.server.empty() ? "http://localhost:8080" : flags.server;
-  if (options.url.find("://") == std::string::npos) options.url = "http://" + options.url;
+  options.url = *std::move(url);
   options.server_name = flags.tls_server_name;
+  if (forward && options.server_name.empty()) options.server_name = kServerName;
   if (!flags.ca_file.empty()) {
     auto ca = read_file(flags.ca_file);
     if (!ca) return ca.error();
@@ -105,6 +133,12 @@ Result<std::map<std::string, std::string>> make_headers(const ReplicasFlags& fla
   token->erase(token->find_last_not_of(" \t\r\n") + 1);
   headers["Authorization"] = "Bearer " + *token;
   return headers;
+}
+
+void add_base(CLI::App& command, ReplicasFlags& flags) {
+  command.add_flag("--base", flags.base,
+                   "change the base replicas, which every attempt of the job starts with, by a "
+                   "patch of the job with your own rights; needs no server");
 }
 
 void define_get(CLI::App& command, ReplicasFlags& flags) {
@@ -125,6 +159,7 @@ void define_add(CLI::App& command, ReplicasFlags& flags) {
   flags.ask.verb = ReplicasVerb::kAdd;
   add_job(command, flags);
   add_counts(command, flags);
+  add_base(command, flags);
   const char* of_each = "of each replica (default: that of the template)";
   command.add_option("--cpus", flags.ask.cpus, of_each)->type_name("QUANTITY");
   command
@@ -140,6 +175,7 @@ void define_remove(CLI::App& command, ReplicasFlags& flags) {
   flags.ask.verb = ReplicasVerb::kRemove;
   add_job(command, flags);
   add_counts(command, flags);
+  add_base(command, flags);
   add_key(command, flags);
   add_reach(command, flags);
 }
@@ -155,14 +191,80 @@ void define_replace(CLI::App& command, ReplicasFlags& flags) {
   add_reach(command, flags);
 }
 
-int run_replicas(const ReplicasFlags& flags) {
+// As fail(), for errors of nervex-server: the API server's suggestions do not apply.
+int fail_call(const std::string& what, const Error& error) {
+  note(fmt::format("{}: {}", what, error.message));
+  return kExitFailure;
+}
+
+// The message for a wrong command line; "": it is right.
+std::string check_base(const ReplicasFlags& flags) {
+  const ReplicasAsk& ask = flags.ask;
+  if (ask.job.empty()) return "name the job";
+  if (!ask.coordinator.empty() || !flags.idempotency_key.empty()) {
+    return "--base takes the job's name, and neither --coordinator nor --idempotency-key";
+  }
+  if (!ask.cpus.empty() || !ask.gpus.empty() || !ask.memory.empty()) {
+    return "--base takes cpus, gpus and memory from the job's template";
+  }
+  if (ask.collectors < 0 || ask.learners < 0) return "numbers of replicas must not be negative";
+  return ask.collectors + ask.learners == 0 ? "give --collectors or --learners, above zero" : "";
+}
+
+Result<Json> change_base(kube::Api& api, const std::string& ns, const std::string& job,
+                         const BaseChange& change) {
+  constexpr int kMaxTries = 5;  // of writes that collide with the controller's
+  for (int tries = 1;; ++tries) {
+    const auto now = kube::get_object(api, kube::kNervexJobs, ns, job);
+    if (!now) return now.error();
+    const auto patch = patch_base_replicas(*now, change);
+    if (!patch) return patch.error();
+    auto changed = kube::merge_patch(api, kube::kNervexJobs, ns, job, *patch);
+    if (changed || changed.error().code != Code::kConflict || tries == kMaxTries) return changed;
+  }
+}
+
+int run_base(const ReplicasFlags& flags) {
+  if (const std::string wrong = check_base(flags); !wrong.empty()) {
+    note(wrong);
+    return kExitUsage;
+  }
+  const int sign = flags.ask.verb == ReplicasVerb::kRemove ? -1 : 1;
+  const BaseChange change{sign * flags.ask.collectors, sign * flags.ask.learners};
+  return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
+    const auto changed = change_base(api, ns, flags.ask.job, change);
+    if (!changed) {
+      return fail("change base replicas of " + ns + "/" + flags.ask.job, changed.error());
+    }
+    const Json counts = {{"collectors", kube::int_at(*changed, {"spec", "collector", "replicas"})},
+                         {"learners", kube::int_at(*changed, {"spec", "learner", "replicas"})}};
+    const std::string text =
+        flags.output == Output::kTable
+            ? fmt::format("{} has {} base collectors and {} base learners\n",
+                          qualified_name(flags.ask.job), kube::to_text(counts.at("collectors")),
+                          kube::to_text(counts.at("learners")))
+            : serialize(versioned("BaseReplicas", counts), flags.output);
+    std::fputs(text.c_str(), stdout);
+    return kExitOk;
+  });
+}
+
+int run_requested(const ReplicasFlags& flags) {
   const auto call = call_for(with_namespace(flags));
   if (!call) {
     note(call.error().message);
     return kExitUsage;
   }
-  const auto options = make_client_options(flags);
-  if (!options) return fail("prepare the call", options.error());
+  std::optional<PortForward> forward;
+  const auto options = make_client_options(flags, forward);
+  if (!options) {
+    fail("prepare the call", options.error());
+    note("give --server or NERVEX_SERVER_URL" +
+         std::string(flags.ask.verb == ReplicasVerb::kAdd || flags.ask.verb == ReplicasVerb::kRemove
+                         ? ", or change base replicas with --base, which needs no server"
+                         : ""));
+    return kExitFailure;
+  }
   const auto headers = make_headers(flags);
   if (!headers) return fail("prepare the call", headers.error());
 
@@ -170,11 +272,11 @@ int run_replicas(const ReplicasFlags& flags) {
   const std::string what = fmt::format("{} {}{}", call->method, options->url, call->path);
   const auto reply = client.send(call->method, call->path, *headers, call->body,
                                  call->body.empty() ? "" : "application/json");
-  if (!reply) return fail(what, reply.error());
+  if (!reply) return fail_call(what, reply.error());
   const auto data = parse_reply_data(reply->status, reply->body);
   if (!data) {
     const bool again = data.error().code == Code::kTransient;
-    return fail(again ? what + ": not done, try again" : what, data.error());
+    return fail_call(again ? what + ": not done, try again" : what, data.error());
   }
   const std::string text =
       flags.output == Output::kTable ? replicas_table(*data) : serialize(*data, flags.output);
@@ -182,15 +284,21 @@ int run_replicas(const ReplicasFlags& flags) {
   return kExitOk;
 }
 
+int run_replicas(const ReplicasFlags& flags) {
+  return flags.base ? run_base(flags) : run_requested(flags);
+}
+
 }  // namespace
 
 void add_replicas(Verbs& verbs) {
   CLI::App& group = verbs.add_group(
       "replicas",
-      "Adds, removes, replaces and lists collectors and learners of running jobs, through the HTTP "
-      "API that their coordinators use.\n"
-      "The server is inside the cluster. From outside:\n"
-      "  kubectl -n nervex-system port-forward service/nervex-server 8080\n"
+      "Adds, removes, replaces and lists collectors and learners of running jobs. Requested "
+      "replicas go through nervex-server, as the calls of coordinators do; base replicas (--base) "
+      "are a field of the job.\n"
+      "Without --server and NERVEX_SERVER_URL the server is reached through `kubectl "
+      "port-forward`, "
+      "which needs that right in namespace nervex-system.\n"
       "A server with --auth=token requires a token of an account that may patch the job (for get: "
       "get it; without a job: list nervexjobs):\n"
       "  kubectl -n rl create token ACCOUNT --audience nervex-server >token");
@@ -202,15 +310,17 @@ void add_replicas(Verbs& verbs) {
   verbs.add_to<ReplicasFlags>(
       group,
       {.name = "add",
-       .what = "Adds replicas to a job.",
-       .examples = {"replicas add dqn --collectors 2 --cpus 0.5 --memory 200Mi",
+       .what = "Adds replicas to a job: to a running one by a request, or with --base.",
+       .examples = {"replicas add dqn --collectors 1 --base",
+                    "replicas add dqn --collectors 2 --cpus 0.5 --memory 200Mi",
                     "replicas add dqn --learners 1 --gpus 10"}},
       define_add, run_replicas);
-  verbs.add_to<ReplicasFlags>(group,
-                              {.name = "remove",
-                               .what = "Removes replicas of a job, the newest first.",
-                               .examples = {"replicas remove dqn --collectors 1"}},
-                              define_remove, run_replicas);
+  verbs.add_to<ReplicasFlags>(
+      group,
+      {.name = "remove",
+       .what = "Removes requested or base replicas of a job, the newest first.",
+       .examples = {"replicas remove dqn --collectors 1"}},
+      define_remove, run_replicas);
   verbs.add_to<ReplicasFlags>(
       group,
       {.name = "replace",

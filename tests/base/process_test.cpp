@@ -104,5 +104,35 @@ TEST_CASE("Background children of a process are not waited for", "[base][process
   kill(std::stoi(end->out), SIGKILL);
 }
 
+TEST_CASE("A process in the background is read line by line and killed at the end",
+          "[base][process]") {
+  const auto soon = [] { return SystemClock().mono() + std::chrono::seconds(10); };
+  pid_t pid = 0;
+  {
+    auto process = BackgroundProcess::start(shell("echo $$; echo two; exec sleep 600"));
+    REQUIRE(process);
+    const auto first = process->read_line(soon());
+    REQUIRE(first);
+    pid = std::stoi(*first);
+    CHECK(*process->read_line(soon()) == "two");
+    const auto none = process->read_line(SystemClock().mono());
+    REQUIRE_FALSE(none);
+    CHECK(none.error() == Error{Code::kTransient, "it said nothing in time"});
+    CHECK(kill(pid, 0) == 0);
+  }
+  CHECK(kill(pid, 0) != 0);
+}
+
+TEST_CASE("A process in the background that ends says why", "[base][process]") {
+  auto process = BackgroundProcess::start(shell("echo 'no such service' >&2; exit 1"));
+  REQUIRE(process);
+  const auto line = process->read_line(SystemClock().mono() + std::chrono::seconds(10));
+  REQUIRE_FALSE(line);
+  CHECK(line.error() == Error{Code::kTransient, "it ended: no such service"});
+  ProcessOptions absent;
+  absent.argv = {"/no/such/program"};
+  CHECK(BackgroundProcess::start(absent).error().code == Code::kInvalid);
+}
+
 }  // namespace
 }  // namespace nervex

@@ -4,7 +4,7 @@ import json
 
 import pytest
 import yaml
-from support.commands import command
+from support.commands import command, path_of
 from support.jobs import job
 from support.replicas_api import pod_of
 from support.wait import wait_for
@@ -76,6 +76,44 @@ def test_an_unreachable_server_is_named(nervexctl):
     assert "http://127.0.0.1:1" in said.stderr
 
 
-@pytest.mark.parametrize("words", [[], ["add", "x"], ["add", "x", "-n", "y"], ["get", "-o", "csv"], ["scale"]])
+def test_an_editor_changes_base_replicas_without_a_server(jobs, running, nervexctl_as):
+    editor = nervexctl_as("edit")
+    added = editor("replicas", "add", "dqn", "--base", "--collectors", "2")
+    assert added.returncode == 0, added.stderr
+    assert added.stdout == "nervexjob.nervex.sensetime.com/dqn has 2 base collectors and 0 base learners\n"
+    jobs.wait_pods("dqn", 4, "Running")
+    removed = editor("replicas", "remove", "dqn", "--base", "--collectors", "1", "-o", "json")
+    assert json.loads(removed.stdout)["collectors"] == 1, removed.stderr
+    assert jobs.get("dqn")["spec"]["collector"]["replicas"] == 1
+    refused = editor("replicas", "remove", "dqn", "--base", "--collectors", "2")
+    assert refused.returncode == 1
+    assert "the job has only 1 base collectors" in refused.stderr
+
+
+def test_without_an_address_the_server_is_reached_through_kubectl(running, target, env, tmp_path):
+    """The programs of this cluster have no Service to forward: a stand-in for kubectl says what kubectl says."""
+    port = env["NERVEX_SERVER_URL"].rsplit(":", 1)[1].strip("/")
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(f"""#!/bin/sh
+echo "$@" >{tmp_path}/arguments
+echo "Forwarding from 127.0.0.1:{port} -> 8080"
+exec sleep 60
+""")
+    kubectl.chmod(0o755)
+    through = command(target, f"PATH={tmp_path}:{path_of(target)}", "nervexctl")
+    said = through("replicas", "get", "dqn", "-n", running)
+    assert said.returncode == 0, said.stderr
+    assert "dqn-coordinator" in said.stdout
+    assert (tmp_path / "arguments").read_text() == (
+        "port-forward -n nervex-system service/nervex-server :8080 --address 127.0.0.1\n")
+
+    kubectl.write_text("#!/bin/sh\necho 'error: services \"nervex-server\" not found' >&2; exit 1\n")
+    said = through("replicas", "add", "dqn", "-n", running, "--collectors", "1")
+    assert said.returncode == 1
+    assert 'it ended: error: services "nervex-server" not found' in said.stderr
+    assert "give --server or NERVEX_SERVER_URL, or change base replicas with --base" in said.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["add", "x", "--base"], ["add", "x", "--base", "--gpus", "1", "--learners", "1"], ["add", "x"], ["add", "x", "-n", "y"], ["get", "-o", "csv"], ["scale"]])
 def test_wrong_usage_is_status_2(nervexctl, words):
     assert nervexctl("replicas", *words).returncode == 2
