@@ -7,6 +7,7 @@ namespace nervex::cli {
 
 void add_certs(Verbs& verbs);
 void add_delete(Verbs& verbs);
+void add_doctor(Verbs& verbs);
 void add_events(Verbs& verbs);
 void add_explain(Verbs& verbs);
 void add_list(Verbs& verbs);
@@ -14,6 +15,7 @@ void add_logs(Verbs& verbs);
 void add_replicas(Verbs& verbs);
 void add_submit(Verbs& verbs);
 void add_suspend(Verbs& verbs);  // and resume
+void add_top(Verbs& verbs);
 void add_validate(Verbs& verbs);
 void add_wait(Verbs& verbs);
 

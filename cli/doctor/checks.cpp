@@ -1,0 +1,334 @@
+#include "cli/doctor/checks.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/duration.h"
+#include "certs/x509.h"
+#include "cli/failure.h"
+#include "cli/text.h"
+#include "kube/leader/lease.h"
+#include "kube/model/admission.h"
+
+namespace nervex::cli {
+namespace {
+
+using Checks = std::vector<Check>;
+
+constexpr const char* kInstall = "install the suite, or update it: docs/tasks/install.md";
+constexpr std::chrono::days kExpiresSoon{14};
+// More than clocks differ.
+constexpr std::chrono::seconds kLeaseTolerance{30};
+
+bool is_denied(const Error& error) {
+  return error.code == Code::kForbidden || error.code == Code::kUnauthorized;
+}
+
+Check unreadable(const std::string& subject, const Error& error) {
+  if (is_denied(error)) {
+    return {subject, Health::kUnknown, "you may not see it: it is for administrators"};
+  }
+  return {subject, Health::kBad, error.message, suggest(error)};
+}
+
+Checks check_api_server(const SuiteFacts& facts) {
+  if (!facts.server_version) return {unreadable("API server", facts.server_version.error())};
+  return {{"API server", Health::kGood,
+           "Kubernetes " + kube::string_at(*facts.server_version, {"gitVersion"})}};
+}
+
+Checks check_resources(const SuiteFacts& facts) {
+  const std::string subject = "CustomResourceDefinitions";
+  if (!facts.our_resources) {
+    const Error& error = facts.our_resources.error();
+    if (error.code != Code::kNotFound) return {unreadable(subject, error)};
+    return {
+        {subject, Health::kBad, "the API server does not know the kinds of the suite", kInstall}};
+  }
+  std::set<std::string> served;
+  for (const auto& resource : kube::array_at(*facts.our_resources, {"resources"})) {
+    served.insert(kube::string_at(resource, {"name"}));
+  }
+  std::vector<std::string> missing;
+  for (const char* name : {"nervexjobs", "podgroups", "aggregatorconfigs"}) {
+    if (!served.contains(name)) missing.emplace_back(name);
+  }
+  if (missing.empty()) {
+    return {{subject, Health::kGood, "nervexjobs, podgroups and aggregatorconfigs are served"}};
+  }
+  return {
+      {subject, Health::kBad, fmt::format("not served: {}", fmt::join(missing, ", ")), kInstall}};
+}
+
+Checks check_admission(const SuiteFacts& facts) {
+  const std::string subject = "Webhook";
+  if (facts.wrong_job) {
+    return {{subject, Health::kBad, "a wrong job is accepted: the webhook is not asked",
+             "install both webhook configurations: docs/tasks/install.md"}};
+  }
+  const Error& error = facts.wrong_job.error();
+  const auto says = [&](std::string_view part) {
+    return error.message.find(part) != std::string::npos;
+  };
+  if (says("nervexjob.kb.io\" denied the request")) {
+    return {{subject, Health::kGood, "it answers, and refuses a wrong job"}};
+  }
+  if (says("failed calling webhook")) {
+    return {{subject, Health::kBad, error.message,
+             "jobs cannot be created now. Does nervex-webhook run, and is its certificate valid? "
+             "kubectl get pods -n nervex-system"}};
+  }
+  if (is_denied(error)) {
+    return {
+        {subject, Health::kUnknown,
+         fmt::format("you may not create jobs in namespace {}, so it was not asked", facts.ns)}};
+  }
+  return {{subject, Health::kBad, error.message, suggest(error)}};
+}
+
+Check check_expiry(const std::string& subject, const std::string& what, SysTime until,
+                   SysTime now) {
+  const std::string when = to_rfc3339(until);
+  const std::string renew =
+      "renew it: nervexctl certs --install, or cert-manager's Certificate (docs/tasks/operate.md)";
+  if (until <= now)
+    return {subject, Health::kBad, fmt::format("{} expired at {}", what, when), renew};
+  const std::string text =
+      fmt::format("{} is valid until {}, for {}", what, when, duration_since(now, until));
+  if (until - now < kExpiresSoon) return {subject, Health::kWarning, text, renew};
+  return {subject, Health::kGood, text};
+}
+
+// The one of the PEM's certificates that is valid longest.
+std::optional<SysTime> last_expiry(const std::string& pem) {
+  std::optional<SysTime> last;
+  for (const auto& certificate : certs::split_bundle(pem)) {
+    const auto facts = certs::read_certificate(certificate);
+    if (facts && (!last || facts->validity.until > *last)) last = facts->validity.until;
+  }
+  return last;
+}
+
+Checks check_authorities(const SuiteFacts& facts) {
+  const std::string subject = "Webhook configurations";
+  std::optional<SysTime> until;
+  for (const auto& configuration : facts.webhook_configurations) {
+    if (!configuration) {
+      if (configuration.error().code != Code::kNotFound) {
+        return {unreadable(subject, configuration.error())};
+      }
+      return {{subject, Health::kBad, configuration.error().message, kInstall}};
+    }
+    for (const auto& hook : kube::array_at(*configuration, {"webhooks"})) {
+      const auto pem = kube::base64_decode(kube::string_at(hook, {"clientConfig", "caBundle"}));
+      const auto expiry = pem ? last_expiry(*pem) : std::nullopt;
+      if (!expiry) {
+        return {{subject, Health::kBad,
+                 fmt::format("{} has no caBundle", kube::string_at(hook, {"name"})),
+                 "issue certificates: nervexctl certs --install, or wait for cert-manager"}};
+      }
+      until = until ? std::min(*until, *expiry) : *expiry;
+    }
+  }
+  if (!until) return {{subject, Health::kBad, "they have no hooks", kInstall}};
+  return {check_expiry(subject, "the trusted authority", *until, facts.now)};
+}
+
+Checks check_certificate(const SuiteFacts& facts) {
+  const std::string subject = "Webhook certificate";
+  if (!facts.serving_secret) {
+    const Error& error = facts.serving_secret.error();
+    if (error.code != Code::kNotFound) return {unreadable(subject, error)};
+    return {{subject, Health::kWarning, "there is no Secret with it in nervex-system",
+             "if the webhook gets its certificate in another way, nothing; else: nervexctl certs "
+             "--install"}};
+  }
+  const auto pem = kube::base64_decode(kube::string_at(*facts.serving_secret, {"data", "tls.crt"}));
+  const auto certificate =
+      pem ? certs::read_certificate(*pem) : Result<certs::CertificateFacts>(pem.error());
+  if (!certificate) {
+    return {{subject, Health::kBad, "the Secret holds no certificate",
+             "nervexctl certs --install --renew-now"}};
+  }
+  return {check_expiry(subject, "it", certificate->validity.until, facts.now)};
+}
+
+Check check_lease(const std::string& name, const Result<Json>& object, SysTime now) {
+  const std::string subject = "Leader of " + name;
+  const std::string look = "does it run? kubectl get deployments,pods -n nervex-system";
+  if (!object) {
+    if (object.error().code != Code::kNotFound) return unreadable(subject, object.error());
+    return {subject, Health::kBad, "there has never been one", look};
+  }
+  const kube::LeaseRecord lease = kube::decode_lease(*object);
+  if (lease.holder.empty()) return {subject, Health::kBad, "there is none", look};
+  const auto renewed = parse_rfc3339(lease.renew_time);
+  if (!renewed || now - *renewed > lease.duration + kLeaseTolerance) {
+    return {subject, Health::kBad,
+            fmt::format("{} does not renew its lease, last at {}", lease.holder, lease.renew_time),
+            look};
+  }
+  return {subject, Health::kGood, lease.holder};
+}
+
+Checks check_leaders(const SuiteFacts& facts) {
+  Checks checks;
+  for (const auto& [name, lease] : facts.leases) {
+    checks.push_back(check_lease(name, lease, facts.now));
+  }
+  return checks;
+}
+
+// "0.3.0" of "registry.example.com/nervex-server:0.3.0"; "" if it has no tag.
+std::string image_version(const std::string& image) {
+  const auto colon = image.rfind(':');
+  const bool is_tag = colon != std::string::npos && image.find('/', colon) == std::string::npos;
+  return is_tag ? image.substr(colon + 1) : "";
+}
+
+// Versions of our images in a Deployment.
+std::set<std::string> our_versions(const Json& deployment) {
+  std::set<std::string> versions;
+  for (const auto& container :
+       kube::array_at(deployment, {"spec", "template", "spec", "containers"})) {
+    const std::string image = kube::string_at(container, {"image"});
+    const auto slash = image.rfind('/');
+    const std::string name = slash == std::string::npos ? image : image.substr(slash + 1);
+    if (name.starts_with("nervex")) versions.insert(image_version(image));
+  }
+  return versions;
+}
+
+Checks check_deployments(const SuiteFacts& facts) {
+  if (!facts.deployments) return {unreadable("Deployments", facts.deployments.error())};
+  Checks checks;
+  for (const auto& deployment : kube::array_at(*facts.deployments, {"items"})) {
+    const std::string name = kube::string_at(deployment, {"metadata", "name"});
+    const auto versions = our_versions(deployment);
+    if (versions.empty()) continue;
+    const auto wanted = kube::int_at(deployment, {"spec", "replicas"}, 1);
+    const auto ready = kube::int_at(deployment, {"status", "readyReplicas"});
+    Check check{
+        "Deployment " + name, Health::kGood,
+        fmt::format("{} of {} pods ready, version {}", ready, wanted, fmt::join(versions, ", "))};
+    if (ready < wanted) {
+      check.health = ready == 0 ? Health::kBad : Health::kWarning;
+      check.remedy = fmt::format("kubectl describe deployment {} -n nervex-system", name);
+    } else if (!versions.contains(facts.cli_version)) {
+      check.health = Health::kWarning;
+      check.remedy = fmt::format("this is nervexctl {}: use the one of the suite's version",
+                                 facts.cli_version);
+    }
+    checks.push_back(std::move(check));
+  }
+  if (checks.empty()) {
+    checks.push_back({"Deployments", Health::kWarning, "none in nervex-system runs the suite",
+                      "if its programs run elsewhere, nothing; else " + std::string(kInstall)});
+  }
+  return checks;
+}
+
+Checks check_rights(const SuiteFacts& facts) {
+  std::vector<std::string> missing;
+  bool sees_cluster = true;
+  for (const auto& right : facts.rights) {
+    if (right.is_allowed) continue;
+    if (right.ns.empty()) {
+      sees_cluster = false;
+    } else {
+      missing.push_back(right.verb + " " + right.resource);
+    }
+  }
+  Checks checks;
+  if (missing.empty()) {
+    checks.push_back({"Your rights", Health::kGood, "you may run jobs in namespace " + facts.ns});
+  } else {
+    checks.push_back(
+        {"Your rights", Health::kWarning,
+         fmt::format("in namespace {} you may not {}", facts.ns, fmt::join(missing, ", ")),
+         fmt::format(
+             "to read jobs you need the role view, to run them the role edit: kubectl -n {} "
+             "create rolebinding NAME --clusterrole=edit --user=USER",
+             facts.ns)});
+  }
+  if (!sees_cluster) {
+    checks.push_back({"Your view", Health::kUnknown,
+                      "you may not see nodes, or not jobs of all namespaces: `top` and `list -A` "
+                      "show less"});
+  }
+  return checks;
+}
+
+Colour health_colour(Health health) {
+  switch (health) {
+    case Health::kGood:
+      return Colour::kGreen;
+    case Health::kWarning:
+      return Colour::kYellow;
+    case Health::kBad:
+      return Colour::kRed;
+    case Health::kUnknown:
+      return Colour::kCyan;
+  }
+  return Colour::kRed;
+}
+
+}  // namespace
+
+std::string_view to_string(Health health) {
+  switch (health) {
+    case Health::kGood:
+      return "OK";
+    case Health::kWarning:
+      return "Warning";
+    case Health::kBad:
+      return "Failed";
+    case Health::kUnknown:
+      return "Hidden";
+  }
+  return "";
+}
+
+std::vector<Check> examine(const SuiteFacts& facts) {
+  constexpr std::array kSteps{check_api_server,  check_resources,   check_admission,
+                              check_authorities, check_certificate, check_leaders,
+                              check_deployments, check_rights};
+  Checks checks;
+  for (const auto step : kSteps) {
+    const Checks more = step(facts);
+    checks.insert(checks.end(), more.begin(), more.end());
+    // Without an API server all others would say the same.
+    if (step == check_api_server && more[0].health == Health::kBad) break;
+  }
+  return checks;
+}
+
+std::string to_text(const std::vector<Check>& checks, const Paint& paint) {
+  Rows rows;
+  for (const auto& check : checks) {
+    rows.push_back({paint(health_colour(check.health), to_string(check.health)),
+                    printable(check.subject), printable(check.finding)});
+    if (!check.remedy.empty()) rows.push_back({"", "", "what to do: " + printable(check.remedy)});
+  }
+  return table(rows, "");
+}
+
+Json to_json(const std::vector<Check>& checks) {
+  Json items = Json::array();
+  for (const auto& check : checks) {
+    Json item = {{"subject", check.subject},
+                 {"health", to_string(check.health)},
+                 {"finding", check.finding}};
+    if (!check.remedy.empty()) item["remedy"] = check.remedy;
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+}  // namespace nervex::cli
