@@ -1,6 +1,7 @@
 // nervexctl, also kubectl-nervex: the command line for users.
 #include <CLI/CLI.hpp>
 
+#include "cli/verbs/completion.h"
 #include "cli/verbs/verbs.h"
 
 using namespace nervex;
@@ -15,8 +16,11 @@ int main(int argc, char** argv) {
   for (const auto add :
        {cli::add_submit, cli::add_list, cli::add_explain, cli::add_logs, cli::add_events,
         cli::add_wait, cli::add_suspend, cli::add_delete, cli::add_replicas, cli::add_top,
-        cli::add_validate, cli::add_doctor, cli::add_certs}) {
+        cli::add_validate, cli::add_doctor, cli::add_certs, cli::add_completion}) {
     add(verbs);
+  }
+  if (const auto typed = cli::words_to_complete(argc, argv)) {
+    return cli::print_completion(app, *typed);
   }
   return verbs.parse_and_run(argc, argv);
 }

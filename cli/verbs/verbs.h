@@ -6,6 +6,7 @@
 namespace nervex::cli {
 
 void add_certs(Verbs& verbs);
+void add_completion(Verbs& verbs);
 void add_delete(Verbs& verbs);
 void add_doctor(Verbs& verbs);
 void add_events(Verbs& verbs);

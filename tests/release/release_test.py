@@ -7,6 +7,7 @@
 import dataclasses
 import hashlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -181,6 +182,18 @@ class Contents(unittest.TestCase):
             found = re.findall(r"=> (\S+)", listed)
             self.assertGreater(len(found), 3)
             self.assertEqual({os.path.dirname(one) for one in found}, {lib})
+
+    def test_krew_gets_each_archive_with_its_checksum(self):
+        archives = {"arm64": ("nervexctl-1.2.0-linux-arm64.tar.gz", b"b"), "amd64": ("nervexctl-1.2.0-linux-amd64.tar.gz", b"a")}
+        plugin = json.loads(contents.krew_manifest("1.2.0", "https://example.com/v1.2.0/", archives))
+        self.assertEqual((plugin["metadata"]["name"], plugin["spec"]["version"]), ("nervex", "v1.2.0"))
+        first, second = plugin["spec"]["platforms"]
+        self.assertEqual(first, {
+            "selector": {"matchLabels": {"os": "linux", "arch": "amd64"}},
+            "uri": "https://example.com/v1.2.0/nervexctl-1.2.0-linux-amd64.tar.gz",
+            "sha256": hashlib.sha256(b"a").hexdigest(), "bin": "nervexctl",
+            "files": [{"from": "nervexctl-1.2.0-linux-amd64/*", "to": "."}]})
+        self.assertEqual(second["selector"]["matchLabels"]["arch"], "arm64")
 
     def test_the_cli_made_twice_is_the_same_bytes(self):
         self.assertEqual(contents.cli_archive(self.RELEASE), contents.cli_archive(self.RELEASE))

@@ -17,6 +17,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="scripts/release")
     parser.add_argument("version", nargs="?", default="")
     parser.add_argument("--registry", default="")
+    parser.add_argument("--downloads", metavar="URL", default="")
     parser.add_argument("--kube-scheduler", metavar="VERSION-OR-IMAGE")
     parser.add_argument("--output")
     parser.add_argument("--check", action="store_true")
@@ -50,7 +51,7 @@ def build():
     return found
 
 
-def make(version, registry, scheduler, folder, text):
+def make(version, registry, scheduler, downloads, folder, text):
     httplib = build()
     registry = registry.rstrip("/") + "/" if registry else ""
     releases = [suite.Release(version, suite.programs_folder(name), suite.architecture(name), registry,
@@ -65,9 +66,12 @@ def make(version, registry, scheduler, folder, text):
                            contents.manifest(variant, version, registry, scheduler).encode())
         name, content = contents.chart_archive(version, tree.epoch(), registry, scheduler)
         contents.write(os.path.join(partial, name), content)
-        for release in releases:
-            name, content = contents.cli_archive(release)
+        archives = {release.architecture.name: contents.cli_archive(release) for release in releases}
+        for name, content in archives.values():
             contents.write(os.path.join(partial, name), content)
+        if downloads:
+            contents.write(os.path.join(partial, f"nervex-{version}-krew.yaml"),
+                           contents.krew_manifest(version, downloads, archives).encode())
         contents.write(os.path.join(partial, "CHANGES.md"), text.encode())
         contents.write(os.path.join(partial, "SHA256SUMS"), contents.checksums(partial).encode())
     shutil.rmtree(folder, ignore_errors=True)
@@ -92,7 +96,7 @@ def main():
     if options.check:
         return say(f"this tree can be released as {options.version}")
     folder = os.path.abspath(options.output or os.path.join(ROOT, "build", "dist", options.version))
-    return make(options.version, options.registry, scheduler, folder, text)
+    return make(options.version, options.registry, scheduler, options.downloads, folder, text)
 
 
 if __name__ == "__main__":

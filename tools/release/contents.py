@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -61,7 +62,7 @@ def cli_files(release):
         licence = file.read()
     return [*found, files.File(f"lib/{CLI}", suite.stripped(program, release.architecture), 0o755),
             files.File(CLI, LAUNCHER.format(loader=loader, cli=CLI).encode(), 0o755),
-            files.Link("kubectl-nervex", CLI), files.File("LICENSE", licence)]
+            files.Link("kubectl-nervex", CLI), files.Link("kubectl_complete-nervex", CLI), files.File("LICENSE", licence)]
 
 
 def cli_archive(release):
@@ -69,6 +70,23 @@ def cli_archive(release):
     inside = [files.Link(f"{top}/{one.path}", one.target) if isinstance(one, files.Link)
               else files.File(f"{top}/{one.path}", one.content, one.mode) for one in cli_files(release)]
     return f"{top}.tar.gz", gzip.compress(files.tar(inside, release.epoch), 9, mtime=0)
+
+
+def krew_manifest(version, downloads, archives):
+    """The plugin for krew, as JSON, which YAML includes. `downloads`: the URL of the folder with the archives;
+    `archives`: {architecture: (name, content)} as cli_archive() makes them."""
+    platforms = [{"selector": {"matchLabels": {"os": "linux", "arch": architecture}},
+                  "uri": f"{downloads.rstrip('/')}/{name}",
+                  "sha256": hashlib.sha256(content).hexdigest(),
+                  "files": [{"from": f"{name.removesuffix('.tar.gz')}/*", "to": "."}],
+                  "bin": CLI} for architecture, (name, content) in sorted(archives.items())]
+    plugin = {"apiVersion": "krew.googlecontainertools.github.com/v1alpha2", "kind": "Plugin",
+              "metadata": {"name": "nervex"},
+              "spec": {"version": f"v{version}",
+                       "shortDescription": "Submit, follow and explain RL jobs",
+                       "description": "Submits, follows, explains, scales and stops NerveXJobs, and says why a job waits.",
+                       "platforms": platforms}}
+    return json.dumps(plugin, indent=2) + "\n"
 
 
 def kube_scheduler(wanted):
