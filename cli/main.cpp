@@ -1,6 +1,10 @@
 // nervexctl, also kubectl-nervex: the command line for users.
+#include <cstdio>
+#include <string_view>
+
 #include <CLI/CLI.hpp>
 
+#include "cli/help/reference_page.h"
 #include "cli/verbs/completion.h"
 #include "cli/verbs/verbs.h"
 
@@ -21,6 +25,10 @@ int main(int argc, char** argv) {
   }
   if (const auto typed = cli::words_to_complete(argc, argv)) {
     return cli::print_completion(app, *typed);
+  }
+  if (argc == 2 && std::string_view(argv[1]) == "__reference") {  // for docs/reference/cli.md
+    std::fputs(cli::reference_page(app).c_str(), stdout);
+    return 0;
   }
   return verbs.parse_and_run(argc, argv);
 }

@@ -8,7 +8,7 @@
 
 #include "base/program.h"
 #include "cli/cluster_flags.h"
-#include "cli/completion/complete.h"
+#include "cli/help/complete.h"
 #include "cli/text.h"
 #include "cli/verbs/verbs.h"
 #include "kube/client.h"

@@ -39,7 +39,7 @@ void define_list(CLI::App& command, ListFlags& flags) {
   command
       .add_option_function<std::string>(
           "--sort", [&flags](const std::string& text) { flags.sort = kJobSorts.at(text); },
-          "order: by name, age (newest first), phase or ready (most ready pods first)")
+          "order of the lines; age: the newest first, ready: the most ready pods first")
       ->check(CLI::IsMember({"name", "age", "phase", "ready"}))
       ->type_name("COLUMN")
       ->default_str("name");

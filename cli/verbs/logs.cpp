@@ -42,7 +42,7 @@ void define_logs(CLI::App& command, LogsFlags& flags) {
                                   "until the job has ended, also over restarts and retries");
   command.add_flag("--previous", flags.options.previous, "of containers before their last restart")
       ->excludes(follow);
-  command.add_option("--tail", flags.tail, "only the last lines of each log (-1: all)")
+  command.add_option("--tail", flags.tail, "only the last lines of each log; -1: all")
       ->type_name("LINES")
       ->check(CLI::Range(-1, 1'000'000'000))
       ->capture_default_str();

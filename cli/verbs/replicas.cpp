@@ -194,6 +194,11 @@ void define_replace(CLI::App& command, ReplicasFlags& flags) {
 // As fail(), for errors of nervex-server: the API server's suggestions do not apply.
 int fail_call(const std::string& what, const Error& error) {
   note(fmt::format("{}: {}", what, error.message));
+  if (error.message.starts_with("401")) {
+    note(
+        "the server asks for a token: give --token-file (kubectl create token ACCOUNT --audience "
+        "nervex-server)");
+  }
   return kExitFailure;
 }
 

@@ -1,4 +1,4 @@
-// cli/completion/complete.h - which words may come next on the command line? Pure.
+// cli/help/complete.h - which words may come next on the command line? Pure.
 #pragma once
 
 #include <string>

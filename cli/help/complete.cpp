@@ -1,4 +1,4 @@
-#include "cli/completion/complete.h"
+#include "cli/help/complete.h"
 
 #include <algorithm>
 #include <set>

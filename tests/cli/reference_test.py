@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""Does docs/reference/cli.md say what --help says? Run by ctest (cli_reference_test), or by hand:
+
+    python3 tests/cli/reference_test.py build/dev/bin/nervexctl            # compares
+    python3 tests/cli/reference_test.py build/dev/bin/nervexctl renew      # writes the page's second part
+"""
+
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PAGE = os.path.join(ROOT, "docs", "reference", "cli.md")
+MARK = "<!-- from here on: nervexctl --help, by tests/cli/reference_test.py -->\n"
+
+
+def main():
+    nervexctl, *options = sys.argv[1:]
+    generated = subprocess.run([nervexctl, "__reference"], capture_output=True, text=True, check=True).stdout
+    with open(PAGE, encoding="utf-8") as file:
+        written, mark, rest = file.read().partition(MARK)
+    if not mark:
+        sys.exit(f"{PAGE} lacks the line: {MARK}")
+    if options == ["renew"]:
+        with open(PAGE, "w", encoding="utf-8") as file:
+            file.write(written + MARK + "\n" + generated.rstrip("\n") + "\n")
+    elif rest.strip() != generated.strip():
+        sys.exit("docs/reference/cli.md differs from nervexctl --help: renew it as this file's first lines say")
+
+
+if __name__ == "__main__":
+    main()
