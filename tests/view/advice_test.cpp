@@ -44,7 +44,7 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
   const auto row = GENERATE(values<Row>({
       {"it is being deleted", Phase::kRunning, [](JobSnapshot& v) { v.job.meta.deleting = true; },
        "being deleted"},
-      {"it is done", Phase::kSucceeded, [](JobSnapshot&) {}, "kubectl logs -n rl dqn-coordinator"},
+      {"it is done", Phase::kSucceeded, [](JobSnapshot&) {}, "kubectl nervex logs dqn -n rl"},
       {"it has failed", Phase::kFailed, [](JobSnapshot&) {}, "create the job again"},
       {"the controller has not seen it", Phase::kNone, [](JobSnapshot&) {},
        "Is nervex-operator running?"},
@@ -163,7 +163,7 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
        },
        "lost pods are placed again"},
       {"it is suspended", Phase::kCreated, [](JobSnapshot& v) { v.job.spec.suspend = true; },
-       R"(kubectl patch nervexjob dqn -n rl --type merge -p '{"spec":{"suspend":false}}')"},
+       "kubectl nervex resume dqn -n rl"},
       {"its pods would be refused", Phase::kCreated,
        [](JobSnapshot& v) {
          v.job.status.conditions.push_back(
@@ -204,7 +204,7 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
        [](JobSnapshot& v) {
          never_fits_beside_base(v, {"base-collector-1", gang::GangKind::kAddedReplicas, 0, 1, {}});
        },
-       "lower spec.collector.replicas or spec.learner.replicas again"},
+       "kubectl nervex replicas remove dqn -n rl --base --collectors N"},
       {"its name is none for pods", Phase::kCreated,
        [](JobSnapshot& v) {
          v.job.status.reason = "InvalidName";
