@@ -1,11 +1,16 @@
 #include "cli/output.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <map>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
+#include "base/program.h"
 
 namespace nervex::cli {
 namespace {
@@ -88,6 +93,11 @@ void add_output_flag(CLI::App& command, Output& output, const std::vector<Output
       ->check(CLI::IsMember(names))
       ->type_name("FORMAT")
       ->default_str(names.front());
+}
+
+void write_out(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fflush(stdout) != 0) _exit(kExitFailure);
 }
 
 Json versioned(std::string_view kind, Json body) {

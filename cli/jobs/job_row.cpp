@@ -16,6 +16,13 @@ std::string shown_phase(const JobRow& row, const Paint& paint) {
   return printable(row.phase);
 }
 
+// Positions are written in coarse steps: 10 stands for 10 to 19.
+std::string shown_position(const JobRow& row) {
+  constexpr int kLastExact = 2;
+  if (row.queue_position == 0) return "-";
+  return fmt::format("{}{}", row.queue_position, row.queue_position > kLastExact ? "+" : "");
+}
+
 std::string age(const std::optional<SysTime>& since, SysTime until) {
   return since ? duration_since(*since, until) : "-";
 }
@@ -35,12 +42,21 @@ JobRow make_job_row(const job::Job& job) {
   row.collectors = status.collector.active;
   row.learners = status.learner.active;
   row.attempt = status.attempt;
+  row.uid = job.meta.uid;
   row.created = job.meta.created;
   const bool waits = !job::is_final(status.phase) && !status.active_since && !job.spec.suspend;
   if (waits) row.queued = status.waiting_since;
   row.started = status.start_time;
   row.completed = status.completion_time;
   return row;
+}
+
+void set_queue(JobRow& row, const gang::PodGroup& group) {
+  const bool is_current =
+      group.meta.owner && group.meta.owner->uid == row.uid && group.spec.attempt == row.attempt;
+  if (!is_current) return;
+  row.queue = group.status.queue.name;
+  row.queue_position = group.status.queue.position;
 }
 
 void sort_rows(std::vector<JobRow>& rows, JobSort by) {
@@ -70,7 +86,9 @@ void sort_rows(std::vector<JobRow>& rows, JobSort by) {
 std::vector<std::string> job_header(const JobColumns& columns) {
   std::vector<std::string> header;
   if (columns.has_namespace) header.emplace_back("NAMESPACE");
-  for (const char* title : {"NAME", "PHASE", "READY", "REASON", "AGE"}) header.emplace_back(title);
+  for (const char* title : {"NAME", "PHASE", "QUEUE", "POSITION", "READY", "REASON", "AGE"}) {
+    header.emplace_back(title);
+  }
   if (!columns.is_wide) return header;
   for (const char* title : {"QUEUED", "DURATION", "ATTEMPT", "COLLECTORS", "LEARNERS"}) {
     header.emplace_back(title);
@@ -85,7 +103,8 @@ std::vector<std::string> job_cells(const JobRow& row, const JobColumns& columns,
   const std::string reason = row.is_deleting ? "BeingDeleted" : row.reason;
   cells.insert(
       cells.end(),
-      {printable(row.name), shown_phase(row, paint), fmt::format("{}/{}", row.ready, row.wanted),
+      {printable(row.name), shown_phase(row, paint), row.queue.empty() ? "-" : printable(row.queue),
+       shown_position(row), fmt::format("{}/{}", row.ready, row.wanted),
        reason.empty() ? "-" : printable(reason), duration_since(row.created, now)});
   if (!columns.is_wide) return cells;
   cells.insert(cells.end(), {age(row.queued, now), age(row.started, row.completed.value_or(now)),
@@ -101,6 +120,8 @@ Json to_json(const JobRow& row) {
                {"collectors", row.collectors}, {"learners", row.learners},
                {"attempt", row.attempt},       {"created", to_rfc3339(row.created)}};
   if (row.is_deleting) json["deleting"] = true;
+  if (!row.queue.empty()) json["queue"] = row.queue;
+  if (row.queue_position > 0) json["queuePosition"] = row.queue_position;
   for (const auto& [field, time] :
        {std::pair{"queued", row.queued}, std::pair{"started", row.started},
         std::pair{"completed", row.completed}}) {

@@ -7,6 +7,7 @@
 
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "gang/pod_group.h"
 #include "job/types.h"
 
 namespace nervex::cli {
@@ -22,14 +23,19 @@ struct JobRow {
   int collectors = 0;
   int learners = 0;  // active pods
   int attempt = 0;
+  std::string uid;
   SysTime created{};
   std::optional<SysTime> queued;   // since when it waits for capacity
   std::optional<SysTime> started;  // first time that the coordinator ran
   std::optional<SysTime> completed;
+  std::string queue;       // "": the root, or not known
+  int queue_position = 0;  // gang::QueuePlace::position
   bool operator==(const JobRow&) const = default;
 };
 
 JobRow make_job_row(const job::Job& job);
+// The queue of the job, if this is the PodGroup of its current attempt.
+void set_queue(JobRow& row, const gang::PodGroup& group);
 
 enum class JobSort { kName, kAge, kPhase, kReady };  // age: the newest first
 void sort_rows(std::vector<JobRow>& rows, JobSort by);

@@ -1,6 +1,5 @@
 #include "cli/logs/follow_job.h"
 
-#include <cstdio>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 #include "cli/failure.h"
 #include "cli/follow.h"
 #include "cli/jobs/job_progress.h"
+#include "cli/output.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "job/counts.h"
@@ -133,8 +133,7 @@ void LogPrinter::print(const kube::Pod& pod, std::string_view line) {
   }
   text += line;
   text += '\n';
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  write_out(text);
 }
 
 void LogPrinter::print_end(const kube::Pod& pod, const Result<std::string>& end) {

@@ -40,8 +40,15 @@ void DeviceUse::add_group(const gang::PodGroup& group) {
         return gang::find_placement(group.status, set.role, slot) != nullptr;
       });
       NamespaceRow& row = row_of(group.meta.ns.str(), resource);
-      row.wanted += amount * static_cast<std::int64_t>(set.slots.size());
+      const std::int64_t wanted = amount * static_cast<std::int64_t>(set.slots.size());
+      row.wanted += wanted;
       row.placed += amount * placed;
+      const std::string& name = group.status.queue.name;
+      QueueRow& queue = queues_[{name, resource}];
+      queue.queue = name;
+      queue.resource = resource;
+      queue.wanted += wanted;
+      queue.placed += amount * placed;
     }
   }
 }
@@ -69,6 +76,12 @@ std::vector<DeviceUse::NamespaceRow> DeviceUse::namespaces() const {
   return rows;
 }
 
+std::vector<DeviceUse::QueueRow> DeviceUse::queues() const {
+  std::vector<QueueRow> rows;
+  for (const auto& [key, row] : queues_) rows.push_back(row);
+  return rows;
+}
+
 Rows node_table(const DeviceUse& use, const TopColumns& columns) {
   Rows rows = {{"NODE", "RESOURCE", "CAPACITY"}};
   if (columns.has_pods) rows[0].insert(rows[0].end(), {"USED", "FREE"});
@@ -80,6 +93,16 @@ Rows node_table(const DeviceUse& use, const TopColumns& columns) {
       rows.back().push_back(text(node.capacity - node.used));
     }
     rows.back().push_back(node.state.empty() ? "Ready" : node.state);
+  }
+  return rows;
+}
+
+Rows queue_table(const DeviceUse& use) {
+  Rows rows = {{"QUEUE", "RESOURCE", "WANTED", "PLACED", "WAITING"}};
+  for (const auto& queue : use.queues()) {
+    rows.push_back({queue.queue.empty() ? "(root)" : printable(queue.queue),
+                    printable(queue.resource), text(queue.wanted), text(queue.placed),
+                    text(queue.wanted - queue.placed)});
   }
   return rows;
 }
@@ -116,7 +139,17 @@ Json to_json(const DeviceUse& use, const TopColumns& columns) {
     if (columns.has_pods) item["used"] = ns.used;
     namespaces.push_back(std::move(item));
   }
-  return {{"nodes", std::move(nodes)}, {"namespaces", std::move(namespaces)}};
+  Json queues = Json::array();
+  for (const auto& queue : use.queues()) {
+    queues.push_back({{"queue", queue.queue},
+                      {"resource", queue.resource},
+                      {"wanted", queue.wanted},
+                      {"placed", queue.placed},
+                      {"waiting", queue.wanted - queue.placed}});
+  }
+  return {{"nodes", std::move(nodes)},
+          {"queues", std::move(queues)},
+          {"namespaces", std::move(namespaces)}};
 }
 
 }  // namespace nervex::cli

@@ -39,14 +39,23 @@ class DeviceUse {
     std::int64_t used = 0;    // by pods of all kinds
     bool operator==(const NamespaceRow&) const = default;
   };
-  // By name. Nodes and namespaces without devices have no row.
+  struct QueueRow {
+    std::string queue;  // "": the root
+    std::string resource;
+    std::int64_t wanted = 0;
+    std::int64_t placed = 0;
+    bool operator==(const QueueRow&) const = default;
+  };
+  // By name. Nodes, namespaces and queues without devices have no row.
   std::vector<NodeRow> nodes() const;
   std::vector<NamespaceRow> namespaces() const;
+  std::vector<QueueRow> queues() const;
 
  private:
-  using Key = std::pair<std::string, std::string>;  // node or namespace, resource
+  using Key = std::pair<std::string, std::string>;  // node, namespace or queue; resource
   std::map<Key, NodeRow> nodes_;
   std::map<Key, NamespaceRow> namespaces_;
+  std::map<Key, QueueRow> queues_;
   std::map<Key, std::int64_t> used_on_;  // pods may be read before their node
 
   NamespaceRow& row_of(const std::string& ns, const std::string& resource);
@@ -57,6 +66,7 @@ struct TopColumns {
   bool has_pods = true;
 };
 Rows node_table(const DeviceUse& use, const TopColumns& columns);
+Rows queue_table(const DeviceUse& use);
 Rows namespace_table(const DeviceUse& use, const TopColumns& columns);
 Json to_json(const DeviceUse& use, const TopColumns& columns);
 

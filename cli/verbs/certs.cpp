@@ -1,4 +1,3 @@
-#include <cstdio>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -9,6 +8,7 @@
 #include "certs/files.h"
 #include "cli/cluster_flags.h"
 #include "cli/failure.h"
+#include "cli/output.h"
 #include "cli/text.h"
 #include "cli/verbs/verbs.h"
 #include "kube/client.h"
@@ -89,7 +89,7 @@ int install(const CertsFlags& flags) {
   kube::Client api(*config, "nervexctl");
   const auto done = certs::install(api, flags.places, flags.terms, SystemClock(), flags.dry_run);
   if (!done) return fail("install certificates", done.error());
-  for (const std::string& line : *done) std::printf("%s\n", printable(line).c_str());
+  for (const std::string& line : *done) write_out(printable(line) + "\n");
   return kExitOk;
 }
 
@@ -107,7 +107,7 @@ int keep_in_folder(const CertsFlags& flags) {
     }
   }
   const char* did = same ? "unchanged" : flags.dry_run ? "would be written" : "written";
-  std::printf("%s: %s\n", flags.out.c_str(), did);
+  write_out(fmt::format("{}: {}\n", flags.out, did));
   return kExitOk;
 }
 
@@ -120,7 +120,7 @@ int print(const CertsFlags& flags) {
                      {"kind", "List"},
                      {"items", Json::array({certs::authority_secret(flags.places, *made),
                                             certs::serving_secret(flags.places, *made)})}};
-  std::printf("%s\n", list.dump(2).c_str());
+  write_out(list.dump(2) + "\n");
   return kExitOk;
 }
 

@@ -1,7 +1,6 @@
 // `completion`, and the hidden call that its scripts make.
 #include "cli/verbs/completion.h"
 
-#include <cstdio>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +8,7 @@
 #include "base/program.h"
 #include "cli/cluster_flags.h"
 #include "cli/help/complete.h"
+#include "cli/output.h"
 #include "cli/text.h"
 #include "cli/verbs/verbs.h"
 #include "kube/client.h"
@@ -22,7 +22,6 @@ namespace {
 constexpr std::string_view kCompleteCall = "__complete";
 // kubectl calls a program of this name to complete `kubectl nervex`.
 constexpr std::string_view kKubectlCall = "kubectl_complete-nervex";
-constexpr kube::ResourceKind kNamespaces{"", "v1", "namespaces"};
 
 struct CompletionFlags {
   std::string shell;
@@ -36,7 +35,7 @@ void define_completion(CLI::App& command, CompletionFlags& flags) {
 }
 
 int run_completion(const CompletionFlags& flags) {
-  std::fputs(completion_script(flags.shell).c_str(), stdout);
+  write_out(completion_script(flags.shell));
   return kExitOk;
 }
 
@@ -55,7 +54,7 @@ std::vector<std::string> read_names(const std::vector<std::string>& typed, bool 
   constexpr int kPageSize = 500;
   std::vector<std::string> names;
   const std::string path =
-      are_jobs ? kube::api_path(kube::kNervexJobs, config->ns) : kube::api_path(kNamespaces);
+      are_jobs ? kube::api_path(kube::kNervexJobs, config->ns) : kube::api_path(kube::kNamespaces);
   const auto listed =
       kube::list_in_pages(api, path, kPageSize, [&](std::string_view text) -> Result<Nothing> {
         const auto id = kube::identify(text);
@@ -88,8 +87,8 @@ int print_completion(const CLI::App& app, const std::vector<std::string>& typed)
                                              : name);
     }
   }
-  for (const auto& word : completion.words) std::printf("%s\n", printable(word).c_str());
-  std::printf(":%d\n", completion.more == More::kFiles ? 0 : 4);
+  for (const auto& word : completion.words) write_out(printable(word) + "\n");
+  write_out(completion.more == More::kFiles ? ":0\n" : ":4\n");
   return kExitOk;
 }
 

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <set>
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 #include "cli/follow.h"
 #include "cli/interrupt.h"
 #include "cli/jobs/job_choice.h"
+#include "cli/output.h"
 #include "cli/text.h"
 #include "cli/verbs/verbs.h"
 #include "cli/wait_flags.h"
@@ -76,10 +76,9 @@ int run_delete(const DeleteFlags& flags) {
           const auto done = kube::delete_object(api, kube::kNervexJobs, ns, name, uid);
           if (!done) return done.error();
           deleted.insert(uid);
-          std::printf("%s deleted\n", printable(qualified_name(name)).c_str());
+          write_out(printable(qualified_name(name)) + " deleted\n");
           return ok();
         });
-    std::fflush(stdout);
     if (!flags.wait || deleted.empty()) return exit_code;
     return std::max(exit_code, wait_for_pods(api, flags, ns, deleted));
   });

@@ -106,7 +106,7 @@ int run_doctor(const DoctorFlags& flags) {
         flags.output == Output::kText
             ? to_text(checks, Paint(has_colours(stdout)))
             : serialize(versioned("CheckList", {{"items", to_json(checks)}}), flags.output);
-    std::fputs(text.c_str(), stdout);
+    write_out(text);
     const bool is_bad = std::any_of(checks.begin(), checks.end(), [](const Check& check) {
       return check.health == Health::kBad;
     });

@@ -36,19 +36,19 @@ void print_events(const std::vector<JobEvent>& events, const EventsFlags& flags)
     Json items = Json::array();
     for (const auto& event : events) items.push_back(to_json(event));
     const Json list = versioned("JobEventList", {{"items", std::move(items)}});
-    std::fputs(serialize(list, flags.output).c_str(), stdout);
+    write_out(serialize(list, flags.output));
     return;
   }
   const Paint paint(has_colours(stdout));
   Rows rows = {event_header()};
   for (const auto& event : events) rows.push_back(event_cells(event, SystemClock().now(), paint));
-  std::fputs(table(rows, "").c_str(), stdout);
+  write_out(table(rows, ""));
 }
 
 void print_new_event(const JobEvent& event, const EventsFlags& flags) {
   if (flags.output == Output::kTable) {
     const Paint paint(has_colours(stdout));
-    std::fputs(table({event_cells(event, SystemClock().now(), paint)}, "").c_str(), stdout);
+    write_out(table({event_cells(event, SystemClock().now(), paint)}, ""));
   } else {
     const Json json = versioned("JobEvent", to_json(event));
     std::fputs(
@@ -56,7 +56,6 @@ void print_new_event(const JobEvent& event, const EventsFlags& flags) {
             .c_str(),
         stdout);
   }
-  std::fflush(stdout);
 }
 
 int show_events(kube::Api& api, const std::string& ns, const EventsFlags& flags) {
@@ -87,7 +86,6 @@ int show_events(kube::Api& api, const std::string& ns, const EventsFlags& flags)
     } else {
       print_events(events, flags);
     }
-    std::fflush(stdout);
     is_listed = true;
     return flags.watch;
   };

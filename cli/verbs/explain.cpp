@@ -1,7 +1,5 @@
 #include "cli/jobs/explain.h"
 
-#include <cstdio>
-
 #include "base/program.h"
 #include "cli/cluster_flags.h"
 #include "cli/failure.h"
@@ -34,7 +32,7 @@ int run_explain(const ExplainFlags& flags) {
     const std::string text = flags.output == Output::kText
                                  ? explain(job)
                                  : serialize(versioned("JobView", to_json(job)), flags.output);
-    std::fputs(text.c_str(), stdout);
+    write_out(text);
     for (const auto& missing : left_out) note(missing);
     return kExitOk;
   });

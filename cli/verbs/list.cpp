@@ -13,6 +13,7 @@
 #include "cli/jobs/job_row.h"
 #include "cli/output.h"
 #include "cli/verbs/verbs.h"
+#include "job/names.h"
 #include "kube/paged_list.h"
 
 namespace nervex::cli {
@@ -50,11 +51,39 @@ void define_list(CLI::App& command, ListFlags& flags) {
   add_cluster_flags(command, flags.cluster);
 }
 
+constexpr int kListPage = 500;
+
 std::string list_path(const ListFlags& flags, const std::string& ns) {
   const std::string path = kube::api_path(kube::kNervexJobs, flags.all_namespaces ? "" : ns);
   return flags.selector.empty()
              ? path
              : kube::with_query(path, "labelSelector=" + kube::percent_encode(flags.selector));
+}
+
+// The queues of the jobs, from their PodGroups. Says why if they cannot be read.
+void read_queues(kube::Api& api, const std::string& ns, std::vector<JobRow>& rows) {
+  std::map<std::string, JobRow*> by_uid;
+  for (auto& row : rows) by_uid[row.uid] = &row;
+  const auto listed = kube::list_in_pages(
+      api, kube::api_path(kube::kPodGroups, ns), kListPage,
+      [&](std::string_view text) -> Result<Nothing> {
+        const auto group = gang::parse_pod_group(text);
+        if (!group) return group.error();
+        const auto row = by_uid.find(group->meta.owner ? group->meta.owner->uid : "");
+        if (row != by_uid.end()) set_queue(*row->second, *group);
+        return ok();
+      });
+  if (!listed) note("cannot show queues: " + listed.error().message);
+}
+
+// The same for one job that has changed; says nothing if it fails.
+void read_queue(kube::Api& api, const job::Job& job, JobRow& row) {
+  if (row.attempt == 0) return;
+  const auto object =
+      kube::get_object(api, kube::kPodGroups, row.ns, job::pod_group_name(job, row.attempt));
+  const auto group =
+      object ? gang::decode_pod_group(*object) : Result<gang::PodGroup>(object.error());
+  if (group) set_queue(row, *group);
 }
 
 class RowPrinter {
@@ -92,11 +121,10 @@ class RowPrinter {
       if (is_deleted) shown.reason = "Deleted";
       put(table_.add({job_cells(shown, columns_, SystemClock().now(), paint_)}));
     }
-    std::fflush(stdout);
   }
 
  private:
-  static void put(const std::string& text) { std::fputs(text.c_str(), stdout); }
+  static void put(const std::string& text) { write_out(text); }
 
   const Output output_;
   const JobColumns columns_;
@@ -105,9 +133,8 @@ class RowPrinter {
 };
 
 int list_once(kube::Api& api, const ListFlags& flags, const std::string& ns) {
-  constexpr int kPageSize = 500;
   std::vector<JobRow> rows;
-  const auto listed = kube::list_in_pages(api, list_path(flags, ns), kPageSize,
+  const auto listed = kube::list_in_pages(api, list_path(flags, ns), kListPage,
                                           [&](std::string_view text) -> Result<Nothing> {
                                             const auto job = job::parse_job(text);
                                             if (!job) return job.error();
@@ -119,6 +146,9 @@ int list_once(kube::Api& api, const ListFlags& flags, const std::string& ns) {
   if (rows.empty() && is_table) {
     note(flags.all_namespaces ? "no jobs" : fmt::format("no jobs in namespace {}", ns));
     return kExitOk;
+  }
+  if (!rows.empty() && flags.output != Output::kName) {
+    read_queues(api, flags.all_namespaces ? "" : ns, rows);
   }
   sort_rows(rows, flags.sort);
   RowPrinter(flags).print(rows);
@@ -134,9 +164,10 @@ int list_and_watch(kube::Api& api, const ListFlags& flags, const std::string& ns
   calls.on_listed = [&] {
     std::vector<JobRow> sorted;
     for (const auto& [key, row] : rows) sorted.push_back(row);
+    read_queues(api, flags.all_namespaces ? "" : ns, sorted);
+    for (const auto& row : sorted) rows[row.ns + "/" + row.name] = row;
     sort_rows(sorted, flags.sort);
     printer.print(sorted);
-    std::fflush(stdout);
     return is_listed = true;
   };
   calls.on_object = [&](const std::string& key, const Json* object) {
@@ -147,7 +178,8 @@ int list_and_watch(kube::Api& api, const ListFlags& flags, const std::string& ns
     }
     const auto job = job::decode_job(*object);
     if (!job) return true;
-    const JobRow row = make_job_row(*job);
+    JobRow row = make_job_row(*job);
+    if (is_listed) read_queue(api, *job, row);
     if (const auto known = rows.find(key); known != rows.end() && known->second == row) return true;
     rows[key] = row;
     if (is_listed) printer.print_change(row, false);
@@ -170,9 +202,10 @@ int run_list(const ListFlags& flags) {
 void add_list(Verbs& verbs) {
   verbs.add<ListFlags>(
       {.name = "list",
-       .what =
-           "Lists jobs: phase, pods ready out of those wanted, reason and age. -o wide adds how "
-           "long a job waits for capacity, how long it ran, attempt and workers.",
+       .what = "Lists jobs: phase, queue and position in it, pods ready out of those wanted, "
+               "reason and "
+               "age. -o wide adds how long a job waits for capacity, how long it ran, attempt and "
+               "workers. A position of 10+ means 10 or more.",
        .examples = {"list", "list -A --sort age", "list -l team=vision -o wide", "list -o json"}},
       define_list, run_list);
 }

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <map>
 #include <optional>
 
@@ -249,7 +248,7 @@ int run_base(const ReplicasFlags& flags) {
                           qualified_name(flags.ask.job), kube::to_text(counts.at("collectors")),
                           kube::to_text(counts.at("learners")))
             : serialize(versioned("BaseReplicas", counts), flags.output);
-    std::fputs(text.c_str(), stdout);
+    write_out(text);
     return kExitOk;
   });
 }
@@ -285,7 +284,7 @@ int run_requested(const ReplicasFlags& flags) {
   }
   const std::string text =
       flags.output == Output::kTable ? replicas_table(*data) : serialize(*data, flags.output);
-  std::fputs(text.c_str(), stdout);
+  write_out(text);
   return kExitOk;
 }
 

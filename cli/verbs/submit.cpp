@@ -1,4 +1,3 @@
-#include <cstdio>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +10,7 @@
 #include "cli/jobs/job_choice.h"
 #include "cli/jobs/job_goal.h"
 #include "cli/logs/follow_job.h"
+#include "cli/output.h"
 #include "cli/submit/set_field.h"
 #include "cli/text.h"
 #include "cli/validate/manifest_files.h"
@@ -138,9 +138,8 @@ int submit_job(kube::Api& api, const std::string& ns, const SubmitFlags& flags, 
   const Interrupt interrupt;
   const auto created = kube::create_object(api, kube::kNervexJobs, ns, job);
   if (!created) return fail("create the job in " + ns, created.error());
-  std::printf("%s created\n",
-              printable(qualified_name(kube::string_at(*created, {"metadata", "name"}))).c_str());
-  std::fflush(stdout);
+  write_out(printable(qualified_name(kube::string_at(*created, {"metadata", "name"}))) +
+            " created\n");
   if (!flags.wait && !flags.follow) return kExitOk;
   return follow_to_end(api, ns, flags, *created, interrupt);
 }

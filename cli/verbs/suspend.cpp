@@ -1,5 +1,4 @@
 // `suspend` and `resume`: spec.suspend of jobs.
-#include <cstdio>
 
 #include <fmt/format.h>
 
@@ -7,6 +6,7 @@
 #include "cli/cluster_flags.h"
 #include "cli/failure.h"
 #include "cli/jobs/job_choice.h"
+#include "cli/output.h"
 #include "cli/text.h"
 #include "cli/verbs/verbs.h"
 #include "job/types.h"
@@ -42,8 +42,8 @@ Result<Nothing> set_suspend(kube::Api& api, const Json& job, bool suspend) {
          {"spec", {{"suspend", suspend}}}});
     if (!patched) return patched.error();
   }
-  std::printf("%s %s%s\n", printable(qualified_name(name)).c_str(),
-              suspend ? "suspended" : "resumed", is_same ? " (unchanged)" : "");
+  write_out(fmt::format("{} {}{}\n", printable(qualified_name(name)),
+                        suspend ? "suspended" : "resumed", is_same ? " (unchanged)" : ""));
   return ok();
 }
 

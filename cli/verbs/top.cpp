@@ -1,4 +1,4 @@
-#include <cstdio>
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -135,13 +135,17 @@ int print_top(const TopReader& reader, Output output) {
   if (output != Output::kTable) {
     Json json = to_json(reader.use(), reader.columns());
     if (!reader.has_nodes()) json.erase("nodes");
-    std::fputs(serialize(versioned("DeviceUse", std::move(json)), output).c_str(), stdout);
+    write_out(serialize(versioned("DeviceUse", std::move(json)), output));
   } else {
     const Rows nodes = node_table(reader.use(), reader.columns());
     const Rows namespaces = namespace_table(reader.use(), reader.columns());
-    if (reader.has_nodes() && nodes.size() > 1) std::printf("%s\n", table(nodes, "").c_str());
+    if (reader.has_nodes() && nodes.size() > 1) write_out(table(nodes, "") + "\n");
+    const auto queues = reader.use().queues();
+    const bool has_queues = std::any_of(queues.begin(), queues.end(),
+                                        [](const auto& row) { return !row.queue.empty(); });
+    if (has_queues) write_out(table(queue_table(reader.use()), "") + "\n");
     if (namespaces.size() > 1) {
-      std::fputs(table(namespaces, "").c_str(), stdout);
+      write_out(table(namespaces, ""));
     } else {
       note("no job wants accelerators, and no pod uses any");
     }
@@ -164,9 +168,9 @@ void add_top(Verbs& verbs) {
   verbs.add<TopFlags>(
       {.name = "top",
        .what =
-           "Shows accelerators (extended resources such as nvidia.com/gpu): of each node how "
-           "many are used and free, of each namespace how many its jobs want, how many of these "
-           "are placed, and how many wait. Shows less if you may see less, and says so.",
+           "Shows accelerators (extended resources such as nvidia.com/gpu): of each node how many "
+           "are used and free; of each queue and namespace how many its jobs want, how many of "
+           "these are placed, and how many wait. Shows less if you may see less, and says so.",
        .examples = {"top", "top --only-namespace", "top -o json"}},
       define_top, run_top);
 }

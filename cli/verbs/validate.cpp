@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "base/program.h"
 #include "cli/cluster_flags.h"
 #include "cli/failure.h"
+#include "cli/output.h"
 #include "cli/validate/manifest_files.h"
 #include "cli/validate/manifests.h"
 #include "cli/validate/server_verdict.h"
@@ -174,7 +174,7 @@ int fail_to_check(const std::string& what, const Error& error) {
 }
 
 void print_verdicts(const Seen& seen, Format format) {
-  std::fputs(to_text(seen.verdicts, format).c_str(), stdout);
+  write_out(to_text(seen.verdicts, format));
   if (format == Format::kText) return;
   // Other formats are for programs: the user must see it, too.
   for (const auto& verdict : seen.verdicts) {

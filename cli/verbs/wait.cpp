@@ -1,4 +1,3 @@
-#include <cstdio>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -12,6 +11,7 @@
 #include "cli/jobs/job_choice.h"
 #include "cli/jobs/job_goal.h"
 #include "cli/jobs/job_progress.h"
+#include "cli/output.h"
 #include "cli/text.h"
 #include "cli/verbs/verbs.h"
 #include "cli/wait_flags.h"
@@ -61,8 +61,8 @@ int report(const WaitFlags& flags, const Outcome& outcome) {
   }
   const bool is_final = outcome.job && job::is_final(outcome.job->status.phase);
   if (outcome.goal == GoalState::kReached) {
-    std::printf("%s %s\n", printable(qualified_name(flags.job)).c_str(),
-                is_final ? printable(describe_end(*outcome.job)).c_str() : "condition met");
+    write_out(fmt::format("{} {}\n", printable(qualified_name(flags.job)),
+                          is_final ? printable(describe_end(*outcome.job)) : "condition met"));
     return kExitOk;
   }
   note(fmt::format("{} {}", flags.job, describe_end(*outcome.job)));

@@ -32,6 +32,7 @@ gang::PodGroup a_gpu_group() {
   group.meta.ns = "rl";
   group.spec.gangs[0].members[1].shape.requests = {{"cpu", 100}, {kGpu, 4}};
   group.status.gangs = {view::a_planned_gang("base", {{"learner", {0, 0}, "a", 1}})};
+  group.status.queue.name = "vision";
   return group;
 }
 
@@ -53,6 +54,10 @@ TEST_CASE("accelerators are summed by node and namespace", "[cli][top]") {
         "NODE  RESOURCE        CAPACITY  USED  FREE  STATE\n"
         "a     nvidia.com/gpu  8         5     3     Ready\n"
         "b     nvidia.com/gpu  4         0     4     Ready\n");
+  CHECK(use.queues() == std::vector<DeviceUse::QueueRow>{{"vision", kGpu, 8, 4}});
+  CHECK(table(queue_table(use), "") ==
+        "QUEUE   RESOURCE        WANTED  PLACED  WAITING\n"
+        "vision  nvidia.com/gpu  8       4       4\n");
   CHECK(table(namespace_table(use, {}), "") ==
         "NAMESPACE  RESOURCE        WANTED  PLACED  WAITING  USED\n"
         "rl         nvidia.com/gpu  8       4       4        5\n");

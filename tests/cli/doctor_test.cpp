@@ -33,8 +33,10 @@ Json a_lease(const std::string& holder, const std::string& renewed) {
 
 SuiteFacts healthy_facts() {
   const std::string ca = a_certificate(std::chrono::days(400));
-  const Json names = Json::array(
-      {{{"name", "nervexjobs"}}, {{"name", "podgroups"}}, {{"name", "aggregatorconfigs"}}});
+  const Json names = Json::array({{{"name", "nervexjobs"}},
+                                  {{"name", "podgroups"}},
+                                  {{"name", "aggregatorconfigs"}},
+                                  {{"name", "queues"}}});
   const Json deployment = {
       {"metadata", {{"name", "nervex-server"}}},
       {"spec",

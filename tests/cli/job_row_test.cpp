@@ -23,14 +23,15 @@ job::Job a_waiting_job() {
 TEST_CASE("a line of the list shows phase, ready pods, reason and age", "[cli][list]") {
   const JobRow row = make_job_row(a_waiting_job());
   const Paint plain(false);
-  CHECK(job_header({}) == std::vector<std::string>{"NAME", "PHASE", "READY", "REASON", "AGE"});
+  CHECK(job_header({}) ==
+        std::vector<std::string>{"NAME", "PHASE", "QUEUE", "POSITION", "READY", "REASON", "AGE"});
   CHECK(job_cells(row, {}, kListTime, plain) ==
-        std::vector<std::string>{"dqn", "Created", "0/3", "Unschedulable", "5m"});
+        std::vector<std::string>{"dqn", "Created", "-", "-", "0/3", "Unschedulable", "5m"});
   const JobColumns all{true, true};
   const auto cells = job_cells(row, all, kListTime, plain);
   CHECK(cells.size() == job_header(all).size());
   CHECK(cells[0] == "rl");
-  CHECK(cells[6] == "2m");  // QUEUED
+  CHECK(cells[8] == "2m");  // QUEUED
 }
 
 TEST_CASE("a job that nothing has seen yet, or that is being deleted, says so", "[cli][list]") {
@@ -38,9 +39,9 @@ TEST_CASE("a job that nothing has seen yet, or that is being deleted, says so", 
   row.name = "new";
   row.created = kListTime;
   CHECK(job_cells(row, {}, kListTime, Paint(false)) ==
-        std::vector<std::string>{"new", "-", "0/0", "-", "0s"});
+        std::vector<std::string>{"new", "-", "-", "-", "0/0", "-", "0s"});
   row.is_deleting = true;
-  CHECK(job_cells(row, {}, kListTime, Paint(false))[3] == "BeingDeleted");
+  CHECK(job_cells(row, {}, kListTime, Paint(false))[5] == "BeingDeleted");
 }
 
 TEST_CASE("a job counts as queued only while it waits for capacity", "[cli][list]") {
@@ -50,6 +51,37 @@ TEST_CASE("a job counts as queued only while it waits for capacity", "[cli][list
   SECTION("not while it is suspended") { job.spec.suspend = true; }
   SECTION("not after its end") { job.status.phase = job::Phase::kFailed; }
   CHECK_FALSE(make_job_row(job).queued.has_value());
+}
+
+TEST_CASE("the queue is that of the current attempt's PodGroup", "[cli][list]") {
+  const job::Job job = a_waiting_job();
+  gang::PodGroup group = view::a_group();
+  group.meta.owner = kube::OwnerRef{"", "", "dqn", job.meta.uid};
+  group.status.queue = {.name = "vision", .position = 10};
+  JobRow row = make_job_row(job);
+  SECTION("it shows name and position") {
+    set_queue(row, group);
+    const auto cells = job_cells(row, {}, kListTime, Paint(false));
+    CHECK(cells[2] == "vision");
+    CHECK(cells[3] == "10+");
+    CHECK(to_json(row).at("queue") == "vision");
+    CHECK(to_json(row).at("queuePosition") == 10);
+  }
+  SECTION("a low position is exact") {
+    group.status.queue.position = 2;
+    set_queue(row, group);
+    CHECK(job_cells(row, {}, kListTime, Paint(false))[3] == "2");
+  }
+  SECTION("not that of an earlier attempt") {
+    row.attempt = 2;
+    set_queue(row, group);
+    CHECK(row.queue.empty());
+  }
+  SECTION("not that of a deleted job of the same name") {
+    row.uid = "another";
+    set_queue(row, group);
+    CHECK(row.queue.empty());
+  }
 }
 
 TEST_CASE("jobs are sorted by name, then by the chosen column", "[cli][list]") {

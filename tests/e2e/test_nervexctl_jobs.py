@@ -10,6 +10,7 @@ from support.jobs import job, template
 from support.wait import wait_for
 
 TOO_MUCH = template(memory="1000Ti")
+HEADER = ["NAME", "PHASE", "QUEUE", "POSITION", "READY", "REASON", "AGE"]
 
 
 @pytest.fixture
@@ -30,9 +31,9 @@ def test_jobs_are_listed_with_phase_ready_reason_and_age(jobs, editor, namespace
     said = editor("list")
     assert said.returncode == 0, said.stderr
     lines = said.stdout.splitlines()
-    assert lines[0].split() == ["NAME", "PHASE", "READY", "REASON", "AGE"]
+    assert lines[0].split() == HEADER
     assert [line.split()[:2] for line in lines[1:]] == [["runs", "Running"], ["waits", "Created"]]
-    assert re.search(r"waits +Created +0/\d+ +\w+ +\d+s", said.stdout), said.stdout
+    assert re.search(r"waits +Created +- +\S+ +0/\d+ +\w+ +\d+s", said.stdout), said.stdout
     assert editor("list", "-l", "team=vision", "-o", "name").stdout == "nervexjob.nervex.sensetime.com/runs\n"
     listed = json.loads(editor("list", "-o", "json").stdout)
     assert (listed["apiVersion"], listed["kind"]) == ("cli.nervex.sensetime.com/v1", "JobList")
@@ -42,6 +43,25 @@ def test_jobs_are_listed_with_phase_ready_reason_and_age(jobs, editor, namespace
     refused = editor("list", "-A")
     assert refused.returncode == 1
     assert "you may not list nervexjobs.nervex.sensetime.com in the whole cluster: name a namespace" in refused.stderr
+
+
+def test_a_list_shows_the_queue_and_the_position_in_it(jobs, editor, core, custom, namespace):
+    queue = "q-" + namespace
+    core.patch_namespace(namespace, {"metadata": {"labels": {"nervex.sensetime.com/queue": queue}}})
+    kind = ("nervex.sensetime.com", "v1alpha1", "queues")
+    custom.create_cluster_custom_object(*kind, {"apiVersion": "/".join(kind[:2]), "kind": "Queue", "metadata": {"name": queue},
+                                                "spec": {"limit": [{"resources": {"cpu": "1m"}}]}})
+    try:
+        for name in ("first", "second"):
+            jobs.create(job(name))
+            jobs.wait_condition(name, "Scheduled", "False")
+
+        def look():
+            rows = [line.split() for line in editor("list").stdout.splitlines()[1:]]
+            return [row[2:4] for row in rows] == [[queue, "1"], [queue, "2"]], rows
+        wait_for(look, "the queue and the positions to be listed", 60)
+    finally:
+        custom.delete_cluster_custom_object(*kind, queue)
 
 
 def test_an_empty_list_says_so(editor, namespace):
@@ -59,7 +79,7 @@ def test_a_list_is_watched(jobs, target, namespace):
         watch.interrupt()
         assert watch.wait() == 130
     lines = [line.split() for line in watch.lines]
-    assert lines[0] == ["NAME", "PHASE", "READY", "REASON", "AGE"]
+    assert lines[0] == HEADER
     assert any(line[1] == "Running" for line in lines), lines
 
 
