@@ -17,8 +17,8 @@ enum class Output { kText, kTable, kWide, kJson, kYaml, kName };
 // -o; the first of `allowed` is the default.
 void add_output_flag(CLI::App& command, Output& output, const std::vector<Output>& allowed);
 
-// Writes to stdout at once. Ends the program if the reader has hung up, as `nervexctl list -w | head`
-// does: TLS connections make us ignore SIGPIPE.
+// Writes to stdout at once. Ends the program if the reader has hung up, as `nervexctl list -w |
+// head` does: TLS connections make us ignore SIGPIPE.
 void write_out(std::string_view text);
 
 // `body` with apiVersion and kind. Fields that programs rely on do not change within a version.

@@ -15,7 +15,7 @@ inline void add_timeout_flag(CLI::App& command, std::chrono::milliseconds& timeo
   add_duration(command, "--timeout", timeout, "how long to wait, at most 24h; 0s: without a limit");
 }
 
-inline std::optional<std::chrono::milliseconds> timeout_of(std::chrono::milliseconds flag) {
+inline std::optional<std::chrono::milliseconds> to_limit(std::chrono::milliseconds flag) {
   return flag.count() == 0 ? std::nullopt : std::optional(flag);
 }
 

@@ -32,7 +32,7 @@ bool is_denied(const Error& error) {
 
 Check unreadable(const std::string& subject, const Error& error) {
   if (is_denied(error)) {
-    return {subject, Health::kUnknown, "you may not see it: it is for administrators"};
+    return {subject, Health::kHidden, "you may not see it: it is for administrators"};
   }
   return {subject, Health::kBad, error.message, suggest(error)};
 }
@@ -87,7 +87,7 @@ Checks check_admission(const SuiteFacts& facts) {
   }
   if (is_denied(error)) {
     return {
-        {subject, Health::kUnknown,
+        {subject, Health::kHidden,
          fmt::format("you may not create jobs in namespace {}, so it was not asked", facts.ns)}};
   }
   return {{subject, Health::kBad, error.message, suggest(error)}};
@@ -259,7 +259,7 @@ Checks check_rights(const SuiteFacts& facts) {
              facts.ns)});
   }
   if (!sees_cluster) {
-    checks.push_back({"Your view", Health::kUnknown,
+    checks.push_back({"Your view", Health::kHidden,
                       "you may not see nodes, or not jobs of all namespaces: `top` and `list -A` "
                       "show less"});
   }
@@ -274,7 +274,7 @@ Colour health_colour(Health health) {
       return Colour::kYellow;
     case Health::kBad:
       return Colour::kRed;
-    case Health::kUnknown:
+    case Health::kHidden:
       return Colour::kCyan;
   }
   return Colour::kRed;
@@ -290,7 +290,7 @@ std::string_view to_string(Health health) {
       return "Warning";
     case Health::kBad:
       return "Failed";
-    case Health::kUnknown:
+    case Health::kHidden:
       return "Hidden";
   }
   return "";

@@ -15,7 +15,7 @@ enum class Health {
   kGood,
   kWarning,
   kBad,
-  kUnknown,  // the user may not see it
+  kHidden,  // the user may not see it
 };
 std::string_view to_string(Health health);
 

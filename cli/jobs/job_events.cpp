@@ -41,7 +41,7 @@ view::Event decode_event(const Json& event) {
   return seen;
 }
 
-std::optional<JobEvent> decode_event_of(const job::Job& job, const Json& event) {
+std::optional<JobEvent> decode_job_event(const job::Job& job, const Json& event) {
   const Json* object = kube::find(event, {"involvedObject"});
   if (object == nullptr || !is_about(job, *object)) return std::nullopt;
   const view::Event fields = decode_event(event);

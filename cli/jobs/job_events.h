@@ -27,7 +27,7 @@ struct JobEvent {
 
 // nullopt: about something else. A pod belongs to the job by its name; events before the job's
 // creation are those of an earlier job of the same name.
-std::optional<JobEvent> decode_event_of(const job::Job& job, const Json& event);
+std::optional<JobEvent> decode_job_event(const job::Job& job, const Json& event);
 
 // LAST SEEN, TYPE, REASON, OBJECT, MESSAGE.
 std::vector<std::string> event_header();

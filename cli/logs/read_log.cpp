@@ -33,7 +33,9 @@ class LogReader {
       const auto streamed = stream();
       if (!options_.follow) return streamed ? Result<std::string>("") : streamed.error();
       if (stop_.stop_requested()) break;
-      if (!streamed && is_final(streamed.error())) return streamed.error();
+      // A starting API server answers 403 until its roles are read.
+      if (!streamed && is_final(streamed.error()) && !has_connected_) return streamed.error();
+      has_connected_ = has_connected_ || streamed;
       const auto end = find_end();
       if (end && (streamed || *end == kDeleted || ++tries_after_end == kTriesAfterEnd)) return *end;
       if (streamed) pause = kFirstPause;
@@ -102,6 +104,7 @@ class LogReader {
   const std::function<void(std::string_view)>& on_line_;
   const std::stop_token& stop_;
   LogCursor cursor_;
+  bool has_connected_ = false;
 };
 
 }  // namespace

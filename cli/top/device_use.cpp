@@ -28,7 +28,7 @@ void DeviceUse::add_pod(const kube::Pod& pod) {
   for (const auto& [resource, amount] : pod.requests.amounts()) {
     if (!placement::is_device(resource)) continue;
     used_on_[{pod.node.str(), resource}] += amount;
-    row_of(pod.meta.ns.str(), resource).used += amount;
+    namespace_row(pod.meta.ns.str(), resource).used += amount;
   }
 }
 
@@ -39,7 +39,7 @@ void DeviceUse::add_group(const gang::PodGroup& group) {
       const auto placed = std::count_if(set.slots.begin(), set.slots.end(), [&](gang::SlotId slot) {
         return gang::find_placement(group.status, set.role, slot) != nullptr;
       });
-      NamespaceRow& row = row_of(group.meta.ns.str(), resource);
+      NamespaceRow& row = namespace_row(group.meta.ns.str(), resource);
       const std::int64_t wanted = amount * static_cast<std::int64_t>(set.slots.size());
       row.wanted += wanted;
       row.placed += amount * placed;
@@ -53,7 +53,8 @@ void DeviceUse::add_group(const gang::PodGroup& group) {
   }
 }
 
-DeviceUse::NamespaceRow& DeviceUse::row_of(const std::string& ns, const std::string& resource) {
+DeviceUse::NamespaceRow& DeviceUse::namespace_row(const std::string& ns,
+                                                  const std::string& resource) {
   NamespaceRow& row = namespaces_[{ns, resource}];
   row.ns = ns;
   row.resource = resource;

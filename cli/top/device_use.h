@@ -58,7 +58,7 @@ class DeviceUse {
   std::map<Key, QueueRow> queues_;
   std::map<Key, std::int64_t> used_on_;  // pods may be read before their node
 
-  NamespaceRow& row_of(const std::string& ns, const std::string& resource);
+  NamespaceRow& namespace_row(const std::string& ns, const std::string& resource);
 };
 
 // Whether the pods were read; without them nothing is known to be used or free.

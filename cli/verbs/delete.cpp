@@ -40,7 +40,7 @@ std::string controller_uid(const Json& pod) {
 // Waits until no pod of these jobs (by uid) exists.
 int wait_for_pods(kube::Api& api, const DeleteFlags& flags, const std::string& ns,
                   const std::set<std::string>& jobs) {
-  const Interrupt interrupt(timeout_of(flags.timeout));
+  const Interrupt interrupt(to_limit(flags.timeout));
   std::set<std::string> left;
   FollowCalls calls;
   bool is_listed = false;

@@ -69,7 +69,7 @@ int show_events(kube::Api& api, const std::string& ns, const EventsFlags& flags)
   bool is_listed = false;
   FollowCalls calls;
   calls.on_object = [&](const std::string&, const Json* seen) {
-    auto event = seen == nullptr ? std::nullopt : decode_event_of(*job, *seen);
+    auto event = seen == nullptr ? std::nullopt : decode_job_event(*job, *seen);
     if (!event) return true;
     if (is_listed) {
       print_new_event(*event, flags);

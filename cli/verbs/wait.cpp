@@ -70,7 +70,7 @@ int report(const WaitFlags& flags, const Outcome& outcome) {
 }
 
 int wait_for_job(kube::Api& api, const std::string& ns, const WaitFlags& flags) {
-  const Interrupt interrupt(timeout_of(flags.timeout));
+  const Interrupt interrupt(to_limit(flags.timeout));
   const JobGoal goal = *parse_goal(flags.goal);
   JobProgress progress(api, ns, flags.job);
   Outcome outcome;

@@ -42,14 +42,14 @@ TEST_CASE("events of the job, its PodGroups and its pods are about it", "[cli][e
       {"another kind", an_event("Service", "dqn-coordinator", "x"), ""}};
   for (const auto& row : rows) {
     INFO(row.when);
-    const auto event = decode_event_of(job, row.event);
+    const auto event = decode_job_event(job, row.event);
     CHECK((event ? event->object : "") == row.want);
   }
 }
 
 TEST_CASE("a line of events has the number of occurrences", "[cli][events]") {
   const job::Job job = view::a_snapshot(job::Phase::kCreated).job;
-  const auto event = decode_event_of(job, an_event("NerveXJob", "dqn", job.meta.uid));
+  const auto event = decode_job_event(job, an_event("NerveXJob", "dqn", job.meta.uid));
   REQUIRE(event);
   CHECK(event_cells(*event, at("2026-11-21T14:05:00Z"), Paint(false)) ==
         std::vector<std::string>{"4m", "Warning", "FailedCreate", "nervexjob/dqn", "no (x2)"});

@@ -101,6 +101,6 @@ def measured(target, words):
                 name = next(file)
                 if "nervexctl" in name:
                     peak = int(next(line for line in file if line.startswith("VmHWM")).split()[1])
-            time.sleep(0.002)
+            lasting(0.002)
     assert process.returncode == 0
     return time.monotonic() - before, peak

@@ -14,12 +14,12 @@ from support.wait import wait_for
 ENDS = {"annotations": {"nervex-e2e/main-exits": "0"}}
 
 
-def verbs_of(nervexctl, *group):
+def list_verbs(nervexctl, *group):
     listed = nervexctl(*group, "--help").stdout.partition("Subcommands:\n")[2]
     return [(*group, name) for name in re.findall(r"^  ([a-z]+) ", listed, re.MULTILINE)]
 
 
-def examples_of(text):
+def find_examples(text):
     block = text.partition("Examples:\n")[2].partition("\n\n")[0]
     return [line.strip() for line in block.splitlines()]
 
@@ -82,12 +82,12 @@ def test_every_example_runs(jobs, kubelet, nervexctl, target, env, tmp_path, nam
     stage = Stage(jobs, tmp_path)
     stage.prepare("")
     failed = []
-    for verb in verbs_of(nervexctl) + verbs_of(nervexctl, "replicas"):
+    for verb in list_verbs(nervexctl) + list_verbs(nervexctl, "replicas"):
         if verb == ("replicas",):
             continue
         text = nervexctl(*verb, "--help").stdout
         assert "Exit status: 0 " in text, verb
-        examples = examples_of(text)
+        examples = find_examples(text)
         assert examples, f"{' '.join(verb)} has no example"
         for example in examples:
             assert example.startswith(f"kubectl nervex {' '.join(verb)}"), example

@@ -83,6 +83,15 @@ def test_a_list_is_watched(jobs, target, namespace):
     assert any(line[1] == "Running" for line in lines), lines
 
 
+def test_a_watched_list_ends_when_its_reader_hangs_up(jobs, target, namespace):
+    jobs.create(job("runs"))
+    with Background(target, "sh", "-c", f"nervexctl list -w -n {namespace} | head -1; echo done") as watch:
+        wait_for(lambda: watch.lines[:1], "the header")
+        jobs.wait_phase("runs", "Running")
+        jobs.delete("runs")
+        wait_for(lambda: "done" in watch.lines, "the list to end")
+
+
 def test_an_editor_suspends_resumes_waits_and_deletes(jobs, editor, namespace):
     jobs.create(job("mine"))
     said = editor("wait", "mine", "--for=running", "--timeout", "60s")
