@@ -19,8 +19,8 @@ int main(int argc, char** argv) {
   cli::Verbs verbs(app);
   for (const auto add :
        {cli::add_submit, cli::add_list, cli::add_explain, cli::add_logs, cli::add_events,
-        cli::add_wait, cli::add_suspend, cli::add_delete, cli::add_replicas, cli::add_top,
-        cli::add_validate, cli::add_doctor, cli::add_certs, cli::add_completion}) {
+        cli::add_wait, cli::add_suspend, cli::add_delete, cli::add_replicas, cli::add_queue,
+        cli::add_top, cli::add_validate, cli::add_doctor, cli::add_certs, cli::add_completion}) {
     add(verbs);
   }
   if (const auto typed = cli::words_to_complete(argc, argv)) {

@@ -51,6 +51,7 @@ Completion complete_value(const CLI::Option& option) {
   using More = Completion::More;
   const std::string type = option.get_type_name();
   if (type == "JOB") return {{}, More::kJobs};
+  if (type == "QUEUE") return {{}, More::kQueues};
   if (type == "FILE" || type == "FOLDER") return {{}, More::kFiles};
   if (option.get_lnames() == Words{"namespace"}) return {{}, More::kNamespaces};
   if (type == "ROLE[/ORDINAL]") {
@@ -124,7 +125,7 @@ Completion complete(const CLI::App& app, const std::vector<std::string>& typed) 
     completion = complete_value(*assigned);
     keep_beginning_with(last.substr(equals + 1), completion);
     for (auto& word : completion.words) {
-      if (!is_split) word = last.substr(0, equals + 1) + word;
+      if (!is_split) word.insert(0, last, 0, equals + 1);
     }
   } else {
     completion = last.starts_with('-') ? complete_flag(*verb) : complete_word(*verb, positionals);

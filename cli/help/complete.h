@@ -10,7 +10,7 @@ namespace nervex::cli {
 
 struct Completion {
   // What else may come that `words` does not have.
-  enum class More { kNothing, kJobs, kNamespaces, kFiles };
+  enum class More { kNothing, kJobs, kNamespaces, kQueues, kFiles };
   std::vector<std::string> words;  // that begin as the typed one, sorted
   More more = More::kNothing;
   bool operator==(const Completion&) const = default;

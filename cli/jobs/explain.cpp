@@ -196,7 +196,7 @@ std::string state_line(const JobView& job) {
     const Wait& wait = job.waits.front();
     return fmt::format("waits: {}: {}", wait_title(wait), printable(wait.message));
   }
-  const std::string state = job.phase == job::Phase::kRunning ? "runs" : "starts";
+  std::string state = job.phase == job::Phase::kRunning ? "runs" : "starts";
   if (job.problems.empty()) return state;
   const view::PodProblem& problem = job.problems.front();
   return fmt::format("{}; pod {}: {}", state, printable(problem.pod), printable(describe(problem)));

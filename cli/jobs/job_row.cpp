@@ -16,13 +16,6 @@ std::string shown_phase(const JobRow& row, const Paint& paint) {
   return printable(row.phase);
 }
 
-// Positions are written in coarse steps: 10 stands for 10 to 19.
-std::string shown_position(const JobRow& row) {
-  constexpr int kLastExact = 2;
-  if (row.queue_position == 0) return "-";
-  return fmt::format("{}{}", row.queue_position, row.queue_position > kLastExact ? "+" : "");
-}
-
 std::string age(const std::optional<SysTime>& since, SysTime until) {
   return since ? duration_since(*since, until) : "-";
 }
@@ -42,21 +35,14 @@ JobRow make_job_row(const job::Job& job) {
   row.collectors = status.collector.active;
   row.learners = status.learner.active;
   row.attempt = status.attempt;
-  row.uid = job.meta.uid;
+  row.queue = status.queue.name;
+  row.queue_position = status.queue.position;
   row.created = job.meta.created;
   const bool waits = !job::is_final(status.phase) && !status.active_since && !job.spec.suspend;
   if (waits) row.queued = status.waiting_since;
   row.started = status.start_time;
   row.completed = status.completion_time;
   return row;
-}
-
-void set_queue(JobRow& row, const gang::PodGroup& group) {
-  const bool is_current =
-      group.meta.owner && group.meta.owner->uid == row.uid && group.spec.attempt == row.attempt;
-  if (!is_current) return;
-  row.queue = group.status.queue.name;
-  row.queue_position = group.status.queue.position;
 }
 
 void sort_rows(std::vector<JobRow>& rows, JobSort by) {
@@ -111,6 +97,13 @@ std::vector<std::string> job_cells(const JobRow& row, const JobColumns& columns,
                              std::to_string(row.attempt), std::to_string(row.collectors),
                              std::to_string(row.learners)});
   return cells;
+}
+
+// Positions are written in coarse steps: 10 stands for 10 to 19.
+std::string shown_position(const JobRow& row) {
+  constexpr int kLastExact = 2;
+  if (row.queue_position == 0) return "-";
+  return fmt::format("{}{}", row.queue_position, row.queue_position > kLastExact ? "+" : "");
 }
 
 Json to_json(const JobRow& row) {

@@ -7,7 +7,6 @@
 
 #include "cli/terminal.h"
 #include "cli/text.h"
-#include "gang/pod_group.h"
 #include "job/types.h"
 
 namespace nervex::cli {
@@ -23,19 +22,16 @@ struct JobRow {
   int collectors = 0;
   int learners = 0;  // active pods
   int attempt = 0;
-  std::string uid;
   SysTime created{};
   std::optional<SysTime> queued;   // since when it waits for capacity
   std::optional<SysTime> started;  // first time that the coordinator ran
   std::optional<SysTime> completed;
-  std::string queue;       // "": the root, or not known
-  int queue_position = 0;  // gang::QueuePlace::position
+  std::string queue;       // "": the root
+  int queue_position = 0;  // as in the status, in coarse steps; 0: it does not wait
   bool operator==(const JobRow&) const = default;
 };
 
 JobRow make_job_row(const job::Job& job);
-// The queue of the job, if this is the PodGroup of its current attempt.
-void set_queue(JobRow& row, const gang::PodGroup& group);
 
 enum class JobSort { kName, kAge, kPhase, kReady };  // age: the newest first
 void sort_rows(std::vector<JobRow>& rows, JobSort by);
@@ -47,6 +43,9 @@ struct JobColumns {
 std::vector<std::string> job_header(const JobColumns& columns);
 std::vector<std::string> job_cells(const JobRow& row, const JobColumns& columns, SysTime now,
                                    const Paint& paint);
+
+// "3+" of a coarse position; "-": the job does not wait.
+std::string shown_position(const JobRow& row);
 
 // Absent times have no field.
 Json to_json(const JobRow& row);

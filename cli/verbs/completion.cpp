@@ -39,8 +39,13 @@ int run_completion(const CompletionFlags& flags) {
   return kExitOk;
 }
 
+std::string collection_path(Completion::More more, const std::string& ns) {
+  if (more == Completion::More::kJobs) return kube::api_path(kube::kNervexJobs, ns);
+  return kube::api_path(more == Completion::More::kQueues ? kube::kQueues : kube::kNamespaces);
+}
+
 // Names that the user may list; none if the API server does not answer soon.
-std::vector<std::string> read_names(const std::vector<std::string>& typed, bool are_jobs) {
+std::vector<std::string> read_names(const std::vector<std::string>& typed, Completion::More more) {
   constexpr std::chrono::seconds kPatience{2};
   ClusterFlags flags;
   flags.kubeconfig = typed_value(typed, "--kubeconfig");
@@ -53,14 +58,13 @@ std::vector<std::string> read_names(const std::vector<std::string>& typed, bool 
   kube::Client api(*config, "nervexctl");
   constexpr int kPageSize = 500;
   std::vector<std::string> names;
-  const std::string path =
-      are_jobs ? kube::api_path(kube::kNervexJobs, config->ns) : kube::api_path(kube::kNamespaces);
   const auto listed =
-      kube::list_in_pages(api, path, kPageSize, [&](std::string_view text) -> Result<Nothing> {
-        const auto id = kube::identify(text);
-        if (id) names.push_back(kube::NamespacedName::parse(id->key).name);
-        return ok();
-      });
+      kube::list_in_pages(api, collection_path(more, config->ns), kPageSize,
+                          [&](std::string_view text) -> Result<Nothing> {
+                            const auto id = kube::identify(text);
+                            if (id) names.push_back(kube::NamespacedName::parse(id->key).name);
+                            return ok();
+                          });
   return listed ? names : std::vector<std::string>();
 }
 
@@ -77,10 +81,10 @@ std::optional<std::vector<std::string>> words_to_complete(int argc, char** argv)
 int print_completion(const CLI::App& app, const std::vector<std::string>& typed) {
   using More = Completion::More;
   Completion completion = complete(app, typed);
-  if (completion.more == More::kJobs || completion.more == More::kNamespaces) {
+  if (completion.more != More::kNothing && completion.more != More::kFiles) {
     const std::string last = typed.empty() ? "" : typed.back();
     const std::string prefix = last.substr(last.find('=') + 1);  // npos + 1 is 0
-    for (auto& name : read_names(typed, completion.more == More::kJobs)) {
+    for (auto& name : read_names(typed, completion.more)) {
       if (!name.starts_with(prefix)) continue;
       const bool is_assigned = last.starts_with("--") && prefix.size() < last.size();
       completion.words.push_back(is_assigned ? last.substr(0, last.size() - prefix.size()) + name

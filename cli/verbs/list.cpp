@@ -13,7 +13,6 @@
 #include "cli/jobs/job_row.h"
 #include "cli/output.h"
 #include "cli/verbs/verbs.h"
-#include "job/names.h"
 #include "kube/paged_list.h"
 
 namespace nervex::cli {
@@ -58,32 +57,6 @@ std::string list_path(const ListFlags& flags, const std::string& ns) {
   return flags.selector.empty()
              ? path
              : kube::with_query(path, "labelSelector=" + kube::percent_encode(flags.selector));
-}
-
-// The queues of the jobs, from their PodGroups. Says why if they cannot be read.
-void read_queues(kube::Api& api, const std::string& ns, std::vector<JobRow>& rows) {
-  std::map<std::string, JobRow*> by_uid;
-  for (auto& row : rows) by_uid[row.uid] = &row;
-  const auto listed = kube::list_in_pages(
-      api, kube::api_path(kube::kPodGroups, ns), kListPage,
-      [&](std::string_view text) -> Result<Nothing> {
-        const auto group = gang::parse_pod_group(text);
-        if (!group) return group.error();
-        const auto row = by_uid.find(group->meta.owner ? group->meta.owner->uid : "");
-        if (row != by_uid.end()) set_queue(*row->second, *group);
-        return ok();
-      });
-  if (!listed) note("cannot show queues: " + listed.error().message);
-}
-
-// The same for one job that has changed; says nothing if it fails.
-void read_queue(kube::Api& api, const job::Job& job, JobRow& row) {
-  if (row.attempt == 0) return;
-  const auto object =
-      kube::get_object(api, kube::kPodGroups, row.ns, job::pod_group_name(job, row.attempt));
-  const auto group =
-      object ? gang::decode_pod_group(*object) : Result<gang::PodGroup>(object.error());
-  if (group) set_queue(row, *group);
 }
 
 class RowPrinter {
@@ -147,9 +120,6 @@ int list_once(kube::Api& api, const ListFlags& flags, const std::string& ns) {
     note(flags.all_namespaces ? "no jobs" : fmt::format("no jobs in namespace {}", ns));
     return kExitOk;
   }
-  if (!rows.empty() && flags.output != Output::kName) {
-    read_queues(api, flags.all_namespaces ? "" : ns, rows);
-  }
   sort_rows(rows, flags.sort);
   RowPrinter(flags).print(rows);
   return kExitOk;
@@ -164,8 +134,6 @@ int list_and_watch(kube::Api& api, const ListFlags& flags, const std::string& ns
   calls.on_listed = [&] {
     std::vector<JobRow> sorted;
     for (const auto& [key, row] : rows) sorted.push_back(row);
-    read_queues(api, flags.all_namespaces ? "" : ns, sorted);
-    for (const auto& row : sorted) rows[row.ns + "/" + row.name] = row;
     sort_rows(sorted, flags.sort);
     printer.print(sorted);
     return is_listed = true;
@@ -178,8 +146,7 @@ int list_and_watch(kube::Api& api, const ListFlags& flags, const std::string& ns
     }
     const auto job = job::decode_job(*object);
     if (!job) return true;
-    JobRow row = make_job_row(*job);
-    if (is_listed) read_queue(api, *job, row);
+    const JobRow row = make_job_row(*job);
     if (const auto known = rows.find(key); known != rows.end() && known->second == row) return true;
     rows[key] = row;
     if (is_listed) printer.print_change(row, false);

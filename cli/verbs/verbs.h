@@ -13,6 +13,7 @@ void add_events(Verbs& verbs);
 void add_explain(Verbs& verbs);
 void add_list(Verbs& verbs);
 void add_logs(Verbs& verbs);
+void add_queue(Verbs& verbs);
 void add_replicas(Verbs& verbs);
 void add_submit(Verbs& verbs);
 void add_suspend(Verbs& verbs);  // and resume

@@ -53,35 +53,21 @@ TEST_CASE("a job counts as queued only while it waits for capacity", "[cli][list
   CHECK_FALSE(make_job_row(job).queued.has_value());
 }
 
-TEST_CASE("the queue is that of the current attempt's PodGroup", "[cli][list]") {
-  const job::Job job = a_waiting_job();
-  gang::PodGroup group = view::a_group();
-  group.meta.owner = kube::OwnerRef{"", "", "dqn", job.meta.uid};
-  group.status.queue = {.name = "vision", .position = 10};
-  JobRow row = make_job_row(job);
-  SECTION("it shows name and position") {
-    set_queue(row, group);
-    const auto cells = job_cells(row, {}, kListTime, Paint(false));
-    CHECK(cells[2] == "vision");
-    CHECK(cells[3] == "10+");
-    CHECK(to_json(row).at("queue") == "vision");
-    CHECK(to_json(row).at("queuePosition") == 10);
-  }
-  SECTION("a low position is exact") {
-    group.status.queue.position = 2;
-    set_queue(row, group);
-    CHECK(job_cells(row, {}, kListTime, Paint(false))[3] == "2");
-  }
-  SECTION("not that of an earlier attempt") {
-    row.attempt = 2;
-    set_queue(row, group);
-    CHECK(row.queue.empty());
-  }
-  SECTION("not that of a deleted job of the same name") {
-    row.uid = "another";
-    set_queue(row, group);
-    CHECK(row.queue.empty());
-  }
+TEST_CASE("a line shows the queue and the position in it", "[cli][list]") {
+  job::Job job = a_waiting_job();
+  job.status.queue.name = "vision";
+  struct Row {
+    int position;
+    std::string want;
+  };
+  const auto row = GENERATE(values<Row>({{0, "-"}, {1, "1"}, {2, "2"}, {3, "3+"}, {10, "10+"}}));
+  job.status.queue.position = row.position;
+  const JobRow line = make_job_row(job);
+  const auto cells = job_cells(line, {}, kListTime, Paint(false));
+  CHECK(cells[2] == "vision");
+  CHECK(cells[3] == row.want);
+  CHECK(to_json(line).at("queue") == "vision");
+  CHECK(to_json(line).contains("queuePosition") == (row.position > 0));
 }
 
 TEST_CASE("jobs are sorted by name, then by the chosen column", "[cli][list]") {

@@ -60,6 +60,16 @@ def test_a_list_shows_the_queue_and_the_position_in_it(jobs, editor, core, custo
             rows = [line.split() for line in editor("list").stdout.splitlines()[1:]]
             return [row[2:4] for row in rows] == [[queue, "1"], [queue, "2"]], rows
         wait_for(look, "the queue and the positions to be listed", 60)
+        said = editor("queue", queue)
+        assert said.returncode == 0, said.stderr
+        head, line, _, waiting, *jobs_in_order = said.stdout.splitlines()
+        assert head.split()[:3] == ["QUEUE", "PENDING", "RUNNING"]
+        assert line.split()[0] == queue and "cpu 1m" in line
+        assert waiting.split()[:4] == ["NAMESPACE", "NAME", "QUEUE", "POSITION"]
+        assert [one.split()[:4] for one in jobs_in_order] == [[namespace, "first", queue, "1"], [namespace, "second", queue, "2"]]
+        every = json.loads(editor("queue", "-o", "json").stdout)
+        assert queue in [one["name"] for one in every["queues"]]
+        assert editor("queue", "absent").returncode == 1
     finally:
         custom.delete_cluster_custom_object(*kind, queue)
 
