@@ -7,7 +7,6 @@ import subprocess
 import pytest
 import yaml
 from support.commands import command, environment
-from support.fake_kubelet import FakeKubelet
 from support.jobs import job
 from support.wait import wait_for
 
@@ -22,15 +21,6 @@ def list_verbs(nervexctl, *group):
 def find_examples(text):
     block = text.partition("Examples:\n")[2].partition("\n\n")[0]
     return [line.strip() for line in block.splitlines()]
-
-
-@pytest.fixture(scope="module")
-def kubelet(target, tmp_path_factory):
-    if not target.cluster:
-        pytest.skip("the nodes of this cluster are its owner's")
-    one = FakeKubelet(target.cluster.api(), tmp_path_factory.mktemp("kubelet"))
-    yield one
-    one.close()
 
 
 class Stage:
@@ -69,7 +59,7 @@ class Stage:
 CHANGING = ("suspend", "resume", "delete", "submit", "wait", "replicas", "logs")
 
 
-def test_every_example_runs(jobs, kubelet, nervexctl, target, env, tmp_path, namespace):
+def test_every_example_runs(jobs, pod_logs, nervexctl, target, env, tmp_path, namespace):
     with open(target.kubeconfig, encoding="utf-8") as file:
         config = yaml.safe_load(file)
     for context in config["contexts"]:
@@ -78,7 +68,7 @@ def test_every_example_runs(jobs, kubelet, nervexctl, target, env, tmp_path, nam
     user = command(target, f"--chdir={tmp_path}", f"KUBECONFIG={tmp_path}/kubeconfig",
                    f"NERVEX_SERVER_URL={env['NERVEX_SERVER_URL']}", "sh", "-c")
     for pod in ("dqn-coordinator", "train-coordinator"):
-        kubelet.end(pod)
+        pod_logs.end(pod)
     stage = Stage(jobs, tmp_path)
     stage.prepare("")
     failed = []

@@ -4,38 +4,28 @@ import re
 
 import pytest
 from support.commands import Background
-from support.fake_kubelet import FakeKubelet
 from support.jobs import job
 from support.wait import wait_for
 
 
-@pytest.fixture(scope="module")
-def kubelet(target, tmp_path_factory):
-    if not target.cluster:
-        pytest.skip("the nodes of this cluster are its owner's")
-    one = FakeKubelet(target.cluster.api(), tmp_path_factory.mktemp("kubelet"))
-    yield one
-    one.close()
-
-
 @pytest.fixture
 def running(jobs, namespace):
-    """A job with a name of its own: the kubelet knows pods by name alone."""
+    """A job that runs."""
     name = "dqn-" + namespace[-8:]
     jobs.create(job(name, learner={"replicas": 2, **job("x")["spec"]["learner"]}))
     jobs.wait_phase(name, "Running")
     return name
 
 
-def test_the_coordinators_log_is_the_default(running, kubelet, nervexctl_as, namespace):
-    kubelet.write(f"{running}-coordinator", "step 1", "step 2")
+def test_the_coordinators_log_is_the_default(running, pod_logs, nervexctl_as, namespace):
+    pod_logs.write(f"{running}-coordinator", "step 1", "step 2")
     said = nervexctl_as("view")("logs", running)
     assert (said.returncode, said.stdout) == (0, "step 1\nstep 2\n"), said.stderr
 
 
-def test_logs_of_several_pods_have_titles(jobs, running, kubelet, nervexctl, namespace):
+def test_logs_of_several_pods_have_titles(jobs, running, pod_logs, nervexctl, namespace):
     for pod in jobs.pods(running, "learner"):
-        kubelet.write(pod.metadata.name, f"I am {pod.metadata.name}")
+        pod_logs.write(pod.metadata.name, f"I am {pod.metadata.name}")
     said = nervexctl("logs", running, "learner", "-n", namespace)
     assert said.returncode == 0, said.stderr
     assert sorted(line.split(" | ")[0] for line in said.stdout.splitlines()) == ["learner/0", "learner/1"]
@@ -47,15 +37,15 @@ def test_logs_of_several_pods_have_titles(jobs, running, kubelet, nervexctl, nam
 
 
 def test_a_followed_log_survives_lost_connections_and_ends_with_the_pods_reason(
-        jobs, running, kubelet, target, node_agent, namespace):
+        jobs, running, pod_logs, target, node_agent, namespace):
     with Background(target, "nervexctl", "logs", running, "-f", "-n", namespace) as logs:
-        kubelet.write(f"{running}-coordinator", "one")
+        pod_logs.write(f"{running}-coordinator", "one")
         wait_for(lambda: "one" in logs.lines, "the first line")
-        kubelet.cut()
-        kubelet.write(f"{running}-coordinator", "two")
+        pod_logs.cut()
+        pod_logs.write(f"{running}-coordinator", "two")
         wait_for(lambda: "two" in logs.lines, "the line after the lost connection")
         node_agent.finish(f"{running}-coordinator", exit_code=3)
-        kubelet.end(f"{running}-coordinator")
+        pod_logs.end(f"{running}-coordinator")
         assert logs.wait() == 0
     assert logs.lines == ["one", "two"]
     assert any(f"coordinator ({running}-coordinator): " in line and "exit code 3" in line for line in logs.errors), logs.errors

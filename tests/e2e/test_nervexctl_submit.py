@@ -4,18 +4,8 @@ import json
 
 import pytest
 from support.commands import Background
-from support.fake_kubelet import FakeKubelet
 from support.jobs import job, template
 from support.wait import wait_for
-
-
-@pytest.fixture(scope="module")
-def kubelet(target, tmp_path_factory):
-    if not target.cluster:
-        pytest.skip("the nodes of this cluster are its owner's")
-    one = FakeKubelet(target.cluster.api(), tmp_path_factory.mktemp("kubelet"))
-    yield one
-    one.close()
 
 
 @pytest.fixture
@@ -58,8 +48,8 @@ def test_a_viewer_is_told_which_role_it_needs(nervexctl_as, write, namespace):
 
 @pytest.mark.parametrize("exit_code", [0, 3])
 def test_a_followed_job_says_why_it_waits_shows_its_log_and_ends_as_it_does(
-        jobs, kubelet, target, node_agent, write, namespace, exit_code):
-    name = f"ends-with-{exit_code}"  # the kubelet knows pods by name alone
+        jobs, pod_logs, target, node_agent, write, namespace, exit_code):
+    name = f"ends-with-{exit_code}"
     body = job(name, learner={"replicas": 1, "template": template(memory="1000Ti")})
     with Background(target, "nervexctl", "submit", "-f", write(body), "--follow", "-n", namespace) as submit:
         wait_for(lambda: any("waits: the whole gang: learner: " in line for line in submit.errors), "the reason")
@@ -67,10 +57,10 @@ def test_a_followed_job_says_why_it_waits_shows_its_log_and_ends_as_it_does(
         jobs.wait_condition(name, "Suspended")
         jobs.patch(name, {"spec": {"learner": {"replicas": 0}, "suspend": False}})
         jobs.wait_phase(name, "Running")
-        kubelet.write(f"{name}-coordinator", f"run {exit_code}")
+        pod_logs.write(f"{name}-coordinator", f"run {exit_code}")
         wait_for(lambda: f"run {exit_code}" in submit.lines, "the coordinator's log")
         node_agent.finish(f"{name}-coordinator", exit_code=exit_code)
-        kubelet.end(f"{name}-coordinator")
+        pod_logs.end(f"{name}-coordinator")
         assert submit.wait() == (1 if exit_code else 0)
     assert submit.lines == [f"nervexjob.nervex.sensetime.com/{name} created", f"run {exit_code}"]
     assert (f"nervexctl: {name} succeeded" in submit.errors) == (exit_code == 0)
