@@ -255,6 +255,7 @@ JobView summarize(const JobSnapshot& seen) {
   if (const auto* reached = find_condition(seen, to_string(status.phase), true)) {
     view.since = reached->last_transition;
   }
+  view.queue = status.queue;
   view.waits = find_waits(seen);
   if (!view.waits.empty()) view.fails_at = find_schedule_timeout(seen);
   view.avoided = avoided_nodes(seen);

@@ -72,6 +72,7 @@ struct JobView {
   std::string reason;               // of the phase; "" if not needed
   std::optional<SysTime> since;     // of the phase, if the job states it
   std::vector<Wait> waits;          // the base gang's is not always the first
+  job::QueuePlace queue{};
   std::optional<SysTime> fails_at;  // by scheduleTimeoutSeconds, unless it starts before
   std::vector<gang::AvoidedNode> avoided;
   std::optional<Reservation> reservation;

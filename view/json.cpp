@@ -97,6 +97,11 @@ Json to_json(const JobView& view) {
                {"advice",
                 {{"code", to_string(view.advice.code)},
                  {"message", describe(view.advice, view.ns, view.name)}}}};
+  if (view.queue != job::QueuePlace{}) {
+    Json& queue = json["queue"] = Json::object();
+    set_text(queue, "name", view.queue.name);
+    if (view.queue.position > 0) queue["position"] = view.queue.position;
+  }
   set_text(json, "reason", view.reason);
   set_time(json, "since", view.since);
   set_time(json, "failsAt", view.fails_at);

@@ -95,8 +95,19 @@ std::string reserved_line(const JobView& job) {
                      duration_since(job.now, *reservation.until));
 }
 
+// "vision, position 10+". Positions are written in coarse steps: 10 stands for 10 to 19.
+std::string queue_line(const JobView& job) {
+  constexpr int kLastExact = 2;
+  const int position = job.queue.position;
+  if (position == 0) return printable(job.queue.name);
+  return fmt::format("{}{}position {}{}", printable(job.queue.name),
+                     job.queue.name.empty() ? "" : ", ", position,
+                     position > kLastExact ? "+" : "");
+}
+
 Rows summary(const JobView& job) {
   Rows rows = {{"Phase", phase_line(job)}};
+  if (const std::string line = queue_line(job); !line.empty()) rows.push_back({"Queue", line});
   for (const Wait& wait : job.waits) {
     rows.push_back(
         {"Waits", fmt::format("{}, since {}", wait_title(wait), moment(wait.since, job.now))});

@@ -29,9 +29,11 @@ int run_explain(const ExplainFlags& flags) {
     const auto seen = gather(api, ns, flags.job, SystemClock().now(), left_out);
     if (!seen) return fail("explain " + ns + "/" + flags.job, seen.error());
     const view::JobView job = view::summarize(*seen);
+    Json json = to_json(job);
+    if (!left_out.empty()) json["leftOut"] = left_out;
     const std::string text = flags.output == Output::kText
                                  ? explain(job)
-                                 : serialize(versioned("JobView", to_json(job)), flags.output);
+                                 : serialize(versioned("JobView", json), flags.output);
     write_out(text);
     for (const auto& missing : left_out) note(missing);
     return kExitOk;

@@ -30,6 +30,7 @@ std::string explanation_head(const std::string& explanation) {
 TEST_CASE("a waiting gang is explained with role, resource and numbers", "[cli][explain][golden]") {
   JobSnapshot seen = a_snapshot(job::Phase::kCreated);
   seen.job.status.reason = "Unschedulable";
+  seen.job.status.queue = {"vision", 10};
   seen.group = a_group();
   seen.group->status.gangs = {a_waiting_gang(
       "base",
@@ -37,6 +38,7 @@ TEST_CASE("a waiting gang is explained with role, resource and numbers", "[cli][
       "3 more are full")};
   CHECK(explain(summarize(seen)) == R"(NerveXJob rl/dqn
   Phase    Created (Unschedulable) since 2026-11-21T14:00:00Z, 5m ago
+  Queue    vision, position 10+
   Waits    the whole gang, since 2026-11-21T14:00:02Z, 4m58s ago
   Because  learner: 1 of 2 does not fit: each needs nvidia.com/gpu 8; 1 node has it free, 3 more are full
 

@@ -78,7 +78,8 @@ def facts(job, group, explanation, condition, gang):
         found.append(("PodGroup", f"{reason}: {SAME if known_message and known_message == message else known_message}"))
 
     rows, advice = explained(explanation)
-    found += [(title, SAME if value == message else value) for title, value in rows.items() if title != "Phase"]
+    found += [(title, SAME if value == message else value) for title, value in rows.items()
+              if title not in ("Phase", "Queue")]
     return [*found, ("What to do", advice)]
 
 
