@@ -68,7 +68,8 @@ GangReport make_report(const GroupWork& group, const GangWork& work,
   const auto known = context.state.reports.find({group.seen->group->meta.uid, work.name});
   return waiting_report(work.before, *work.no_fit,
                         known == context.state.reports.end() ? nullptr : &known->second, now,
-                        context.refresh_period, is_shown ? &*healing : nullptr);
+                        refresh_period(context.waiting, group.seen->group->meta.uid),
+                        is_shown ? &*healing : nullptr);
 }
 
 gang::GangStatus make_status(const GangWork& work, const GangReport& report,
@@ -111,7 +112,7 @@ std::vector<gang::ReservedCapacity> collect_reserved(const GroupWork& group, con
 
 gang::GangStatus decide_gang(const GroupWork& group, const GangWork& gang, Numbers& numbers,
                              const StatusContext& context) {
-  const auto& [state, healing, now, refresh_period, next, next_look] = context;
+  const auto& [state, healing, now, waiting, next, next_look] = context;
   const auto key = std::pair(group.seen->group->meta.uid, gang.name);
   const auto healed = judge_healing(gang, now, state.healing, healing);
   if (healed) {
@@ -145,7 +146,7 @@ constexpr std::chrono::milliseconds kPositionPeriod{60'000};
 // while.
 void limit_position_writes(gang::PodGroupStatus& status, const gang::PodGroup& group,
                            const StatusContext& context) {
-  const auto& [state, healing, now, refresh_period, next, next_look] = context;
+  const auto& [state, healing, now, waiting, next, next_look] = context;
   const auto last = state.positions.find(group.meta.uid);
   const SysTime due = last == state.positions.end() ? SysTime{} : last->second + kPositionPeriod;
   const bool is_early = now < due;
@@ -160,7 +161,7 @@ void limit_position_writes(gang::PodGroupStatus& status, const gang::PodGroup& g
 }  // namespace
 
 std::optional<StatusWrite> decide_status(const GroupWork& work, const StatusContext& context) {
-  const auto& [state, healing, now, refresh_period, next, next_look] = context;
+  const auto& [state, healing, now, waiting, next, next_look] = context;
   const gang::PodGroup& group = *work.seen->group;
   gang::PodGroupStatus status;
   status.observed_generation = group.meta.generation;

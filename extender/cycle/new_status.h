@@ -1,7 +1,7 @@
 // extender/cycle/new_status.h - which status does a PodGroup get from a scheduling cycle? Pure.
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <optional>
 
 #include "extender/cycle/cycle_state.h"
@@ -19,7 +19,7 @@ struct StatusContext {
   const CycleState& state;  // of the cycle before
   const HealingOptions& healing;
   SysTime now;
-  std::chrono::milliseconds refresh_period;  // next_look.h
+  std::size_t waiting = 0;            // gangs: refresh_period() of next_look.h
   CycleState& next;                   // gets what the next cycle has to know about the PodGroups
   std::optional<SysTime>& next_look;  // when a decision changes by time alone
 };

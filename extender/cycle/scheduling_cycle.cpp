@@ -144,8 +144,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   // 4. Waiting gangs start in the order of their queues.
   const QueueState queues = start_waiting(work, placer, snapshot.facts);
   // 5. What was decided becomes a status, or why not.
-  const StatusContext context{state, healing,  now, refresh_period(state.waiting.size()),
-                              next,  next_look};
+  const StatusContext context{state, healing, now, state.waiting.size(), next, next_look};
   for (const GroupWork* group : work.groups) {
     if (group->is_left_alone()) continue;
     auto write = decide_status(*group, context);

@@ -142,7 +142,8 @@ std::shared_ptr<const RefusedGang> WaitingGangs::still_refused(
   const bool is_same = gang.refused->limits == limits && gang.refused->sets == sets &&
                        gang.refused->group_limits == group_limits;
   if (may_fit(gang) || !is_same) return nullptr;
-  const bool is_old = gang.has_changed && now >= gang.refused->at + refresh_period(gangs_.size());
+  const bool is_old =
+      gang.has_changed && now >= gang.refused->at + refresh_period(gangs_.size(), key.first);
   return is_old ? nullptr : gang.refused;
 }
 
@@ -150,7 +151,7 @@ std::optional<SysTime> WaitingGangs::first_refresh() const {
   std::optional<SysTime> first;
   for (const auto& [key, gang] : gangs_) {
     if (!gang.has_changed) continue;
-    const SysTime due = gang.refused->at + refresh_period(gangs_.size());
+    const SysTime due = gang.refused->at + refresh_period(gangs_.size(), key.first);
     if (!first || due < *first) first = due;
   }
   return first;

@@ -377,6 +377,32 @@ TEST_CASE("a quota of a node class is used before others get its nodes",
   CHECK(world.base("s").placements.at(0).node == "n1");
 }
 
+TEST_CASE("where a thousand gangs wait, few statuses a minute are written",
+          "[extender][start_waiting]") {
+  std::vector<Queue> queues;
+  for (int i = 0; i < 10; ++i) queues.push_back(open_to_all(a_queue("q" + std::to_string(i))));
+  Teams world(queues);
+  world.add("runs", "q0", 8, -1);
+  world.cycle();
+  world.base("runs").committed = true;
+  for (int i = 0; i < 1'000; ++i) {
+    world.add("j" + std::to_string(i), "q" + std::to_string(i % 10), 8, i);
+  }
+  world.cycle();
+  for (int minute = 0; minute < 45; ++minute) {
+    std::size_t writes = 0;
+    for (int i = 0; i < 3; ++i) {
+      // One more node that is full, so that the numbers of all messages change.
+      const std::string name = "full-" + std::to_string(minute) + "-" + std::to_string(i);
+      world.nodes.push_back({std::make_shared<const kube::Node>(a_node(name, 8)), {}});
+      world.now += std::chrono::seconds(20);
+      writes += world.cycle();
+    }
+    INFO("minute " << minute);
+    CHECK(writes <= 90);  // on average 50: turns are not spread evenly
+  }
+}
+
 TEST_CASE("a gang that waits says its position, but not with every start",
           "[extender][start_waiting]") {
   Teams world({open_to_all(a_queue("vision"))});

@@ -99,7 +99,7 @@ TEST_CASE("the numbers in a reason are counted again once in a while, if anythin
           "[extender][waiting]") {
   const NodePtr a = shared(a_node("a", 8));
   const std::vector<gang::MemberSet> sets{a_set("learner", 2, ask(4))};
-  const SysTime later = kRefusedAt + refresh_period(1);
+  const SysTime later = kRefusedAt + refresh_period(1, "");
   WaitingGangs waiting;
   waiting.replace(refused(sets));
   waiting.sum_up({{a, spare(4, 8)}});
