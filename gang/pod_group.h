@@ -101,8 +101,8 @@ std::string_view to_string(GangKind kind);  // as in JSON: "AddedReplicas"
 struct Gang {
   std::string name;  // unique in the PodGroup: kBaseGang, "base-collector-4", "request-7"
   GangKind kind = GangKind::kBase;
-  std::int64_t request_id = 0;  // of kRequest: id of the entry in the job's spec.requests
-  int first_ordinal = 0;        // of kAddedReplicas: lowest ordinal of the added replicas
+  std::int64_t request_id = 0;     // of kRequest: id of the entry in the job's spec.requests
+  int first_ordinal = 0;           // of kAddedReplicas: lowest ordinal of the added replicas
   std::vector<MemberSet> members;  // not empty
   // When it was requested; not set: with the job (PodGroupSpec::queued_since).
   std::optional<SysTime> queued_since{};

@@ -69,9 +69,9 @@ struct JobView {
   SysTime now{};  // time of the snapshot
   SysTime created{};
   job::Phase phase = job::Phase::kNone;
-  std::string reason;               // of the phase; "" if not needed
-  std::optional<SysTime> since;     // of the phase, if the job states it
-  std::vector<Wait> waits;          // the base gang's is not always the first
+  std::string reason;            // of the phase; "" if not needed
+  std::optional<SysTime> since;  // of the phase, if the job states it
+  std::vector<Wait> waits;       // the base gang's is not always the first
   job::QueuePlace queue{};
   std::optional<SysTime> fails_at;  // by scheduleTimeoutSeconds, unless it starts before
   std::vector<gang::AvoidedNode> avoided;

@@ -41,10 +41,9 @@ LiveChecks live_checks(const Round& round) {
   }
   checks.vanished = round.vanished;
   if (group != nullptr) {
-    checks.released =
-        std::any_of(group->status.gangs.begin(), group->status.gangs.end(), [&](const auto& gang) {
-          return find_released_gang(round.attempt, gang.name) != nullptr;
-        });
+    checks.released = std::any_of(
+        group->status.gangs.begin(), group->status.gangs.end(),
+        [&](const auto& gang) { return find_released_gang(round.attempt, gang.name) != nullptr; });
   }
   checks.stale_objects = !delete_stale_objects(round).empty();
   return checks;
