@@ -81,6 +81,7 @@ void append_yaml(const Json& value, std::size_t indent, std::string& out) {
 void add_output_flag(CLI::App& command, Output& output, const std::vector<Output>& allowed) {
   output = allowed.front();
   std::vector<std::string> names;
+  names.reserve(allowed.size());
   for (const Output each : allowed) names.emplace_back(output_name(each));
   command
       .add_option_function<std::string>(

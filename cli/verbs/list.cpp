@@ -133,6 +133,7 @@ int list_and_watch(kube::Api& api, const ListFlags& flags, const std::string& ns
   FollowCalls calls;
   calls.on_listed = [&] {
     std::vector<JobRow> sorted;
+    sorted.reserve(rows.size());
     for (const auto& [key, row] : rows) sorted.push_back(row);
     sort_rows(sorted, flags.sort);
     printer.print(sorted);

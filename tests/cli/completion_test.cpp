@@ -61,8 +61,7 @@ TEST_CASE("the next word follows from the words before it", "[cli][completion]")
       {{"unknown", ""}, {{"list", "logs", "replicas", "stop"}, More::kNothing}},
       {{}, {{"list", "logs", "replicas", "stop"}, More::kNothing}},
   }));
-  INFO(fmt::format("{}", row.typed.size())
-       << " words, the last " << (row.typed.empty() ? "" : row.typed.back()));
+  INFO(row.typed.size() << " words, the last " << (row.typed.empty() ? "" : row.typed.back()));
   const SmallProgram program;
   CHECK(complete(program.app, row.typed).words == row.want.words);
   CHECK(complete(program.app, row.typed).more == row.want.more);
