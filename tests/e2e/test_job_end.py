@@ -317,8 +317,8 @@ def test_the_columns(jobs, running, kubectl, namespace):
     assert header.split() == ["NAME", "PHASE", "READY", "REASON", "AGE"]
     assert line.split()[:4] == [NAME, "Running", "3/3", "Running"]
     header = kubectl("get", "nvxjob", "-n", namespace, "-o", "wide").stdout.splitlines()[0]
-    assert header.split() == ["NAME", "PHASE", "READY", "REASON", "AGE", "COLLECTORS", "LEARNERS", "DURATION",
-                              "ATTEMPT"]
+    assert header.split() == ["NAME", "PHASE", "READY", "REASON", "AGE", "COLLECTORS", "LEARNERS", "QUEUE",
+                              "DURATION", "ATTEMPT"]
     assert f"nervexjob.nervex.sensetime.com/{NAME}" in kubectl("get", "nervex", "-n", namespace).stdout
 
 
