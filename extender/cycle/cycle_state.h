@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "extender/cycle/gang_report.h"
 #include "extender/cycle/waiting.h"
 #include "extender/recovery/healing.h"
+#include "queue/tree.h"
 
 namespace nervex::extender {
 
@@ -39,7 +41,8 @@ struct CycleState {
   Rejections rejections{};
   // When a status was last written for nothing but a new position, by PodGroup UID.
   std::map<std::string, SysTime> positions{};
-  std::optional<SysTime> queues_reported{};  // when CycleResult::queues was last set
+  std::optional<SysTime> queues_reported{};                 // when CycleResult::queues was last set
+  std::shared_ptr<const queue::QueueTree> reported_tree{};  // the queues then
   // Gangs without any node that wait for capacity.
   WaitingGangs waiting{};
   // Something else waits for capacity, too: the missing part of a gang, or gangs of other

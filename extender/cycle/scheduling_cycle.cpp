@@ -103,6 +103,8 @@ void remember_waiting(const CycleWork& work, Placer& placer, bool may_fit_soon, 
 }
 
 constexpr std::chrono::milliseconds kQueueReportPeriod{60'000};
+// After a Queue was changed: its administrator looks at it.
+constexpr std::chrono::milliseconds kChangedQueueReportPeriod{1'000};
 
 // Empty: there are no queues, or it is too early. Then another cycle follows, since what has
 // changed by now would not be reported otherwise.
@@ -111,11 +113,18 @@ std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueS
                                          std::optional<SysTime>& next_look) {
   if (facts.tree().size() == 1) return {};
   next.queues_reported = state.queues_reported;
-  if (state.queues_reported && now < *state.queues_reported + kQueueReportPeriod) {
-    look_by(next_look, *state.queues_reported + kQueueReportPeriod);
-    return {};
+  next.reported_tree = state.reported_tree;
+  if (state.queues_reported) {
+    const bool is_changed = state.reported_tree != facts.settled->tree;
+    const SysTime due =
+        *state.queues_reported + (is_changed ? kChangedQueueReportPeriod : kQueueReportPeriod);
+    if (now < due) {
+      look_by(next_look, due);
+      return {};
+    }
   }
   next.queues_reported = now;
+  next.reported_tree = facts.settled->tree;
   return queue::report_queues(facts, queues.usage, queues.capacity, queues.waiting);
 }
 

@@ -303,6 +303,8 @@ def test_the_status_of_a_queue_says_what_it_uses_and_what_waits(jobs, queues, gp
     jobs.create(gpus("waits", 4, queue=queues.name("team")))
     wait_reason(jobs, "waits", "Unschedulable")
 
+    queues.patch("team", weight=2)  # a change is reported at once, all else once a minute
+
     def look():
         status = queues.status("team")
         return status.get("running") == 1 and status.get("pending") == 1, status

@@ -79,6 +79,7 @@ struct Teams {
     state.waiting.gain_all();  // all nodes may have changed
     CycleResult result = run_cycle(snapshot, std::move(state), now);
     state = std::move(result.state);
+    reports = std::move(result.queues);
     for (const StatusWrite& write : result.writes)
       get(write.group->meta.name).status = write.status;
     return result.writes.size();
@@ -121,6 +122,7 @@ struct Teams {
 
   std::vector<placement::NodeView> nodes{view(a_node("n1", 8))};
   bool is_namespace_seen = true;
+  std::vector<queue::Report> reports;  // of the last cycle
   queue::SettledWorkloads settled;
   std::vector<gang::PodGroup> groups;
   CycleState state;
@@ -375,6 +377,24 @@ TEST_CASE("a quota of a node class is used before others get its nodes",
   world.cycle();
   CHECK(world.base("v").placements.at(0).node == "n2");
   CHECK(world.base("s").placements.at(0).node == "n1");
+}
+
+TEST_CASE("queues are reported once a minute, and at once after they changed",
+          "[extender][start_waiting]") {
+  Teams world({open_to_all(a_queue("vision"))});
+  const auto reports_after = [&](int later) {
+    world.now += std::chrono::seconds(later);
+    world.cycle();
+    return world.reports.size();
+  };
+  CHECK(reports_after(0) == 1);
+  world.add("a", "vision", 1);
+  CHECK(reports_after(10) == 0);
+  CHECK(reports_after(50) == 1);
+  CHECK(world.reports.at(0).running == 1);
+  world.set_queues({open_to_all(a_queue("vision")), open_to_all(a_queue("speech"))});
+  CHECK(reports_after(1) == 2);
+  CHECK(reports_after(1) == 0);
 }
 
 TEST_CASE("where a thousand gangs wait, few statuses a minute are written",
