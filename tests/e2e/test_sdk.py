@@ -43,7 +43,7 @@ def test_a_user_with_edit_runs_a_job_from_submit_to_delete(editor, namespace, po
         assert run.wait("running", timeout=120, progress=progress.append).is_condition_true("Running")
         assert progress[-1].phase == "Running"
         explanation = run.explain()
-        assert (explanation.phase, explanation.omitted, explanation.blocked) == ("Running", (), False)
+        assert (explanation.phase, explanation.left_out, explanation.blocked) == ("Running", (), False)
         assert "Running" in run._repr_html_() and "dqn" in editor.list()._repr_html_()
 
         run.scale(collectors=1)
@@ -84,7 +84,7 @@ def test_a_user_with_view_sees_all_and_changes_nothing(viewer, sdk_client, pod_l
     pod_logs.write("dqn-coordinator", "epoch 1")
     seen = viewer.job("dqn")
     assert seen.wait("running", timeout=120).phase == seen.status().phase == next(seen.watch()).phase == "Running"
-    assert seen.explain().omitted == ()
+    assert seen.explain().left_out == ()
     assert [one.name for one in viewer.list()] == ["dqn"]
     assert [one["metadata"]["name"] for one in seen.pods("coordinator")] == ["dqn-coordinator"]
     assert "NerveXJobRunning" in [one.reason for one in seen.events()]
@@ -155,6 +155,7 @@ def compare(explanation, view):
         "roles": {role: [one.wanted, one.placed, one.running, one.succeeded, one.failed]
                   for role, one in explanation.roles.items()},
         "problems": [one.pod for one in explanation.problems],
+        "queue": {name: value for name, value in (("name", explanation.queue), ("position", explanation.position)) if value},
         "failsAt": f"{explanation.fails_at:%Y-%m-%dT%H:%M:%SZ}" if explanation.fails_at else None}
     theirs = {
         **{name: view.get(name, "") for name in ("phase", "reason", "advice", "notes")}, "failsAt": view.get("failsAt"),
@@ -162,7 +163,7 @@ def compare(explanation, view):
                   for one in view["waits"]],
         "roles": {one["role"]: [one[name] for name in ("wanted", "placed", "running", "succeeded", "failed")]
                   for one in view["roles"]},
-        "problems": [one["pod"] for one in view["problems"]]}
+        "problems": [one["pod"] for one in view["problems"]], "queue": view.get("queue", {})}
     return ours == theirs, (ours, theirs)
 
 

@@ -398,11 +398,12 @@ class Verbs(WithApi):
     def test_jobs_are_listed_and_shown_in_a_notebook(self):
         self.job("Running", "Running", ready="2/3")
         listed = self.client.list(phase="Running")
-        self.assertEqual([(one.name, one.ready, one.queue, one.position) for one in listed], [("dqn", "2/3", "", None)])
+        self.assertEqual([(one.name, one.ready, one.queue, one.position) for one in listed], [("dqn", "2/3", "", 0)])
         self.assertIn("<td>2/3</td>", listed._repr_html_())
         self.assertEqual(self.client.list(phase="Failed"), [])
         self.job("Created", "Queued", queue={"name": "vision", "position": 3})
         self.assertIn("<td>vision</td><td>3</td>", self.client.list()._repr_html_())
+        self.assertIn("Queue    vision, position 3+", str(self.client.job("dqn").explain()))
         self.assertIn("NerveXJob rl/dqn", self.client.job("dqn")._repr_html_())
 
     def test_events_are_sorted(self):
@@ -418,7 +419,7 @@ class Verbs(WithApi):
         self.group(WAITING)
         self.api.fail("podgroups", 403)
         self.api.fail("/pods", 403)
-        self.assertEqual([one.split(":")[0] for one in self.client.job("dqn").explain().omitted], ["the plan", "the pods"])
+        self.assertEqual([one.split(":")[0] for one in self.client.job("dqn").explain().left_out], ["the plan", "the pods"])
 
     def test_names_of_kubeflow_work(self):
         client = TrainingClient(NAMESPACE, api_client=self.api.client())

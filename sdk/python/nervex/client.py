@@ -125,7 +125,7 @@ class JobHandle:
         return read_status(self.manifest())
 
     def explain(self) -> Explanation:
-        """Why the job waits, and what to do. `omitted` names what the user may not read."""
+        """Why the job waits, and what to do. `left_out` names what the user may not read."""
         return self._explain(self.manifest(), Deadline())
 
     def events(self) -> List[Event]:
@@ -264,18 +264,18 @@ class JobHandle:
         return [one for one in found if any(owner["uid"] == uid for owner in one["metadata"].get("ownerReferences", []))]
 
     def _explain(self, job: Json, deadline: Deadline, with_pods: bool = True) -> Explanation:
-        omitted: List[str] = []
+        left_out: List[str] = []
         group: Optional[Json] = None
         pods: List[Json] = []
         try:
             group = self._read_group(job, deadline)
         except Forbidden as error:
-            omitted.append(f"the plan: {error}")
+            left_out.append(f"the plan: {error}")
         try:
             pods = self._list_pods(job, deadline) if with_pods else []
         except Forbidden as error:
-            omitted.append(f"the pods: {error}")
-        return explain(job, group, pods, omitted)
+            left_out.append(f"the pods: {error}")
+        return explain(job, group, pods, left_out)
 
     def _read_group(self, job: Json, deadline: Deadline) -> Optional[Json]:
         """The PodGroup of the attempt; one of a deleted job of the same name does not count."""

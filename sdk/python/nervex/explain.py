@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 Json = Mapping[str, Any]
 
 BASE_GANG = "base"
+LAST_EXACT_POSITION = 2  # in a queue
 # Causes about the cluster and quotas. All others are rules of the queue: gang/no_fit.cpp.
 NO_FIT = ("InsufficientCapacity", "NoNodeAllowed", "NeverFits", "NeverFitsTogether", "OverQuota")
 ROLES = ("coordinator", "aggregator", "collector", "learner")
@@ -71,7 +72,9 @@ class Explanation:
     help        what to do, as a sentence
     notes       (code, message): conditions that say what else is wrong
     fails_at    when scheduleTimeoutSeconds ends the job if it has not started
-    omitted    what the user may not read
+    queue       the queue that the job waits or runs in; "": the root, or none at the moment
+    position    its place there while it waits, in coarse steps: 10 stands for 10 to 19; 0: it does not wait
+    left_out    what the user may not read
     """
 
     namespace: str
@@ -85,7 +88,9 @@ class Explanation:
     problems: Tuple[Problem, ...] = ()
     roles: Mapping[str, RoleCounts] = dataclasses.field(default_factory=dict)
     fails_at: Optional[datetime.datetime] = None
-    omitted: Tuple[str, ...] = ()
+    queue: str = ""
+    position: int = 0
+    left_out: Tuple[str, ...] = ()
 
     @property
     def blocked(self) -> bool:
@@ -109,6 +114,10 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"NerveXJob {self.namespace}/{self.name}",
                  f"  Phase    {self.phase or 'none yet'}" + (f" ({self.reason})" if self.reason else "")]
+        if self.queue or self.position:
+            more = "+" if self.position > LAST_EXACT_POSITION else ""
+            position = f"position {self.position}{more}" if self.position else ""
+            lines.append(f"  Queue    {', '.join(filter(None, [self.queue, position]))}")
         for wait in self.waits:
             pods = ", ".join(f"{count} {role}" for role, count in sorted(wait.pods.items()))
             since = f", since {wait.since:%Y-%m-%d %H:%M:%S} UTC" if wait.since else ""
@@ -117,7 +126,7 @@ class Explanation:
             lines.append(f"  Until    {self.fails_at:%Y-%m-%d %H:%M:%S} UTC: then the job fails (scheduleTimeoutSeconds)")
         lines += [f"  Note     {message}" for _, message in self.notes]
         lines += [f"  Problem  {one.pod}: {': '.join(filter(None, [one.reason, one.message]))}" for one in self.problems]
-        lines += [f"  Omitted  {what}" for what in self.omitted]
+        lines += [f"  Left out {what}" for what in self.left_out]
         return "\n".join([*lines, f"What to do: {self.help}"])
 
     def _repr_html_(self) -> str:
@@ -137,7 +146,7 @@ with open(os.path.join(os.path.dirname(__file__), "advice.json"), encoding="utf-
     HELP: Dict[str, str] = json.load(_file)  # {job} and {ns} are replaced
 
 
-def explain(job: Json, group: Optional[Json], pods: Sequence[Json], omitted: Sequence[str] = ()) -> Explanation:
+def explain(job: Json, group: Optional[Json], pods: Sequence[Json], left_out: Sequence[str] = ()) -> Explanation:
     """`group`: the PodGroup of the job's attempt. `pods`: those of the job."""
     seen = Seen(job, group, pods)
     waits = find_waits(seen)
@@ -149,7 +158,8 @@ def explain(job: Json, group: Optional[Json], pods: Sequence[Json], omitted: Seq
     return Explanation(
         namespace=meta["namespace"], name=meta["name"], phase=seen.phase, reason=seen.reason, advice=code, help=text,
         waits=waits, notes=find_notes(seen, waits), problems=tuple(filter(None, map(find_problem, pods))),
-        roles=count_roles(seen), fails_at=find_schedule_timeout(seen) if waits else None, omitted=tuple(omitted))
+        roles=count_roles(seen), queue=seen.status.get("queue", {}).get("name", ""),
+        position=seen.status.get("queue", {}).get("position", 0), fails_at=find_schedule_timeout(seen) if waits else None, left_out=tuple(left_out))
 
 
 class Seen:

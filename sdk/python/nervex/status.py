@@ -17,7 +17,7 @@ class Status:
     phase       Created, Running, Succeeded or Failed; "" while no controller has seen it
     reason      why it is in this phase; docs/reference/conditions.md has them all
     queue       the queue that the job waits or runs in; "": the root, or none at the moment
-    position    about which place the waiting job has there: 1, 2, 3, 5, 10, 20, 50 or 100; None: it does not wait
+    position    its place there while it waits, in coarse steps: 10 stands for 10 to 19; 0: it does not wait
     ready       ready pods out of the wanted: "3/4"
     conditions  by type; each has status, reason and message
     manifest    the whole object
@@ -29,7 +29,7 @@ class Status:
     phase: str
     reason: str
     queue: str
-    position: Optional[int]
+    position: int
     ready: str
     attempt: int
     created: Optional[datetime.datetime]
@@ -65,7 +65,7 @@ def read_status(job: Mapping[str, Any]) -> Status:
     return Status(
         namespace=meta["namespace"], name=meta["name"], uid=meta["uid"], phase=status.get("phase", ""),
         reason=status.get("reason", ""), queue=status.get("queue", {}).get("name", ""),
-        position=status.get("queue", {}).get("position"), ready=status.get("ready", ""), attempt=status.get("attempt", 0),
+        position=status.get("queue", {}).get("position", 0), ready=status.get("ready", ""), attempt=status.get("attempt", 0),
         created=parse_time(meta.get("creationTimestamp")), finished_at=parse_time(status.get("completionTime")),
         conditions=conditions, manifest=job)
 
@@ -105,5 +105,5 @@ def table(jobs: Iterable[Status]) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
 
     values = [[getattr(one, column) for column in COLUMNS] for one in jobs]
-    rows = [row(["" if cell is None else cell for cell in cells], "td") for cells in values]
+    rows = [row([cell or "" for cell in cells], "td") for cells in values]
     return "<table>" + row(COLUMNS, "th") + "".join(rows) + "</table>"
