@@ -6,6 +6,7 @@ pods and our programs are killed: at every moment each gang is whole or absent (
 """
 
 import collections
+import json
 import os
 import time
 
@@ -185,5 +186,6 @@ def check(jobs, changes, faults):
     assert [what for what in wanted if not happened[what]] == [], "these never happened"
     statuses = [jobs.get(f"c-{number:02}")["status"] for number in range(JOBS)]
     print("attempts of the jobs:", dict(collections.Counter(one.get("attempt", 0) for one in statuses)))
-    assert [one for one in statuses if one.get("failedAttempts")] == [], "no fault was the job's own"
+    failed = [one for one in statuses if one.get("failedAttempts")]
+    assert failed == [], "no fault was the job's own:\n" + json.dumps(failed, indent=1)
     assert collections.Counter(one["phase"] for one in statuses) == {"Running": FIT, "Created": JOBS - FIT}
