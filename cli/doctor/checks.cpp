@@ -186,7 +186,7 @@ Checks check_leaders(const SuiteFacts& facts) {
   return checks;
 }
 
-// "0.3.0" of "registry.example.com/nervex-server:0.3.0"; "" if it has no tag.
+// "1.2.3" of "registry.example.com/nervex-server:1.2.3"; "" if it has no tag.
 std::string image_version(const std::string& image) {
   const auto colon = image.rfind(':');
   const bool is_tag = colon != std::string::npos && image.find('/', colon) == std::string::npos;

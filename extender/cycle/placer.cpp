@@ -8,6 +8,18 @@
 
 namespace nervex::extender {
 
+namespace {
+
+// An equal gang gets an equal answer: nothing of the job itself counts.
+bool depends_on_nodes_alone(const GangWork& gang) {
+  return gang.group_limits.empty() && !gang.claims_reserved() && gang.seen->enlarged.empty() &&
+         std::all_of(gang.missing.begin(), gang.missing.end(), [](const gang::MemberSet& set) {
+           return set.shape.together.empty() && set.admitted.requests.empty();
+         });
+}
+
+}  // namespace
+
 Placer::Placer(const Snapshot& snapshot, const WaitingGangs& waiting, SysTime now)
     : waiting_(waiting), now_(now), ledger_(snapshot.nodes, snapshot.nominated), quotas_(snapshot) {
   waits_otherwise = std::any_of(snapshot.foreign.begin(), snapshot.foreign.end(),
@@ -35,6 +47,17 @@ void Placer::hold(GroupWork& work, GangWork& gang, gang::NoFit why) {
   if (!gang.committed) quotas_.give_back(*work.seen, gang);
 }
 
+const GangWork* Placer::find_equal_refused(const GroupWork& work, const GangWork& gang) const {
+  if (gang.committed || !gang.placed.empty() || !depends_on_nodes_alone(gang)) return nullptr;
+  const auto equal =
+      std::find_if(refused_now_.begin(), refused_now_.end(), [&](const RefusedNow& known) {
+        return known.priority == work.priority() && known.gains == ledger_.gains() &&
+               known.gang->no_fit && known.gang->missing == gang.missing &&
+               known.gang->limits == gang.limits;
+      });
+  return equal == refused_now_.end() ? nullptr : equal->gang;
+}
+
 // Of a gang that does not fit with its group limits: do they keep it from starting, or the nodes?
 gang::NoFit Placer::explain_limited(const GangWork& gang) const {
   GangWork trial = gang;
@@ -56,6 +79,11 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
       return no_fit;
     }
   }
+  if (const GangWork* equal = find_equal_refused(work, gang)) {
+    const RefusedGang now_refused{gang.missing, gang.limits, *equal->no_fit, now_};
+    refused.insert_or_assign(key, std::make_shared<const RefusedGang>(now_refused));
+    return equal->no_fit;
+  }
   ++planned;
   auto no_fit = work.reserved.complete(gang, ledger_);
   if (no_fit && !gang.group_limits.empty()) no_fit = explain_limited(gang);
@@ -64,6 +92,9 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
   if (may_remember && gang.placed.empty()) {
     const RefusedGang now_refused{gang.missing, gang.limits, *no_fit, now_, gang.group_limits};
     refused.emplace(key, std::make_shared<const RefusedGang>(now_refused));
+    if (depends_on_nodes_alone(gang)) {
+      refused_now_.push_back({work.priority(), ledger_.gains(), &gang});
+    }
   } else {
     waits_otherwise = true;
   }

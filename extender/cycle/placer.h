@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "extender/cycle/gang/ledger.h"
 #include "extender/cycle/gang/quotas.h"
@@ -31,6 +32,9 @@ class Placer {
   // gang over quota that is not committed loses its plan. Gangs of `waiting` that still cannot fit
   // are not planned again.
   void complete(GroupWork& work, GangWork& gang);
+  // From now on a gang is planned although an equal one was refused before in this cycle: the
+  // numbers in its reason are to count what was placed since.
+  void begin_pass() { refused_now_.clear(); }
   // A rule that nodes have no part in keeps the gang from starting: it loses its plan.
   void hold(GroupWork& work, GangWork& gang, gang::NoFit why);
 
@@ -44,11 +48,20 @@ class Placer {
  private:
   std::optional<gang::NoFit> place(GroupWork& work, GangWork& gang);
   gang::NoFit explain_limited(const GangWork& gang) const;
+  // An uncommitted gang that was planned in this pass and refused, with equal requests. Null: none,
+  // or capacity was given back since.
+  const GangWork* find_equal_refused(const GroupWork& work, const GangWork& gang) const;
 
   const WaitingGangs& waiting_;
   const SysTime now_;
   Ledger ledger_;
   Quotas quotas_;
+  struct RefusedNow {
+    int priority = 0;  // what counts as free depends on it
+    std::size_t gains = 0;
+    const GangWork* gang = nullptr;
+  };
+  std::vector<RefusedNow> refused_now_;
 };
 
 }  // namespace nervex::extender

@@ -267,6 +267,7 @@ void set_positions(const Waiting& waiting, const queue::Usage& usage,
 
 // nullopt: a gang got its placements.
 std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queue::Facts& facts) {
+  placer.begin_pass();
   bool is_any_placed = complete_committed(work, placer);
   const queue::QueueTree& tree = facts.tree();
   Waiting waiting = collect_waiting(work, facts, placer);

@@ -16,6 +16,7 @@ EXCEPTIONS = {
     **{("nervex-scheduler-lease", verb, "leases"):
        "the local scheduler is the only one and runs without an election: a slow machine would end it"
        for verb in ("create", "get", "update")},
+    **{("nervex-queue-view", verb, "queues"): "a right of all users, not of a program" for verb in ("get", "list", "watch")},
 }
 # Used in some runs: lists are streamed, which is the verb watch, and come in pages only where the API server
 # refuses or breaks that (as before Kubernetes 1.32, and in the worst moments of the outage tests).

@@ -127,6 +127,7 @@ void Ledger::give_back(const gang::MemberSet& set, std::string_view node) {
 }
 
 void Ledger::lend(const gang::MemberSet& set, std::string_view node) {
+  ++gains_;
   if (const auto at = nodes_.find(node)) nodes_.take(*at, set.shape.requests, -1);
 }
 

@@ -2,6 +2,7 @@
 // Pure.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,8 @@ class Ledger {
   // More is free than the nodes' spare capacity shows: capacity was given back, or an uncommitted
   // plan, which is never taken here at first, was dropped.
   bool has_given_back() const { return has_given_back_; }
+  // Counts up whenever a node may have more than before.
+  std::size_t gains() const { return gains_; }
   void note_dropped_plan() { has_given_back_ = true; }
   // The halves of fits(): capacity for one more; the node allows such a pod. False: no such node.
   bool has_capacity(const gang::MemberSet& set, std::string_view node) const;
@@ -59,6 +62,7 @@ class Ledger {
   std::vector<Nominated> nominated_;  // highest priority first
   std::size_t counted_ = 0;           // of nominated_: subtracted from nodes_
   bool has_given_back_ = false;
+  std::size_t gains_ = 0;
 };
 
 }  // namespace nervex::extender

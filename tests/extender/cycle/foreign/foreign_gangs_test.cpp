@@ -313,7 +313,9 @@ TEST_CASE("a foreign gang that waits has no other gang planned again", "[extende
   };
   CHECK(planned_by("half") == 0);  // of no use to them
   CHECK(planned_by("all") == 0);   // one pod of each would fit
-  CHECK(planned_by("rest") >= 200);
+  const auto planned = planned_by("rest");
+  CHECK(planned >= 2);  // one starts, and one of the others is refused
+  CHECK(planned <= 5);  // the rest is like that one
   CHECK(c.planned_nodes("waits-0") == "n1 n2");
 }
 
