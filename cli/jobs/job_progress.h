@@ -2,7 +2,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
+#include "base/clock.h"
+#include "job/types.h"
 #include "kube/api.h"
 
 namespace nervex::cli {
@@ -13,9 +16,10 @@ class JobProgress {
   JobProgress(kube::Api& api, std::string ns, std::string job)
       : api_(api), ns_(std::move(ns)), job_(std::move(job)) {}
 
-  // Reads the job, its PodGroup and its pods again. Says nothing if the API server is away.
-  void report();
-  // The same line, whether it changed or not; "" if nothing is known.
+  // For each change of the job. Reads its PodGroup and pods if the change matters to the line, else
+  // at most every few seconds: a large job changes often. Says nothing if the API server is away.
+  void report(const job::Job& job);
+  // The last line; "" if nothing is known.
   const std::string& last_line() const { return last_; }
 
  private:
@@ -23,6 +27,8 @@ class JobProgress {
   const std::string ns_;
   const std::string job_;
   std::string last_;
+  std::string reported_;  // what of the job matters to the line
+  MonoTime read_at_{};
 };
 
 }  // namespace nervex::cli

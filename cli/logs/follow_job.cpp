@@ -109,7 +109,7 @@ Result<JobEnd> follow_job(kube::Api& api, const std::string& ns, const std::stri
       starter.emplace(api, *seen.job, *choice, streams);
       pods = std::jthread([&starter](const std::stop_token& stop) { starter->run(stop, false); });
     }
-    progress.report();
+    progress.report(*seen.job);
     return true;
   };
   calls.on_listed = [&] { return seen.job.has_value(); };

@@ -83,7 +83,7 @@ int wait_for_job(kube::Api& api, const std::string& ns, const WaitFlags& flags) 
     outcome.goal = check_goal(goal, *job);
     outcome.job = *std::move(job);
     if (outcome.goal != GoalState::kOpen) return false;
-    progress.report();
+    progress.report(*outcome.job);
     return true;
   };
   calls.on_listed = [&] { return outcome.job.has_value(); };
