@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "controller/decide/live_checks.h"
+#include "controller/decide/make_round.h"
 #include "controller/decide/round/attempt.h"
 #include "controller/decide/round/observed.h"
 #include "job/names.h"
