@@ -18,7 +18,6 @@ using testing::a_queue;
 using testing::a_set;
 using testing::ask;
 using testing::in_request;
-using testing::planned;
 using testing::view;
 using testing::with_limit;
 using testing::with_quota;
@@ -428,7 +427,7 @@ TEST_CASE("a gang that waits says its position, but not with every start",
   Teams world({open_to_all(a_queue("vision"))});
   for (int i = 0; i < 7; ++i) world.add("j" + std::to_string(i), "vision", 8, i);
   world.cycle();
-  const auto position = [&](int i) { return world.groups.at(i).status.queue.position; };
+  const auto position = [&](std::size_t i) { return world.groups.at(i).status.queue.position; };
   CHECK(std::vector{position(0), position(1), position(4), position(6)} == std::vector{0, 1, 3, 5});
   world.groups.erase(world.groups.begin());
   CHECK(world.cycle() == 1);  // the one that starts
