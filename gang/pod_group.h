@@ -259,7 +259,7 @@ inline constexpr std::string_view kReasonHealingTimeout = "HealingDeadlineExceed
 
 // An administrator drains the gang's queue (HoldAndDrain): the controller requeues it.
 inline constexpr std::string_view kReasonQueueDrained = "QueueDrained";
-// The extender has given up a committed gang: the controller requeues it.
+// The extender has released a committed gang: the controller requeues it.
 inline bool is_released(const GangStatus& gang) {
   return gang.reason == kReasonHealingTimeout || gang.reason == kReasonQueueDrained;
 }

@@ -2,16 +2,11 @@
 
 namespace nervex::queue {
 
-bool Facts::is_drained(std::string_view queue) const {
-  const auto index = tree().find(queue);
-  return index && tree().is_drained(*index);
-}
-
 std::variant<QueueIndex, Inadmissible> Facts::find_queue(std::string_view wanted,
                                                          std::string_view ns) const {
   const auto known = namespaces->find(ns);
   if (known != namespaces->end()) return queue::find_queue(tree(), wanted, *known->second);
-  if (tree().size() > 1) return NamespaceNotSeen{std::string(ns)};
+  if (!tree().is_root_alone()) return NamespaceNotSeen{std::string(ns)};
   if (!wanted.empty()) return QueueNotFound{std::string(wanted)};
   return kRoot;
 }

@@ -26,8 +26,6 @@ struct Facts {
   std::vector<QuotaPtr> quotas{};  // of namespaces with PodGroups; by namespace and name
 
   const QueueTree& tree() const { return *settled->tree; }
-  // The running workloads of that queue are requeued. A queue that does not exist is not drained.
-  bool is_drained(std::string_view queue) const;
   // Of a namespace that was not seen yet nothing is known but the root, if there are no queues.
   std::variant<QueueIndex, Inadmissible> find_queue(std::string_view wanted,
                                                     std::string_view ns) const;

@@ -196,16 +196,12 @@ std::variant<QueueIndex, Inadmissible> find_named(const QueueTree& tree, const s
   return *queue;
 }
 
-std::string_view queue_label(const kube::Namespace& ns) {
-  const auto label = ns.meta.labels.find(kQueueLabel);
-  return label == ns.meta.labels.end() ? std::string_view() : std::string_view(label->second);
-}
-
 }  // namespace
 
 std::variant<QueueIndex, Inadmissible> find_queue(const QueueTree& tree, std::string_view wanted,
                                                   const kube::Namespace& ns) {
-  const std::string_view named = wanted.empty() ? queue_label(ns) : wanted;
+  const std::string_view named =
+      wanted.empty() ? std::string_view(kube::label(ns.meta, kQueueLabel)) : wanted;
   if (!named.empty()) return find_named(tree, std::string(named), ns);
   const auto selecting = list_selecting(tree, ns);
   if (selecting.empty()) return kRoot;

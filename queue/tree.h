@@ -52,8 +52,15 @@ class QueueTree {
   std::optional<std::int64_t> max_runtime_seconds(QueueIndex queue) const;
   // A quota or limit names node classes.
   bool uses_classes() const { return uses_classes_; }
+  // There is nothing but the root, which has no rules.
+  bool is_root_alone() const { return nodes_.size() == 1; }
   // The queue or one of its ancestors says HoldAndDrain.
   bool is_drained(QueueIndex queue) const { return nodes_[queue].is_drained; }
+  // The same by name; a queue that does not exist is not drained.
+  bool is_drained(std::string_view name) const {
+    const auto queue = find(name);
+    return queue && is_drained(*queue);
+  }
 
  private:
   struct Node {

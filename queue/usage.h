@@ -13,8 +13,6 @@
 
 namespace nervex::queue {
 
-using ClassRequests = std::map<std::string, kube::Resources, std::less<>>;  // by node class
-
 struct ClassedResources {
   kube::Resources total;
   ClassRequests by_class;  // of what is on nodes with a class

@@ -27,15 +27,18 @@ void add_requests(kube::Resources& total, const kube::Resources& each, std::int6
   }
 }
 
+void add_requests(ClassRequests& classes, std::string_view node_class, const kube::Resources& each,
+                  std::int64_t times) {
+  if (!node_class.empty()) add_requests(classes[std::string(node_class)], each, times);
+}
+
 void count_classes(Workload& workload, const gang::PodGroup& group, const FindClass& find_class) {
   workload.class_requests.clear();
   const gang::Gang& gang = group.spec.gangs[static_cast<std::size_t>(workload.position)];
   const gang::GangStatus* status = gang::find_gang(group.status, gang.name);
   if (status == nullptr) return;
   const auto add = [&](const gang::MemberSet& set, std::string_view node, std::int64_t pods) {
-    const std::string_view node_class = find_class(node);
-    if (node_class.empty()) return;
-    add_requests(workload.class_requests[std::string(node_class)], set.shape.requests, pods);
+    add_requests(workload.class_requests, find_class(node), set.shape.requests, pods);
   };
   std::map<gang::SlotKey, std::string_view> nodes;
   for (const gang::Placement& placement : status->placements) {

@@ -51,6 +51,11 @@ std::vector<Workload> list_workloads(const gang::PodGroup& group);
 // Adds what `times` pods request to what queues count: without implicit resources. Saturates.
 void add_requests(kube::Resources& total, const kube::Resources& each, std::int64_t times = 1);
 
+using ClassRequests = std::map<std::string, kube::Resources, std::less<>>;  // by node class
+// The same on nodes of that class; "": nodes without one are left out.
+void add_requests(ClassRequests& classes, std::string_view node_class, const kube::Resources& each,
+                  std::int64_t times = 1);
+
 // The class of that node; "": it has none.
 using FindClass = std::function<std::string_view(std::string_view node)>;
 // Sets class_requests from the gang's placements and reserved capacity. Cost: its slots.

@@ -15,7 +15,7 @@ struct LiveChecks {
   bool coordinator = false;           // the attempt ran, and its coordinator seems deleted
   std::vector<std::string> vanished;  // pods that would be replaced
   bool stale_objects = false;         // something would be deleted as stale
-  bool released = false;              // a gang that the extender has given up would be requeued
+  bool released = false;              // a gang that the extender has released would be requeued
   bool operator==(const LiveChecks&) const = default;
 };
 

@@ -98,7 +98,7 @@ std::vector<GroupWork> collect_group_work(const Snapshot& snapshot, const CycleS
   std::vector<GroupWork> works;
   for (const GroupSeen& seen : snapshot.groups) {
     if (seen.group->meta.deleting) continue;
-    const bool is_drained = snapshot.facts.is_drained(seen.group->status.queue.name);
+    const bool is_drained = snapshot.facts.tree().is_drained(seen.group->status.queue.name);
     if (!is_drained && may_wait(seen, snapshot.nodes, state.healing, healing, now, next, next_look))
       continue;
     GroupWork& work = works.emplace_back(GroupWork{&seen,

@@ -111,7 +111,7 @@ constexpr std::chrono::milliseconds kChangedQueueReportPeriod{1'000};
 std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueState& queues,
                                          const CycleState& state, SysTime now, CycleState& next,
                                          std::optional<SysTime>& next_look) {
-  if (facts.tree().size() == 1) return {};
+  if (facts.tree().is_root_alone()) return {};
   next.queues_reported = state.queues_reported;
   next.reported_tree = state.reported_tree;
   if (state.queues_reported) {
@@ -149,7 +149,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   drop_rejected(work);  // plans that gave way
   move_refused(work, placer.ledger(), healing, now, next_look);
   // 3. Requests get the capacity that was reserved for them.
-  place_on_reserved(work, placer, snapshot.facts.tree().size() > 1);
+  place_on_reserved(work, placer, !snapshot.facts.tree().is_root_alone());
   // 4. Waiting gangs start in the order of their queues.
   const QueueState queues = start_waiting(work, placer, snapshot.facts);
   // 5. What was decided becomes a status, or why not.

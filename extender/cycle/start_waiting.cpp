@@ -115,9 +115,7 @@ queue::ClassRequests count_classes(const Turn& turn, const queue::Facts& facts,
   if (!facts.tree().uses_classes()) return classes;
   if (turn.foreign != nullptr) return turn.foreign->count_classes(ledger, facts.class_label);
   const auto add = [&](const gang::MemberSet& set, std::string_view node, int pods) {
-    const std::string_view node_class = ledger.label(node, facts.class_label);
-    if (node_class.empty()) return;
-    queue::add_requests(classes[std::string(node_class)], set.shape.requests, pods);
+    queue::add_requests(classes, ledger.label(node, facts.class_label), set.shape.requests, pods);
   };
   for (const PlacedSlot& slot : turn.gang->placed) add(*slot.set, slot.placement.node, 1);
   if (!turn.is_base() || !turn.gang->committed) return classes;
@@ -132,7 +130,7 @@ queue::ClassRequests count_classes(const Turn& turn, const queue::Facts& facts,
 queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger) {
   queue::Usage usage = facts.settled->usage;
   const queue::QueueTree& tree = facts.tree();
-  if (tree.size() == 1) return usage;  // the root has no limits
+  if (tree.is_root_alone()) return usage;  // the root has no limits
   const auto add = [&](const queue::Workload& workload, const Turn& turn) {
     usage.add(tree, queue::find_home(tree, workload), workload, count_classes(turn, facts, ledger));
   };
@@ -192,7 +190,8 @@ bool place(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Fa
            Placer& placer) {
   auto limits = make_limits(offer.caps, facts.class_label);
   if (turn.foreign != nullptr)
-    return turn.foreign->complete(placer.ledger(), std::move(limits), facts.tree().size() > 1);
+    return turn.foreign->complete(placer.ledger(), std::move(limits),
+                                  !facts.tree().is_root_alone());
   if (!limits.empty()) turn.gang->group_limit_cause = describe_caps(*offer.workload, offer.caps);
   turn.gang->group_limits = std::move(limits);
   placer.complete(*turn.group, *turn.gang);
@@ -243,7 +242,7 @@ bool complete_committed(CycleWork& work, Placer& placer) {
 }
 
 kube::Resources shared_capacity(const queue::QueueTree& tree, const Placer& placer) {
-  if (tree.size() == 1) return {};  // the root shares with nothing
+  if (tree.is_root_alone()) return {};  // the root shares with nothing
   return placer.ledger().nodes().allocatable();
 }
 

@@ -52,7 +52,7 @@ bool PlannerCache::has_nothing_to_decide(const CachedGroup& entry) const {
   return entry.is_settled && !entry.placements.is_open() && !entry.history.has_rejections() &&
          !entry.placements.attempted() && entry.placements.committing().empty() &&
          !state_.queues.has_quota(entry.group()->meta.ns.str()) &&
-         !state_.queues.is_drained(entry.group()->status.queue.name);
+         !state_.queues.tree().is_drained(entry.group()->status.queue.name);
 }
 
 void PlannerCache::add_facts(Snapshot& snapshot) const {

@@ -225,7 +225,7 @@ void WatchUpdates::queue_changed(const QueuePtr& before, const QueuePtr& after) 
 bool WatchUpdates::namespace_changed(const NamespacePtr& before, const NamespacePtr& after) {
   MutexLock lock(state_.mutex);
   state_.queues.set(before, after);
-  return state_.queues.has_queues();
+  return !state_.queues.tree().is_root_alone();
 }
 
 void WatchUpdates::pod_list_begins() {

@@ -43,7 +43,7 @@ std::optional<std::chrono::milliseconds> time_until_requeue(const Round& round);
 // wanted object.
 Actions requeue_failed_gang(const Round& round, std::string_view name, const std::string& message);
 
-// What to write when the extender has given up an added gang, whose lost pods could not be replaced
+// What to write when the extender has released an added gang, whose lost pods could not be replaced
 // in time: it is requeued as above, a multi-GPU learner alone. Empty if there is none.
 Actions requeue_released_gang(const Round& round);
 

@@ -228,7 +228,7 @@ bool was_changed(const Round& round) {
       is_base_committed(round.attempt) || round.seen.aggregator_config_is_unreadable);
 }
 
-// The extender has given up the base gang: half a gang must not hold capacity, or its queue is
+// The extender has released the base gang: half a gang must not hold capacity, or its queue is
 // drained. The result borrows from the round.
 std::optional<AttemptResult> check_released(const Round& round) {
   const gang::GangStatus* base = find_released_gang(round.attempt, gang::kBaseGang);

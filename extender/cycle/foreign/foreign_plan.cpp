@@ -101,8 +101,7 @@ queue::ClassRequests ForeignWork::count_classes(const Ledger& ledger,
                                                 const std::string& label) const {
   queue::ClassRequests classes;
   const auto add = [&](const std::string& node, const kube::Resources& requests) {
-    const std::string_view node_class = ledger.label(node, label);
-    if (!node_class.empty()) queue::add_requests(classes[std::string(node_class)], requests);
+    queue::add_requests(classes, ledger.label(node, label), requests);
   };
   for (const auto& [node, requests] : seen_.bound_on) add(node, requests);
   for (std::size_t i = 0; i < node_.size(); ++i) {
@@ -291,14 +290,8 @@ bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {
 
 std::vector<placement::GroupLimit> ForeignWork::group_limits_left(const Ledger& ledger) const {
   std::vector<placement::GroupLimit> limits = group_limits_;
-  for (placement::GroupLimit& limit : limits) {
-    for (std::size_t i = 0; i < node_.size(); ++i) {
-      if (node_[i].empty()) continue;
-      const auto most = limit.most.find(ledger.label(node_[i], limit.label));
-      if (most == limit.most.end()) continue;
-      const std::int64_t used = seen_.pending[i].pod->requests.get(limit.resource);
-      most->second = std::max<std::int64_t>(0, most->second - used);
-    }
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty()) ledger.use_up(limits, seen_.pending[i].pod->requests, node_[i]);
   }
   return limits;
 }

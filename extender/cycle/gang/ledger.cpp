@@ -131,6 +131,15 @@ void Ledger::lend(const gang::MemberSet& set, std::string_view node) {
   if (const auto at = nodes_.find(node)) nodes_.take(*at, set.shape.requests, -1);
 }
 
+void Ledger::use_up(std::vector<placement::GroupLimit>& limits, const kube::Resources& requests,
+                    std::string_view node) const {
+  for (placement::GroupLimit& limit : limits) {
+    const auto most = limit.most.find(label(node, limit.label));
+    if (most == limit.most.end()) continue;
+    most->second = std::max<std::int64_t>(0, most->second - requests.get(limit.resource));
+  }
+}
+
 std::string_view Ledger::label(std::string_view node, std::string_view name) const {
   const auto at = nodes_.find(node);
   if (!at) return {};

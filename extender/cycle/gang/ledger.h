@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "extender/cycle/snapshot.h"
 #include "gang/pod_group.h"
+#include "placement/capacity.h"
 #include "placement/cluster.h"
 
 namespace nervex::extender {
@@ -52,6 +53,9 @@ class Ledger {
   const placement::Cluster& nodes() const { return nodes_; }
   // The value of the node's label; "": it has none, or there is no such node.
   std::string_view label(std::string_view node, std::string_view name) const;
+  // Subtracts a pod on that node from the limits of the node's groups.
+  void use_up(std::vector<placement::GroupLimit>& limits, const kube::Resources& requests,
+              std::string_view node) const;
 
  private:
   // The resource of a set's pods that a pod on another node has taken from all nodes that share it

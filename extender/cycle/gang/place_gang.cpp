@@ -118,13 +118,8 @@ std::vector<placement::NodeLimit> limits_left(const GangWork& work) {
 
 std::vector<placement::GroupLimit> group_limits_left(const GangWork& work, const Ledger& ledger) {
   std::vector<placement::GroupLimit> limits = work.group_limits;
-  for (placement::GroupLimit& limit : limits) {
-    for (const PlacedSlot& slot : work.placed) {
-      const auto most = limit.most.find(ledger.label(slot.placement.node, limit.label));
-      if (most == limit.most.end()) continue;
-      const std::int64_t used = slot.set->shape.requests.get(limit.resource);
-      most->second = std::max<std::int64_t>(0, most->second - used);
-    }
+  for (const PlacedSlot& slot : work.placed) {
+    ledger.use_up(limits, slot.set->shape.requests, slot.placement.node);
   }
   return limits;
 }

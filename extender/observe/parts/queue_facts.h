@@ -33,11 +33,11 @@ class QueueFacts {
   void set_class_label(std::string label) { class_label_ = std::move(label); }
   // Null: no such node before, or none any more. `is_in_use`: settled workloads may be there.
   void set_node(const NodePtr& before, const NodePtr& after, bool is_in_use);
-  bool uses_classes() const { return settled_.tree().uses_classes(); }
+  bool uses_classes() const { return tree().uses_classes(); }
   // The class of a node; "": it has none.
   std::string_view find_class(std::string_view node) const;
   // Since the last call a class has changed, or queues name classes now: count_classes() of the
-  // settled workloads anew.
+  // settled workloads again.
   bool take_classes_changed() { return std::exchange(are_classes_changed_, false); }
 
   // The workloads of a PodGroup that is settled; empty: it is not.
@@ -46,11 +46,7 @@ class QueueFacts {
   }
   void erase_settled(std::string_view group_uid) { settled_.erase(group_uid); }
 
-  bool has_queues() const { return !queues_.empty(); }
-  // As queue::Facts::is_drained().
-  bool is_drained(std::string_view queue) const {
-    return has_queues() && !queue.empty() && facts({}).is_drained(queue);
-  }
+  const queue::QueueTree& tree() const { return settled_.tree(); }
   // It has a ResourceQuota.
   bool has_quota(std::string_view ns) const { return quotas_.find(ns) != quotas_.end(); }
   bool has_quotas() const { return !quotas_.empty(); }
