@@ -55,6 +55,12 @@ std::string moment(SysTime then, SysTime now) {
   return fmt::format("{}, {} ago", to_rfc3339(then), duration_since(then, now));
 }
 
+std::string coarse_position(int position) {
+  constexpr int kLastExact = 2;
+  if (position == 0) return "-";
+  return fmt::format("{}{}", position, position > kLastExact ? "+" : "");
+}
+
 std::string printable(std::string_view text) {
   std::string clean(text);
   for (std::size_t i = 0; i < clean.size(); ++i) {

@@ -14,6 +14,9 @@ std::string duration_since(SysTime then, SysTime now);
 // "2026-11-21T14:03:12Z, 2m5s ago"
 std::string moment(SysTime then, SysTime now);
 
+// "2", "10+": statuses have positions in coarse steps, 10 stands for 10 to 19. "-": no position.
+std::string coarse_position(int position);
+
 // Control characters become "?": text of objects must not control the terminal.
 std::string printable(std::string_view text);
 

@@ -95,14 +95,11 @@ std::string reserved_line(const JobView& job) {
                      duration_since(job.now, *reservation.until));
 }
 
-// "vision, position 10+". Positions are written in coarse steps: 10 stands for 10 to 19.
+// "vision, position 10+"
 std::string queue_line(const JobView& job) {
-  constexpr int kLastExact = 2;
-  const int position = job.queue.position;
-  if (position == 0) return printable(job.queue.name);
-  return fmt::format("{}{}position {}{}", printable(job.queue.name),
-                     job.queue.name.empty() ? "" : ", ", position,
-                     position > kLastExact ? "+" : "");
+  std::string line = printable(job.queue.name);
+  if (job.queue.position == 0) return line;
+  return line + (line.empty() ? "position " : ", position ") + coarse_position(job.queue.position);
 }
 
 Rows summary(const JobView& job) {

@@ -90,20 +90,13 @@ std::vector<std::string> job_cells(const JobRow& row, const JobColumns& columns,
   cells.insert(
       cells.end(),
       {printable(row.name), shown_phase(row, paint), row.queue.empty() ? "-" : printable(row.queue),
-       shown_position(row), fmt::format("{}/{}", row.ready, row.wanted),
+       coarse_position(row.queue_position), fmt::format("{}/{}", row.ready, row.wanted),
        reason.empty() ? "-" : printable(reason), duration_since(row.created, now)});
   if (!columns.is_wide) return cells;
   cells.insert(cells.end(), {age(row.queued, now), age(row.started, row.completed.value_or(now)),
                              std::to_string(row.attempt), std::to_string(row.collectors),
                              std::to_string(row.learners)});
   return cells;
-}
-
-// Positions are written in coarse steps: 10 stands for 10 to 19.
-std::string shown_position(const JobRow& row) {
-  constexpr int kLastExact = 2;
-  if (row.queue_position == 0) return "-";
-  return fmt::format("{}{}", row.queue_position, row.queue_position > kLastExact ? "+" : "");
 }
 
 Json to_json(const JobRow& row) {

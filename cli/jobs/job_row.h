@@ -44,9 +44,6 @@ std::vector<std::string> job_header(const JobColumns& columns);
 std::vector<std::string> job_cells(const JobRow& row, const JobColumns& columns, SysTime now,
                                    const Paint& paint);
 
-// "3+" of a coarse position; "-": the job does not wait.
-std::string shown_position(const JobRow& row);
-
 // Absent times have no field.
 Json to_json(const JobRow& row);
 

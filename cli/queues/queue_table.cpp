@@ -138,9 +138,9 @@ Rows waiting_rows(const std::vector<JobRow>& jobs, SysTime now) {
   Rows rows = {{"NAMESPACE", "NAME", "QUEUE", "POSITION", "PODS", "REASON", "WAITING"}};
   for (const auto& job : jobs) {
     rows.push_back({printable(job.ns), printable(job.name),
-                    job.queue.empty() ? "-" : printable(job.queue), shown_position(job),
-                    std::to_string(job.wanted), printable(job.reason),
-                    job.queued ? duration_since(*job.queued, now) : "-"});
+                    job.queue.empty() ? "-" : printable(job.queue),
+                    coarse_position(job.queue_position), std::to_string(job.wanted),
+                    printable(job.reason), job.queued ? duration_since(*job.queued, now) : "-"});
   }
   return rows;
 }
