@@ -68,7 +68,7 @@ std::string shown_use(const Json& queue) {
 
 // "Hold", or the reason why nothing can start, or "Ready".
 std::string queue_state(const Json& queue) {
-  const std::string stop = kube::string_at(queue, {"spec", "stop"}, "None");
+  std::string stop = kube::string_at(queue, {"spec", "stop"}, "None");
   if (stop != "None") return stop;
   const Json* ready = find_queue_condition(queue, "Ready");
   return ready == nullptr ? "-" : kube::string_at(*ready, {"reason"}, "-");
