@@ -84,7 +84,12 @@ std::vector<Target> sort_targets(std::vector<const kube::Pod*> pods) {
   });
   std::vector<Target> targets;
   targets.reserve(pods.size());
-  for (const auto* pod : pods) targets.push_back(pod_target(*pod));
+  for (const auto* pod : pods) {
+    targets.push_back(pod_target(*pod));
+    // Its end is the attempt's, and it may be bound by now, which the cache does not show.
+    const bool as_seen = pod->node.empty() && job::pod_role(*pod) == Role::kCoordinator;
+    if (as_seen) targets.back().resource_version = pod->meta.resource_version;
+  }
   return targets;
 }
 

@@ -129,6 +129,26 @@ TEST_CASE("a pod with a superseded placement is deleted", "[controller][pods]") 
   }
 }
 
+TEST_CASE("a coordinator that another plan moves is deleted only while it is unbound",
+          "[controller][pods]") {
+  World world = a_started_world();
+  world.change_pod("dqn-coordinator", [](kube::Pod& pod) {
+    pod.node = "";
+    pod.meta.resource_version = "41";
+  });
+  world.bind(world.name(Role::kCollector));
+  world.replan("base");
+  std::vector<Target> targets;
+  for (const auto& action : pod_steps(make_round(world.seen))) {
+    if (const auto* pods = std::get_if<DeletePods>(&action)) targets = pods->targets;
+  }
+  const auto coordinator = std::find_if(targets.begin(), targets.end(), [](const Target& target) {
+    return target.name == "dqn-coordinator";
+  });
+  REQUIRE(coordinator != targets.end());
+  CHECK(coordinator->resource_version == "41");  // a binding since then refuses the deletion
+}
+
 TEST_CASE("events of deleted pods name the reason", "[controller][pods]") {
   World world = a_started_world();
   const std::string collector = world.name(Role::kCollector);
