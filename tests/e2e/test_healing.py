@@ -308,6 +308,7 @@ def test_a_request_that_cannot_be_healed_is_requeued_alone(
     assert observer.broken == []
 
 
+@pytest.mark.extended
 def test_a_multi_gpu_learner_that_cannot_be_healed_is_requeued_as_one(jobs, healing, pair):
     small, _ = pair
     start(jobs, 2, learner={"template": on(pair)})

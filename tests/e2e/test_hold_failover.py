@@ -424,6 +424,7 @@ def test_a_commit_that_never_arrived_is_written_again(jobs, cluster, sides, star
     assert bound_off_plan(starts) == []
 
 
+@pytest.mark.extended
 def test_a_refusal_whose_reply_is_lost_is_learned_once(jobs, core, cluster, sides, starts, observer, namespace, pair):
     """The replica that kube-scheduler calls drops the plan that kube-scheduler refuses."""
     body = gang(pair)

@@ -208,7 +208,7 @@ def test_cut_watches_are_opened_again(rig, life, observer, watcher):
     watcher.check()
 
 
-@pytest.mark.parametrize("program", ["extender", "controller", "server"])
+@pytest.mark.parametrize("program", ["extender", pytest.param("controller", marks=pytest.mark.extended), "server"])
 def test_watches_may_come_late(rig, life, observer, watcher, program):
     """Earlier writes are not repeated: nothing is decided twice on a stale cache."""
     proxy = rig.proxies[program]
@@ -221,6 +221,7 @@ def test_watches_may_come_late(rig, life, observer, watcher, program):
     watcher.check()
 
 
+@pytest.mark.extended  # tests/kube/client_test.cpp has a stream that comes byte by byte
 def test_watches_may_come_in_small_pieces(rig, life, observer, watcher):
     for name in OURS:
         rig.proxies[name].cut_watches()

@@ -114,7 +114,7 @@ class DeadNode:
 
 
 @pytest.fixture(params=[pytest.param(Thief, id="thief"), pytest.param(Cordon, id="cordon"),
-                        pytest.param(Taint, id="taint"),
+                        pytest.param(Taint, id="taint", marks=pytest.mark.extended),
                         pytest.param(DeadNode, id="dead-node", marks=pytest.mark.extended)])
 def obstacle(request, pool, core, namespace):
     return request.param(pool, core, namespace)

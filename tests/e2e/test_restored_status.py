@@ -96,7 +96,8 @@ def test_a_job_whose_pods_are_being_bound_starts_nevertheless(jobs, own_nodes, p
     wait_for(lambda: is_committed(jobs), "the gang to be committed")
 
 
-@pytest.mark.parametrize("how", ["alone", "node away for a second", "extender restarted"])
+@pytest.mark.parametrize("how", ["alone", pytest.param("node away for a second", marks=pytest.mark.extended),
+                                 pytest.param("extender restarted", marks=pytest.mark.extended)])
 def test_a_job_that_runs_is_left_alone(jobs, own_nodes, programs, replicas_api, namespace, observer, how):
     pool, names = own_nodes
     jobs.create(job(NAME, collector={"replicas": 1, "reservedReplicas": 2, "template": on(pool)},

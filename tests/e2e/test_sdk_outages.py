@@ -12,7 +12,7 @@ from support.wait import lasting, wait_for
 from nervex.operator_server import OperatorServer
 
 
-@pytest.mark.parametrize("role", ["admin", "edit"])
+@pytest.mark.parametrize("role", ["admin", pytest.param("edit", marks=pytest.mark.extended)])
 def test_calls_survive_an_api_server_that_is_unavailable(target, users, kubectl, components, env, namespace, pod_logs,
                                                          node_agent, caplog, role):
     caplog.set_level(logging.DEBUG, "nervex")
