@@ -65,7 +65,7 @@ def upgrade_commands():
     """What docs/tasks/upgrade.md tells to type, for this variant, as words for kubectl."""
     with open(os.path.join(ROOT, "docs", "tasks", "upgrade.md"), encoding="utf-8") as file:
         block = re.search(r"^## Upgrade\n+```sh\n(.*?)```", file.read(), re.MULTILINE | re.DOTALL)[1]
-    lines = [line.partition(" #")[0].split() for line in block.splitlines()]
+    lines = [line.partition(" #")[0].split() for line in block.splitlines() if not line.startswith("#")]
     assert {line[0] for line in lines} == {"kubectl"}
     return [[word.replace("manifests/variants/cert-manager", VARIANT) for word in line[1:]] for line in lines]
 
