@@ -170,7 +170,8 @@ Json encode_gang(const GangStatus& gang) {
   }
   if (gang.healing_since) {
     out["healingSince"] = to_rfc3339_micro(*gang.healing_since);
-    out["healingCause"] = gang.healing_cause;
+    out["healingCause"] = {{"code", to_string(gang.healing_cause.code)},
+                           {"message", gang.healing_cause.message}};
   }
   if (!gang.reserved.empty()) out["reserved"] = encode_reserved(gang.reserved);
   if (gang.direct_through > 0) out["directThrough"] = gang.direct_through;
@@ -187,6 +188,22 @@ std::string_view to_string(GangKind kind) {
       return "AddedReplicas";
     case GangKind::kRequest:
       return "Request";
+  }
+  return "";
+}
+
+std::string_view to_string(HealingCause::Code code) {
+  switch (code) {
+    case HealingCause::Code::kPodLost:
+      return "PodLost";
+    case HealingCause::Code::kPodTerminating:
+      return "PodTerminating";
+    case HealingCause::Code::kPodNotStarted:
+      return "PodNotStarted";
+    case HealingCause::Code::kPodMissing:
+      return "PodMissing";
+    case HealingCause::Code::kPodNotBound:
+      return "PodNotBound";
   }
   return "";
 }

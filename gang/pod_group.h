@@ -160,6 +160,24 @@ struct ReservedCapacity {
   bool operator==(const ReservedCapacity&) const = default;
 };
 
+// Why a committed gang is not whole: what it lost first.
+struct HealingCause {
+  // From the most to the least that it tells.
+  enum class Code {
+    kPodLost,         // with its node, to an eviction, at its bind: the message says how
+    kPodTerminating,  // the slot's previous pod has not ended
+    kPodNotStarted,   // created with its node, whose kubelet has not started it
+    kPodMissing,      // there is no pod, and its end was not seen
+    kPodNotBound,
+  };
+  Code code = Code::kPodMissing;
+  std::string message;  // for people
+  // It says that no pod runs, but not why.
+  bool is_vague() const { return code >= Code::kPodMissing; }
+  bool operator==(const HealingCause&) const = default;
+};
+std::string_view to_string(HealingCause::Code code);  // as in JSON: "PodLost"
+
 struct GangStatus {
   std::string name;  // Gang::name; a gang that the spec no longer has is being released
   // Every slot of the gang has a placement. If false, no slot has one, except in a committed gang,
@@ -176,10 +194,10 @@ struct GangStatus {
   // wait; by set and node. It is committed when the gang's placements are.
   std::vector<ReservedCapacity> reserved = {};
   PlanRefusals refusals{};  // of a gang that is not committed
-  // In a committed gang with missing pods: since when, and which loss came first ("learner/3 lost
-  // its node gpu-7 ..."). Not set while the gang is only starting.
+  // In a committed gang with missing pods: since when, and why. Not set while the gang is only
+  // starting.
   std::optional<SysTime> healing_since{};
-  std::string healing_cause{};
+  HealingCause healing_cause{};
   // If not 0: the gang was committed when it was planned, and pods of placements up to this number
   // may be created with their node (is_direct()). JSON: directThrough.
   std::int64_t direct_through = 0;

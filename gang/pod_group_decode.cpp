@@ -354,6 +354,19 @@ Result<Nothing> decode_reserved(const Json& from, const std::string& where,
   return ok();
 }
 
+// An unknown code counts as vague: the next look replaces it.
+HealingCause decode_healing_cause(const Json& from) {
+  HealingCause cause;
+  const std::string code = kube::string_at(from, {"healingCause", "code"});
+  using Code = HealingCause::Code;
+  for (const Code known : {Code::kPodLost, Code::kPodTerminating, Code::kPodNotStarted,
+                           Code::kPodMissing, Code::kPodNotBound}) {
+    if (code == to_string(known)) cause.code = known;
+  }
+  cause.message = kube::string_at(from, {"healingCause", "message"});
+  return cause;
+}
+
 Result<GangStatus> decode_gang_status(const Json& from, const std::string& where) {
   auto name = required_text(from, "name", where);
   if (!name) return name.error();
@@ -371,7 +384,7 @@ Result<GangStatus> decode_gang_status(const Json& from, const std::string& where
     auto healing = read_time(from, "healingSince", where);
     if (!healing) return healing.error();
     gang.healing_since = *healing;
-    gang.healing_cause = kube::string_at(from, {"healingCause"});
+    gang.healing_cause = decode_healing_cause(from);
   }
   if (auto read = read_int64(from, "directThrough", where, gang.direct_through); !read) {
     return read.error();

@@ -70,13 +70,14 @@ void ForeignWrites::tell(const ForeignDecision& decision) {
               {"nominations", std::to_string(decision.nominations.size())}});
   }
   if (!decision.is_news) return;
-  cache_.explain_foreign(key, decision.message);
-  if (decision.message.empty()) return;
-  log_info("foreign gang waits", {{"podgroup", key}, {"message", decision.message}});
+  const std::string message = decision.wait ? explain(*decision.wait) : "";
+  cache_.explain_foreign(key, message);
+  if (message.empty()) return;
+  log_info("foreign gang waits", {{"podgroup", key}, {"message", message}});
   if (events_ == nullptr) return;
   events_->record({std::string(kube::kForeignGroupApiVersion), "PodGroup", decision.group->meta.ns,
                    decision.group->meta.name, decision.group->meta.uid},
-                  {kube::EventType::kWarning, "Unschedulable", decision.message});
+                  {kube::EventType::kWarning, "Unschedulable", message});
 }
 
 bool ForeignWrites::nominate(const std::vector<NominationWrite>& writes,

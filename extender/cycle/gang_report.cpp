@@ -35,9 +35,9 @@ bool is_shortage(const gang::NoFit& no_fit) {
 
 std::string describe(const LastReported& report) {
   std::string text = placement::explain(report.no_fit);
-  if (!report.healing_cause.empty()) {
+  if (report.healing_cause) {
     HealingState healing;
-    healing.cause = report.healing_cause;
+    healing.cause = *report.healing_cause;
     healing.deadline = report.healing_deadline;
     text = healing_text(healing, false) + "; no place yet: " + text;
   }

@@ -22,7 +22,7 @@ struct LastReported {
   gang::NoFit no_fit;
   SysTime at{};  // when it was written
   // What a gang has lost that is being healed, and until when it is.
-  std::string healing_cause{};
+  std::optional<gang::HealingCause> healing_cause{};
   std::optional<SysTime> healing_deadline{};
   std::string refusals{};  // PlanRefusals::message
 };

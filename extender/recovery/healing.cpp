@@ -12,19 +12,7 @@
 namespace nervex::extender {
 namespace {
 
-constexpr std::string_view kNotBound = "is not bound to node";
-constexpr std::string_view kLostPod = "lost its pod";
-constexpr std::string_view kWaitsUntil = "waits until pod";
-
-// The cause says that no pod runs, but not why: a known reason replaces it. The PodGroup's spec may
-// want the next pod before the end of the previous one was seen, and kube-scheduler may take a
-// while to refuse a pod.
-bool is_vague(std::string_view cause) {
-  const auto says = [&](std::string_view text) {
-    return cause.find(text) != std::string_view::npos;
-  };
-  return says(kNotBound) || says(kLostPod);
-}
+using LossCode = gang::HealingCause::Code;
 
 std::string describe_slot(const OpenSlot& open) {
   const std::string slot = gang::slot_key(open.placement.role, open.placement.slot.ordinal);
@@ -38,33 +26,27 @@ std::string describe_slot(const OpenSlot& open) {
       return fmt::format("{} is refused on node {} by kube-scheduler: {}", slot, node,
                          open.message);
     case OpenSlot::Why::kUnbound:
-      return fmt::format("{} {} {}", slot, kNotBound, node);
+      return fmt::format("{} is not bound to node {}", slot, node);
     case OpenSlot::Why::kNotStarted:
       return fmt::format("{} was created on node {}, whose kubelet has not started it", slot, node);
   }
   return slot;
 }
 
-// As Gaps::rank.
-int gap_rank(const OpenSlot& open) {
-  if (open.why == OpenSlot::Why::kUnbound) return 3;
-  return open.why == OpenSlot::Why::kNotStarted ? 2 : 0;
+LossCode loss_code(const OpenSlot& open) {
+  if (open.why == OpenSlot::Why::kUnbound) return LossCode::kPodNotBound;
+  return open.why == OpenSlot::Why::kNotStarted ? LossCode::kPodNotStarted : LossCode::kPodLost;
 }
 
 // The slots of the quorum without a running pod, and what to report about them.
 struct Gaps {
   std::size_t count = 0;
-  std::string text;  // about the most informative one
-  // Rank of that text: 0 says what happened to a pod, 1 that the previous pod takes long to end, 3
-  // that no pod is bound yet.
-  int rank = 4;
+  std::optional<gang::HealingCause> cause;  // the one that tells most; of several the first
   // Slots whose last pod has not ended: how many, and when the first will end.
   std::size_t waiting = 0;
   SysTime first_end = SysTime::max();
-  void add(int loss_rank, const std::string& about) {
-    if (loss_rank >= rank) return;
-    rank = loss_rank;
-    text = about;
+  void add(LossCode code, std::string message) {
+    if (!cause || code < cause->code) cause = {code, std::move(message)};
   }
 };
 
@@ -72,13 +54,14 @@ Gaps find_gaps(const GangWork& work) {
   Gaps gaps;
   std::map<std::int64_t, const OpenSlot*> open;
   for (const OpenSlot* slot : work.open) open.emplace(slot->placement.number, slot);
-  for (const std::string& loss : work.losses) gaps.add(0, loss);
+  for (const std::string& loss : work.losses) gaps.add(LossCode::kPodLost, loss);
   const auto lost_pod = [&](const std::string& role, gang::SlotId slot) {
     ++gaps.count;
     const auto loss = work.seen->losses.find({role, slot.ordinal});
     const bool is_known = loss != work.seen->losses.end();
-    gaps.add(is_known ? 0 : 2, gang::slot_key(role, slot.ordinal) + " " +
-                                   (is_known ? loss->second : std::string(kLostPod)));
+    gaps.add(is_known ? LossCode::kPodLost : LossCode::kPodMissing,
+             gang::slot_key(role, slot.ordinal) + " " +
+                 (is_known ? loss->second : std::string("lost its pod")));
   };
   // The controller creates no pod for the slot while one of an earlier incarnation exists.
   const auto note_wait = [&](const std::string& role, gang::SlotId slot) {
@@ -86,9 +69,10 @@ Gaps find_gaps(const GangWork& work) {
     if (last == work.seen->ending.end() || last->second.incarnation >= slot.incarnation) return;
     ++gaps.waiting;
     gaps.first_end = std::min(gaps.first_end, last->second.until);
-    gaps.add(1, fmt::format("{} {} {} has ended (terminating until {})",
-                            gang::slot_key(role, slot.ordinal), kWaitsUntil, last->second.name,
-                            to_rfc3339(last->second.until)));
+    gaps.add(LossCode::kPodTerminating,
+             fmt::format("{} waits until pod {} has ended (terminating until {})",
+                         gang::slot_key(role, slot.ordinal), last->second.name,
+                         to_rfc3339(last->second.until)));
   };
   for (const gang::MemberSet& set : work.missing) {
     if (!work.is_of_quorum(set.role)) continue;
@@ -108,15 +92,16 @@ Gaps find_gaps(const GangWork& work) {
       if (at->second->why == OpenSlot::Why::kUnbound) {
         note_wait(slot.placement.role, slot.placement.slot);
       }
-      gaps.add(gap_rank(*at->second), describe_slot(*at->second));
+      gaps.add(loss_code(*at->second), describe_slot(*at->second));
     }
   }
   return gaps;
 }
 
-std::string describe_gaps(const Gaps& gaps) {
-  if (gaps.count <= 1) return gaps.text;
-  return fmt::format("{}, and {} more pods do not run", gaps.text, gaps.count - 1);
+gang::HealingCause find_cause(const Gaps& gaps) {
+  gang::HealingCause cause = gaps.cause.value_or(gang::HealingCause{});
+  if (gaps.count > 1) cause.message += fmt::format(", and {} more pods do not run", gaps.count - 1);
+  return cause;
 }
 
 // Running pods of the set on the node.
@@ -175,15 +160,17 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
   if (gaps.count == 0) return std::nullopt;
   HealingState state;
   state.since = now;
-  state.cause = describe_gaps(gaps);
+  state.cause = find_cause(gaps);
   const bool was_shown = work.before != nullptr && work.before->healing_since.has_value();
   const auto known = memory.incomplete.find({work.seen->group->meta.uid, work.name});
   const bool all_wait = gaps.waiting == gaps.count;
-  // The first cause stays, unless a new one is more specific.
-  const auto keep_cause = [&](const std::string& cause) {
-    if (cause.empty() || (is_vague(cause) && !is_vague(state.cause))) return;
+  // The first cause stays, unless a new one says more: the PodGroup's spec may want the next pod
+  // before the end of the previous one was seen, and kube-scheduler may take a while to refuse a
+  // pod.
+  const auto keep_cause = [&](const gang::HealingCause& cause) {
+    if (cause.message.empty() || (cause.is_vague() && !state.cause.is_vague())) return;
     // The pod that it names may have ended since; and nothing else is missing while all wait.
-    if (cause.find(kWaitsUntil) != std::string::npos || all_wait) return;
+    if (cause.code == LossCode::kPodTerminating || all_wait) return;
     state.cause = cause;
   };
   if (was_shown) {
@@ -212,22 +199,22 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
 
 std::string healing_text(const HealingState& state, bool all_placed) {
   if (state.is_over) {
-    return state.cause +
+    return state.cause.message +
            "; not all pods of the gang could be made to run in time: the gang is requeued";
   }
   if (!state.deadline) {
-    return fmt::format("{}; {}", state.cause,
+    return fmt::format("{}; {}", state.cause.message,
                        all_placed ? "lost pods are replaced" : "a new place is searched");
   }
   const std::string until = to_rfc3339(*state.deadline);
   if (!all_placed) {
     return fmt::format("{}; a new place is searched until {}, then the gang is requeued",
-                       state.cause, until);
+                       state.cause.message, until);
   }
   return fmt::format(
       "{}; lost pods are replaced, and if not all pods of the gang run by {} it is "
       "requeued",
-      state.cause, until);
+      state.cause.message, until);
 }
 
 }  // namespace nervex::extender

@@ -31,7 +31,7 @@ struct HealingOptions {
 struct HealingMemory {
   struct Incomplete {
     SysTime since{};
-    std::string cause;
+    gang::HealingCause cause;
   };
   // By PodGroup UID and gang.
   std::map<std::pair<std::string, std::string>, Incomplete> incomplete;
@@ -56,7 +56,7 @@ struct HealingState {
   // When it became incomplete. While only slots are missing whose last pod is still being deleted:
   // when the first of those pods will have ended, which may be in the future.
   SysTime since{};
-  std::string cause;      // the first loss
+  gang::HealingCause cause;
   bool is_shown = false;  // in the status; false while a gang is only starting
   bool is_over = false;   // the deadline has passed
   std::optional<SysTime> deadline;

@@ -64,7 +64,7 @@ PodGroup a_pod_group() {
        {},
        {},
        SysTime(std::chrono::milliseconds(1'795'269'366'000)),
-       "learner/4096 lost its node n1 (gone)"},
+       {HealingCause::Code::kPodTerminating, "learner/4096 waits until pod a has ended"}},
       {"request-7", false, false, "Unschedulable", "collector: does not fit", SysTime{}, {}}};
   group.status.gangs[0].direct_through = 3;
   group.status.gangs[2].cause = NeverFits{{"collector", 3, 1}, {"cpu", 1500}, 2};

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "extender/cycle/foreign/foreign_view.h"
-#include "gang/no_fit.h"
+#include "extender/cycle/foreign/foreign_wait.h"
 #include "gang/pod_group.h"
 
 namespace nervex::extender {
@@ -36,8 +36,7 @@ struct ForeignMemory {
     std::optional<SysTime> failed_at{};             // the last failure, until it is judged
     SysTime not_before{};                           // no new nomination before
     std::int64_t bound = 0;
-    std::optional<gang::NoFit> no_fit;  // explained by `message`
-    std::string message;                // last reported; "": it does not wait
+    std::optional<ForeignWait> wait;  // last reported; nullopt: it does not wait
     SysTime reported{};
     std::optional<SysTime> few_since{};  // fewer than minMember pods are there
     // Of PodGroup.status.

@@ -9,7 +9,6 @@
 #include "extender/cycle/next_look.h"
 #include "extender/recovery/refusals.h"
 #include "kube/model/resources.h"
-#include "placement/explain.h"
 #include "placement/plan.h"
 
 namespace nervex::extender {
@@ -206,13 +205,11 @@ bool ForeignWork::complete(Ledger& ledger, std::vector<placement::GroupLimit> li
   ledger.count_for(priority());
   group_limits_ = std::move(limits);
   no_fit_.reset();
-  lacking_.clear();
+  lacking_.reset();
   if (seen_.pending.empty() || !has_enough_pods() || is_paused()) return false;
   if (is_reserved_) return place_extras(ledger);
-  if (const auto lacking = lacking_in_total(ledger)) {
-    lacking_ = *lacking;
-    return false;
-  }
+  lacking_ = lacking_in_total(ledger);
+  if (lacking_) return false;
   // What still fits stays where it is, if the rest fits beside it.
   for (std::size_t i = 0; i < node_.size(); ++i) {
     if (attempts_.nominated[i].empty() || attempts_.is_refused[i]) continue;
@@ -297,7 +294,7 @@ std::vector<placement::GroupLimit> ForeignWork::group_limits_left(const Ledger& 
 }
 
 // minResources includes what the gang already has.
-std::optional<std::string> ForeignWork::lacking_in_total(const Ledger& ledger) const {
+std::optional<MinResourcesNotFree> ForeignWork::lacking_in_total(const Ledger& ledger) const {
   const kube::Resources& asked = seen_.group->min_resources;
   if (asked.empty() || needed() <= 1) return std::nullopt;
   kube::Resources total = seen_.bound_requests;
@@ -311,61 +308,48 @@ std::optional<std::string> ForeignWork::lacking_in_total(const Ledger& ledger) c
   }
   const std::string name(asked.first_lacking(total));
   if (name.empty()) return std::nullopt;
-  return fmt::format("minResources asks for {} {} and {} are free", name,
-                     kube::format_amount(name, asked.get(name)),
-                     kube::format_amount(name, total.get(name)));
+  return MinResourcesNotFree{name, asked.get(name), total.get(name)};
 }
 
 // ---- decisions
 
-std::string ForeignWork::waiting_text() const {
-  if (seen_.pending.empty()) return "";
+std::optional<ForeignWait> ForeignWork::find_wait() const {
+  if (seen_.pending.empty()) return std::nullopt;
+  const auto because = [this](auto cause) {
+    return ForeignWait{std::move(cause), memory_.refusal};
+  };
   if (!has_enough_pods()) {
-    const std::int64_t there =
-        seen_.counts.started() + static_cast<std::int64_t>(seen_.pending.size());
-    return fmt::format("{} of its {} pods exist", there, seen_.group->min_member);
+    const auto pending = static_cast<std::int64_t>(seen_.pending.size());
+    return ForeignWait{TooFewPods{seen_.counts.started() + pending, seen_.group->min_member}};
   }
-  std::string text;
-  if (is_paused()) {
-    text = fmt::format("its start has failed {} times; planned again after {}", memory_.failures,
-                       to_rfc3339(memory_.not_before));
-  } else if (!lacking_.empty()) {
-    text = lacking_;
-  } else if (no_fit_ && !is_reserved_) {
-    text = placement::explain(*no_fit_);
-  } else {
-    return "";
-  }
-  return memory_.refusal.empty() ? text : text + "; " + memory_.refusal;
+  if (is_paused()) return because(StartPaused{memory_.failures, memory_.not_before});
+  if (lacking_) return because(*lacking_);
+  if (no_fit_ && !is_reserved_) return because(*no_fit_);
+  return std::nullopt;
 }
 
-// Changed numbers alone cause a new message only once in a while.
+// Changed numbers alone are reported only once in a while.
 void ForeignWork::report(ForeignMemory::Gang& memory, ForeignDecision& out) const {
-  const std::string text = waiting_text();
-  if (text.empty() || has_enough_pods()) {
+  std::optional<ForeignWait> wait = find_wait();
+  if (!wait || has_enough_pods()) {
     memory.few_since.reset();
   } else if (!memory.few_since) {
     memory.few_since = now_;
   }
-  if (text == memory.message) {
-    out.message = text;
-    return;
-  }
+  out.wait = memory.wait;
   if (memory.few_since && now_ < *memory.few_since + kFewPods) {
-    out.message = memory.message;
     return look_by(out.look_again, *memory.few_since + kFewPods);
   }
-  const bool only_numbers = !text.empty() && !memory.message.empty() && no_fit_ && memory.no_fit &&
-                            gang::same_cause(*no_fit_, *memory.no_fit);
-  const SysTime due = memory.reported + kMessagePeriod;
-  if (only_numbers && now_ < due) {
-    out.message = memory.message;
-    return look_by(out.look_again, due);
+  if (wait && memory.wait) {
+    // Not all numbers of a cause are part of its sentence.
+    if (*wait == *memory.wait || explain(*wait) == explain(*memory.wait)) return;
+    const SysTime due = memory.reported + kMessagePeriod;
+    if (same_cause(*wait, *memory.wait) && now_ < due) return look_by(out.look_again, due);
+  } else if (!wait && !memory.wait) {
+    return;
   }
-  out.message = text;
+  out.wait = memory.wait = std::move(wait);
   out.is_news = true;
-  memory.message = text;
-  memory.no_fit = is_reserved_ ? std::nullopt : no_fit_;
   memory.reported = now_;
 }
 

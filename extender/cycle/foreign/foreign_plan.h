@@ -13,6 +13,7 @@
 
 #include "extender/cycle/foreign/foreign_attempts.h"
 #include "extender/cycle/foreign/foreign_view.h"
+#include "extender/cycle/foreign/foreign_wait.h"
 #include "extender/cycle/gang/ledger.h"
 #include "gang/no_fit.h"
 #include "gang/pod_group.h"
@@ -32,9 +33,9 @@ struct NominationWrite {
 struct ForeignDecision {
   ForeignGroupPtr group;
   std::vector<NominationWrite> nominations;
-  std::string message;      // why it waits; "": it does not
-  bool is_news = false;     // `message` is to be reported
-  std::int64_t placed = 0;  // pods that now have a node
+  std::optional<ForeignWait> wait{};  // why it waits; nullopt: it does not
+  bool is_news = false;               // `wait` is to be reported
+  std::int64_t placed = 0;            // pods that now have a node
   std::optional<SysTime> look_again{};
 };
 
@@ -94,7 +95,7 @@ class ForeignWork {
   bool has_started() const { return placed() >= needed(); }
   bool has_enough_pods() const;
   bool is_paused() const;
-  std::optional<std::string> lacking_in_total(const Ledger& ledger) const;
+  std::optional<MinResourcesNotFree> lacking_in_total(const Ledger& ledger) const;
   bool place(const std::vector<std::size_t>& pods, Ledger& ledger);
   bool place_needed(Ledger& ledger);
   bool place_extras(Ledger& ledger);
@@ -105,7 +106,7 @@ class ForeignWork {
   std::vector<std::size_t> unplaced() const;
   std::vector<std::size_t> still_needed() const;
   std::vector<placement::GroupLimit> group_limits_left(const Ledger& ledger) const;
-  std::string waiting_text() const;
+  std::optional<ForeignWait> find_wait() const;
   void report(ForeignMemory::Gang& memory, ForeignDecision& out) const;
 
   const ForeignGangSeen& seen_;
@@ -118,7 +119,7 @@ class ForeignWork {
   std::vector<placement::GroupLimit> group_limits_;
   bool is_reserved_ = false;  // the capacity of node_ was taken from the ledger
   std::optional<gang::NoFit> no_fit_;
-  std::string lacking_;  // of minResources
+  std::optional<MinResourcesNotFree> lacking_;
 };
 
 }  // namespace nervex::extender

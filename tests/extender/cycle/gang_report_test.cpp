@@ -88,7 +88,7 @@ TEST_CASE("an explanation is reported again when its cause changes, or after a m
 
 TEST_CASE("a healing gang reports at once what else it has lost", "[extender][gang_report]") {
   HealingState healing;
-  healing.cause = "learner/0 lost its node n1 (deleted)";
+  healing.cause = {gang::HealingCause::Code::kPodLost, "learner/0 lost its node n1 (deleted)"};
   healing.deadline = at(400);
   gang::GangStatus before = waiting(lacking(1), 10);
   const GangReport first = waiting_report(&before, lacking(1), nullptr, at(100), kPeriod, &healing);
@@ -102,7 +102,7 @@ TEST_CASE("a healing gang reports at once what else it has lost", "[extender][ga
   };
   CHECK(again().message == first.message);
   CHECK_FALSE(again().refresh_after.has_value());
-  healing.cause = "learner/1 lost its node n2 (deleted)";
+  healing.cause = {gang::HealingCause::Code::kPodLost, "learner/1 lost its node n2 (deleted)"};
   CHECK(again().message.starts_with("learner/1 lost its node n2 (deleted)"));
 }
 

@@ -292,8 +292,9 @@ TEST_CASE("a kubelet that does nothing is named, and the gang is requeued in the
   c.plan();
   const auto base = c.base();
   CHECK(base.reason == gang::kReasonHealing);
-  CHECK(base.healing_cause.find("learner/1 was created on node n2, whose kubelet has not started "
-                                "it") == 0);
+  CHECK(base.healing_cause.message.find(
+            "learner/1 was created on node n2, whose kubelet has not started "
+            "it") == 0);
   c.clock.advance(300s);
   c.plan();
   CHECK(c.base().reason == gang::kReasonHealingTimeout);
