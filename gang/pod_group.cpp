@@ -245,6 +245,29 @@ Json encode_status(const PodGroupStatus& status) {
   return out;
 }
 
+Result<PodGroup> decode_pod_group(const Json& object) {
+  if (!object.is_object()) return Error{Code::kInvalid, "podgroup: not an object"};
+  PodGroup group;
+  group.meta = kube::decode_meta(object);
+  if (group.meta.name.empty()) return Error{Code::kInvalid, "podgroup: metadata.name: is required"};
+  const std::string context = "podgroup " + group.meta.key();
+  static const Json kEmpty = Json::object();
+  const Json* spec_json = kube::find(object, {"spec"});
+  const Json* status_json = kube::find(object, {"status"});
+  auto spec = decode_spec(spec_json != nullptr ? *spec_json : kEmpty);
+  if (!spec) return with_context(context, spec.error());
+  auto status = decode_status(status_json != nullptr ? *status_json : kEmpty);
+  if (!status) return with_context(context, status.error());
+  group.spec = *std::move(spec);
+  group.status = *std::move(status);
+  return group;
+}
+
+Result<PodGroup> parse_pod_group(std::string_view json) {
+  const auto object = kube::parse_json(json);
+  return object ? decode_pod_group(*object) : object.error();
+}
+
 const Gang* find_gang(const PodGroupSpec& spec, std::string_view name) {
   for (const Gang& gang : spec.gangs) {
     if (gang.name == name) return &gang;

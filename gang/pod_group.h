@@ -282,12 +282,14 @@ inline bool is_released(const GangStatus& gang) {
   return gang.reason == kReasonHealingTimeout || gang.reason == kReasonQueueDrained;
 }
 
-// Codec. decode: kInvalid names the field. Neighbouring slots form one entry with a count,
-// placements by role and node: 5,000 slots, each on its own node with a name of 100 characters,
-// stay below 1 MiB (tests/gang/pod_group_size_test.cpp).
+// Codec. decode: kInvalid names the field; an absent spec or status has defaults. Neighbouring
+// slots form one entry with a count, placements by role and node: 5,000 slots, each on its own node
+// with a name of 100 characters, stay below 1 MiB (tests/gang/pod_group_size_test.cpp).
 Result<PodGroup> decode_pod_group(const Json& object);
 // The same from JSON text.
 Result<PodGroup> parse_pod_group(std::string_view json);
+Result<PodGroupSpec> decode_spec(const Json& from);
+Result<PodGroupStatus> decode_status(const Json& from);
 Json encode_spec(const PodGroupSpec& spec);
 Json encode_status(const PodGroupStatus& status);
 
