@@ -48,7 +48,8 @@ std::string slot_key(std::string_view role, int ordinal) {
 
 std::vector<std::string> slot_annotation_keys() {
   return {std::string(kPodGroupUidAnnotation), std::string(kSlotAnnotation),
-          std::string(kIncarnationAnnotation), std::string(kPlacementAnnotation)};
+          std::string(kIncarnationAnnotation), std::string(kPlacementAnnotation),
+          std::string(kQueueAnnotation)};
 }
 
 kube::PodFilter with_slot_annotations(kube::PodFilter filter) {

@@ -16,6 +16,8 @@ inline constexpr std::string_view kSlotAnnotation =
     "nervex.sensetime.com/slot";  // "collector/4096"
 inline constexpr std::string_view kIncarnationAnnotation = "nervex.sensetime.com/incarnation";
 inline constexpr std::string_view kPlacementAnnotation = "nervex.sensetime.com/placement";
+// The queue in which the gang of the pod counts; absent: the root.
+inline constexpr std::string_view kQueueAnnotation = "nervex.sensetime.com/queue";
 
 // The schedulerName of the pods that are bound through the extender.
 inline constexpr std::string_view kSchedulerName = "nervex-scheduler";
@@ -35,7 +37,7 @@ std::map<std::string, std::string> annotations_for(const PodSlot& slot);
 // "collector/4096"
 std::string slot_key(std::string_view role, int ordinal);
 
-// The annotation and label keys that pod_slot() needs, for kube::PodFilter.
+// The keys that pod_slot() needs, and kQueueAnnotation.
 std::vector<std::string> slot_annotation_keys();
 // `filter` that also keeps these keys, those of outage_tolerations.h, and the scheduler's last
 // message on such pods.

@@ -12,6 +12,7 @@
 #include "queue/quota.h"
 #include "queue/settled.h"
 #include "queue/tree.h"
+#include "queue/workload.h"
 
 namespace nervex::queue {
 
@@ -24,6 +25,9 @@ struct Facts {
   std::shared_ptr<const Namespaces> namespaces = std::make_shared<const Namespaces>();
   std::string class_label{};       // whose value is the class of a node; empty: nodes have no class
   std::vector<QuotaPtr> quotas{};  // of namespaces with PodGroups; by namespace and name
+  // What pods use whose PodGroup was deleted, or is being deleted, with the names of their queues.
+  // Empty if there are no queues.
+  std::vector<Workload> orphaned{};
 
   const QueueTree& tree() const { return *settled->tree; }
   // Of a namespace that was not seen yet nothing is known but the root, if there are no queues.

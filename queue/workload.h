@@ -24,7 +24,8 @@ struct Workload {
     kRunning,  // has bound pods, or is committed to its plan
   };
   std::string id;  // unique: PodGroup UID and gang, or UID of the other operator's PodGroup
-  std::optional<gang::GangKind> kind;  // nullopt: a gang of another operator
+  // nullopt: a gang of another operator, or pods whose PodGroup was deleted.
+  std::optional<gang::GangKind> kind;
   std::string ns;
   std::string name;  // of the PodGroup
   int priority = 0;

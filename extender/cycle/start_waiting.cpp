@@ -134,6 +134,9 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
   const auto add = [&](const queue::Workload& workload, const Turn& turn) {
     usage.add(tree, queue::find_home(tree, workload), workload, count_classes(turn, facts, ledger));
   };
+  for (const queue::Workload& orphaned : facts.orphaned) {
+    usage.add(tree, queue::find_home(tree, orphaned), orphaned);
+  }
   for (GroupWork* group : work.groups) {
     if (group->seen->is_settled) continue;
     for (GangWork& gang : group->gangs) {

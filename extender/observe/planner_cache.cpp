@@ -73,6 +73,16 @@ void PlannerCache::add_facts(Snapshot& snapshot) const {
     std::sort(seen.without_pod.begin(), seen.without_pod.end());
   }
   snapshot.facts = state_.queues.facts(limited);
+  if (state_.queues.tree().is_root_alone()) return;
+  snapshot.facts.orphaned = state_.orphaned.list_workloads(
+      [this](std::string_view node) { return state_.queues.find_class(node); });
+  for (queue::Workload& workload : snapshot.facts.orphaned) {
+    if (!workload.queue.empty()) continue;
+    const auto queue = snapshot.facts.find_queue("", workload.ns);
+    if (const auto* index = std::get_if<queue::QueueIndex>(&queue)) {
+      workload.queue = snapshot.facts.tree()[*index].name;
+    }
+  }
 }
 
 std::vector<NodeChange> PlannerCache::take_changes() {

@@ -111,8 +111,10 @@ Look WatchUpdates::pod_changed(const PodPtr& before, const PodPtr& after) {
   const auto& is = change.is;
   if (was || is) move_slot_pod(change);
   if (is && after->node.empty()) note_created_or_refused(change);
+  const bool is_orphaned = state_.orphaned.pod_changed(before, after);
   if (is && !has_begun(*after) && learn_requests(*is, *after)) return Look::kNow;
   if (is_foreign) return Look::kNow;
+  if (is_orphaned && !state_.queues.tree().is_root_alone()) return Look::kNow;
   const std::string& ns = (after ? after : before)->meta.ns;
   if (was != is && state_.queues.has_quota(ns) && state_.groups.is_any_waiting(ns)) {
     return Look::kNow;
@@ -258,6 +260,8 @@ void WatchUpdates::foreign_group_changed(const ForeignGroupPtr& before,
                                          const ForeignGroupPtr& after) {
   MutexLock lock(state_.mutex);
   state_.foreign.group_changed(before, after);
+  const kube::Meta& meta = (after ? after : before)->meta;
+  state_.orphaned.set_group(meta.ns.str(), meta.name, after && !after->meta.deleting);
 }
 
 void WatchUpdates::set_foreign_kind_missing(bool is_missing) {

@@ -194,6 +194,9 @@ Json make_manifest(const Round& round, const WantedPod& want, const job::PodCont
                                              want.placement->slot, want.placement->number});
   Json manifest = job::pod_manifest(round.job, order, context);
   Json& annotations = manifest["metadata"]["annotations"];
+  annotations.erase(std::string(gang::kQueueAnnotation));  // of the template
+  const std::string& queue = round.attempt.group->status.queue.name;
+  if (!queue.empty()) annotations[std::string(gang::kQueueAnnotation)] = queue;
   for (const auto& key : gang::outage_annotation_keys()) annotations.erase(key);
   const Json& tolerations = kube::array_at(manifest, {"spec", "tolerations"});
   for (const auto& [key, value] : gang::outage_annotations(tolerations)) annotations[key] = value;

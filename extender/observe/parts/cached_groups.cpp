@@ -104,7 +104,8 @@ void CachedGroups::set_stored(CachedGroup& entry, const PodGroupPtr& stored) {
 void CachedGroups::count_settled(const CachedGroup& entry) {
   const gang::PodGroup& group = *entry.group();
   std::vector<queue::Workload> workloads;
-  if (entry.is_settled) workloads = queue::list_workloads(group);
+  // While it is being deleted its pods count, as long as they use capacity (orphaned_pods.h).
+  if (entry.is_settled && !group.meta.deleting) workloads = queue::list_workloads(group);
   for (queue::Workload& workload : workloads) {
     if (!queues_.uses_classes()) break;
     queue::count_classes(workload, group,

@@ -12,6 +12,7 @@
 #include "extender/observe/parts/existing_pods.h"
 #include "extender/observe/parts/foreign_gangs.h"
 #include "extender/observe/parts/node_table.h"
+#include "extender/observe/parts/orphaned_pods.h"
 #include "extender/observe/parts/queue_facts.h"
 #include "extender/observe/parts/slot_pods.h"
 #include "extender/observe/volumes.h"
@@ -45,6 +46,7 @@ struct ClusterState {
   QueueFacts queues GUARDED_BY(mutex);
   CachedGroups groups GUARDED_BY(mutex){nodes, pods, existing, volumes, queues};
   ForeignGangs foreign GUARDED_BY(mutex);
+  OrphanedPods orphaned GUARDED_BY(mutex);
   AssumedPods assumed GUARDED_BY(mutex){nodes, foreign};
 };
 
