@@ -4,13 +4,15 @@
 // 2 ms of a cycle in which nothing can start.
 //
 // order: from the copy of the use to the first offer. refuse_all: the same, then every workload is
-// offered and skipped. one_step: one workload is offered and placed.
+// offered and skipped. one_step: one workload is offered and placed. positions_of_users: the order
+// of 1,000 jobs of as many users in one queue with fairUsers.
 #include <benchmark/benchmark.h>
 
 #include <memory>
 #include <random>
 
 #include "queue/backlog.h"
+#include "queue/line.h"
 
 namespace nervex::queue {
 namespace {
@@ -113,9 +115,29 @@ void one_step(benchmark::State& state) {
   }
 }
 
+void positions_of_users(benchmark::State& state) {
+  std::mt19937 rng(1);
+  Queue queue;
+  queue.fair_users = true;
+  const kube::Resources capacity{{"nvidia.com/gpu", 40'000}};
+  std::vector<Workload> waiting;
+  for (int i = 0; i < 1'000; ++i) {
+    waiting.push_back(a_workload(i, rng));
+    waiting.back().user = "user-" + std::to_string(i);
+    waiting.back().priority = 0;
+  }
+  std::vector<const Workload*> pointers;
+  for (const Workload& workload : waiting) pointers.push_back(&workload);
+  for (auto _ : state) {
+    const auto served = serving_order(Line(queue, capacity, {}, pointers));
+    if (served.size() != waiting.size()) state.SkipWithError("not all are in the order");
+  }
+}
+
 BENCHMARK(order)->Unit(benchmark::kMicrosecond);
 BENCHMARK(refuse_all)->Unit(benchmark::kMicrosecond);
 BENCHMARK(one_step)->Unit(benchmark::kMicrosecond);
+BENCHMARK(positions_of_users)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace nervex::queue

@@ -43,15 +43,17 @@ Line::Line(const Queue& queue, const kube::Resources& capacity, const Usage::ByU
 }
 
 void Line::open_level() {
-  while (next_level_ < waiting_.size()) {
+  runs_.clear();
+  heap_.clear();
+  if (next_level_ == waiting_.size()) return;
+  const auto open = level(*waiting_[next_level_], ignores_priority_);
+  const auto is_open = [&](const Workload& workload) {
+    return level(workload, ignores_priority_) == open;
+  };
+  while (next_level_ < waiting_.size() && is_open(*waiting_[next_level_])) {
     const Workload& first = *waiting_[next_level_];
-    const bool is_other_level =
-        !runs_.empty() &&
-        level(first, ignores_priority_) != level(*waiting_[runs_.back().next], ignores_priority_);
-    if (is_other_level) break;
-    Run run{next_level_, next_level_ + 1, first.user, {}};
-    while (run.end < waiting_.size() &&
-           level(*waiting_[run.end], ignores_priority_) == level(first, ignores_priority_) &&
+    Run run{next_level_, next_level_ + 1, first.user, {}, runs_.size()};
+    while (run.end < waiting_.size() && is_open(*waiting_[run.end]) &&
            (!has_fair_users_ || waiting_[run.end]->user == first.user)) {
       ++run.end;
     }
@@ -60,41 +62,57 @@ void Line::open_level() {
       if (use != users_.end()) run.share = dominant_share(use->second, *capacity_);
     }
     next_level_ = run.end;
+    heap_.push_back(runs_.size());
     runs_.push_back(run);
   }
-  choose_run();
+  for (std::size_t place = heap_.size() / 2; place-- > 0;) sift_down(place);
 }
 
-void Line::choose_run() {
-  if (runs_.size() < 2) return;
-  const auto best =
-      std::min_element(runs_.begin(), runs_.end(), [this](const Run& a, const Run& b) {
-        const auto order = a.share <=> b.share;
-        return order != 0 ? order < 0 : compare_age(*waiting_[a.next], *waiting_[b.next]) < 0;
-      });
-  std::iter_swap(best, runs_.end() - 1);
+bool Line::is_before(const Run& a, const Run& b) const {
+  const auto order = a.share <=> b.share;
+  return order != 0 ? order < 0 : compare_age(*waiting_[a.next], *waiting_[b.next]) < 0;
 }
 
-const Workload* Line::head() const { return runs_.empty() ? nullptr : waiting_[runs_.back().next]; }
+// After the share or the age of the run there has grown worse. Neither ever gets better.
+void Line::sift_down(std::size_t place) {
+  while (true) {
+    std::size_t best = place;
+    for (const std::size_t child : {2 * place + 1, 2 * place + 2}) {
+      if (child < heap_.size() && is_before(runs_[heap_[child]], runs_[heap_[best]])) best = child;
+    }
+    if (best == place) return;
+    std::swap(heap_[place], heap_[best]);
+    runs_[heap_[place]].place = place;
+    runs_[heap_[best]].place = best;
+    place = best;
+  }
+}
+
+const Workload* Line::head() const {
+  return heap_.empty() ? nullptr : waiting_[runs_[heap_.front()].next];
+}
 
 void Line::charge(const Workload& placed) {
   if (!has_fair_users_ || placed.is_elastic) return;
   kube::Resources& use = users_[placed.user];
   use += placed.requests;
-  for (Run& run : runs_) {
-    if (run.user == placed.user) run.share = dominant_share(use, *capacity_);
-  }
-  choose_run();
+  const auto run =
+      std::lower_bound(runs_.begin(), runs_.end(), placed.user,
+                       [](const Run& each, std::string_view user) { return each.user < user; });
+  if (run == runs_.end() || run->user != placed.user) return;
+  run->share = dominant_share(use, *capacity_);
+  if (run->next != run->end) sift_down(run->place);
 }
 
 void Line::skip() {
-  Run& run = runs_.back();
-  if (++run.next == run.end) runs_.pop_back();
-  if (runs_.empty()) {
-    open_level();
-  } else {
-    choose_run();
+  Run& run = runs_[heap_.front()];
+  if (++run.next == run.end) {
+    heap_.front() = heap_.back();
+    heap_.pop_back();
+    if (heap_.empty()) return open_level();
+    runs_[heap_.front()].place = 0;
   }
+  sift_down(0);
 }
 
 std::vector<const Workload*> serving_order(Line line) {

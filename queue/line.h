@@ -18,7 +18,8 @@ namespace nervex::queue {
 // who uses least of the queue now; then the longer wait, namespace, name and id: a total order.
 //
 // What gets nodes counts as use of its user at once, so that users take turns. Borrows all
-// arguments; the order of `waiting` has no effect.
+// arguments; the order of `waiting` has no effect. Cost of a step: the logarithm of the number of
+// users.
 class Line {
  public:
   Line() = default;
@@ -39,18 +40,21 @@ class Line {
     std::size_t next = 0;  // into waiting_
     std::size_t end = 0;
     std::string_view user;
-    Fraction share;  // of the user
+    Fraction share;         // of the user
+    std::size_t place = 0;  // in heap_
   };
   void open_level();
-  void choose_run();
+  bool is_before(const Run& a, const Run& b) const;
+  void sift_down(std::size_t place);
 
   const kube::Resources* capacity_ = nullptr;
   bool has_fair_users_ = false;
   bool ignores_priority_ = false;
   Usage::ByUser users_;
   std::vector<const Workload*> waiting_;  // by level, run and age
-  std::vector<Run> runs_;                 // of the current level; the last one has the head
   std::size_t next_level_ = 0;            // into waiting_
+  std::vector<Run> runs_;                 // of the current level, by user
+  std::vector<std::size_t> heap_;         // indices of those with workloads left, best first
 };
 
 // The order of service if every workload gets nodes in its turn. The exact position of a workload

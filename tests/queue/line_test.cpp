@@ -136,6 +136,46 @@ TEST_CASE("the order of service does not depend on the order of input", "[queue]
   CHECK(ids(serving_order(a_line(queue, waiting, users))) == order);
 }
 
+// Looks at all that wait in each step.
+std::vector<const Workload*> serve_one_by_one(const Queue& queue, const kube::Resources& capacity,
+                                              std::vector<const Workload*> waiting) {
+  Usage::ByUser users;
+  std::vector<const Workload*> served;
+  while (!waiting.empty()) {
+    const auto key = [&](const Workload& one) {
+      const auto share = queue.fair_users ? dominant_share(users[one.user], capacity) : Fraction();
+      return std::tuple(-one.priority, share.to_double(), one.queued_since, one.name);
+    };
+    const auto next =
+        std::min_element(waiting.begin(), waiting.end(),
+                         [&](const Workload* a, const Workload* b) { return key(*a) < key(*b); });
+    users[(*next)->user] += (*next)->requests;
+    served.push_back(*next);
+    waiting.erase(next);
+  }
+  return served;
+}
+
+TEST_CASE("users are served as if all were compared in each step", "[queue][line][property]") {
+  const auto seed = GENERATE(range(1U, 200U));
+  INFO("seed " << seed);
+  std::mt19937 rng(seed);
+  Queue queue = a_queue("q");
+  queue.fair_users = below(rng, 4) > 0;
+  const kube::Resources capacity{{testing::kGpu, 64}};
+  std::vector<Workload> all;
+  const unsigned users = 1 + below(rng, 12);
+  for (unsigned i = 0; i < 40; ++i) {
+    all.push_back(by_user(queued("q", "job-" + std::to_string(i), 1 + below(rng, 4), below(rng, 20),
+                                 static_cast<int>(below(rng, 2))),
+                          "user-" + std::to_string(below(rng, users))));
+  }
+  std::vector<const Workload*> waiting;
+  for (const Workload& one : all) waiting.push_back(&one);
+  CHECK(serving_order(Line(queue, capacity, {}, waiting)) ==
+        serve_one_by_one(queue, capacity, waiting));
+}
+
 TEST_CASE("a coarse position is the largest step that was reached", "[queue][line]") {
   const std::pair<std::size_t, int> rows[] = {{1, 1},   {2, 2},   {3, 3},     {4, 3},     {5, 5},
                                               {9, 5},   {10, 10}, {19, 10},   {20, 20},   {49, 20},
