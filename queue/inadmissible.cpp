@@ -12,8 +12,9 @@ namespace {
 
 // By Inadmissible::index().
 constexpr std::array<std::string_view, std::variant_size_v<Inadmissible>> kInadmissibleCodes = {
-    "QueueNotFound", "NamespaceNotSelected", "NamespaceNotSeen", "QueueAmbiguous", "ParentNotFound",
-    "QueueCycle",    "QueueStopped",         "LimitExceeded",    "NodeClassLimit"};
+    "QueueNotFound",  "QueueUnreadable", "NamespaceNotSelected", "NamespaceNotSeen",
+    "QueueAmbiguous", "ParentNotFound",  "QueueCycle",           "QueueStopped",
+    "LimitExceeded",  "NodeClassLimit"};
 
 // "a and b", "a, b, c and 7 more": a cluster may have hundreds of queues.
 std::string join_some(const std::vector<std::string>& names, std::string_view between) {
@@ -29,6 +30,9 @@ struct Sentence {
   }
   std::string operator()(const QueueNotFound& reason) const {
     return fmt::format("queue {} does not exist", reason.queue);
+  }
+  std::string operator()(const QueueUnreadable& reason) const {
+    return fmt::format("queue {} cannot be read: {}", reason.queue, reason.why);
   }
   std::string operator()(const NamespaceNotSelected& reason) const {
     return fmt::format("queue {} does not allow namespace {} (namespaceSelector)", reason.queue,

@@ -19,6 +19,13 @@ struct QueueNotFound {
   bool operator==(const QueueNotFound&) const = default;
 };
 
+// The object of the queue, or of one that it is a part of, has a spec that cannot be read.
+struct QueueUnreadable {
+  std::string queue;
+  std::string why;  // names the field
+  bool operator==(const QueueUnreadable&) const = default;
+};
+
 // The job or its namespace names a queue whose namespaceSelector does not match the namespace.
 struct NamespaceNotSelected {
   std::string queue;
@@ -83,9 +90,9 @@ struct NodeClassLimit {
   bool operator==(const NodeClassLimit&) const = default;
 };
 
-using Inadmissible =
-    std::variant<QueueNotFound, NamespaceNotSelected, NamespaceNotSeen, QueueAmbiguous,
-                 ParentNotFound, QueueCycle, QueueStopped, LimitExceeded, NodeClassLimit>;
+using Inadmissible = std::variant<QueueNotFound, QueueUnreadable, NamespaceNotSelected,
+                                  NamespaceNotSeen, QueueAmbiguous, ParentNotFound, QueueCycle,
+                                  QueueStopped, LimitExceeded, NodeClassLimit>;
 
 std::string_view code(const Inadmissible& reason);  // "QueueNotFound"
 // As a gang's status has it.

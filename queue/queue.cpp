@@ -115,11 +115,9 @@ Result<Bounds> decode_bounds(const Json& spec, std::string_view field) {
 }
 
 Result<Nothing> decode_selector(const Json& spec, Queue& queue) {
+  queue.namespace_selector = {{{std::string(kQueueLabel), {}, {queue.name}}}};
   const Json* selector = kube::find(spec, {"namespaceSelector"});
-  if (selector == nullptr) {
-    queue.namespace_selector = {{{std::string(kQueueLabel), {}, {queue.name}}}};
-    return ok();
-  }
+  if (selector == nullptr) return ok();
   auto decoded = kube::decode_label_selector(*selector);
   if (!decoded) return with_context("spec.namespaceSelector", decoded.error());
   queue.namespace_selector = *std::move(decoded);
@@ -190,9 +188,8 @@ Result<Queue> decode_queue(const Json& object) {
   queue.generation = meta.generation;
   static const Json kNoSpec = Json::object();
   const Json* spec = kube::find(object, {"spec"});
-  if (auto read = decode_spec_into(spec == nullptr ? kNoSpec : *spec, queue); !read) {
-    return with_context("queue " + queue.name, read.error());
-  }
+  const auto read = decode_spec_into(spec == nullptr ? kNoSpec : *spec, queue);
+  if (!read) queue.unreadable = read.error().message;
   return queue;
 }
 

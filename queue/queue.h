@@ -66,6 +66,9 @@ struct Queue {
   std::int64_t min_runtime_seconds = 300;      // no workload is preempted before
   std::optional<std::int64_t> max_runtime_seconds;
   Stop stop = Stop::kNone;
+  // Why the spec cannot be read: "spec.quota[0].resources: cpu: ...". Then nothing starts in the
+  // queue; only parent and namespaceSelector are kept, as far as they can be read. Empty: it can.
+  std::string unreadable{};
   std::string uid{};
   std::string resource_version{};
   std::int64_t generation = 0;
@@ -73,7 +76,8 @@ struct Queue {
 };
 inline constexpr std::int64_t kMostWeight = 1'000'000;
 
-// kInvalid names the field: "queue vision: spec.quota[0].resources: cpu: ...".
+// kInvalid: it has no name. For a wrong spec see Queue::unreadable: a queue that exists is not
+// reported as missing.
 Result<Queue> decode_queue(const Json& object);
 // The same from JSON text.
 Result<Queue> parse_queue(std::string_view json);

@@ -140,6 +140,9 @@ void QueueTree::inherit() {
     const Node& parent = nodes_[node.parent];
     if (downwards[next] != kRoot) node.depth = parent.depth + 1;
     if (!node.problem) node.problem = parent.problem;
+    if (!node.problem && !node.queue->unreadable.empty()) {
+      node.problem = QueueUnreadable{node.queue->name, node.queue->unreadable};
+    }
     if (!node.problem && node.queue->stop != Queue::Stop::kNone) {
       node.problem = QueueStopped{node.queue->name};
     }
@@ -190,6 +193,9 @@ std::variant<QueueIndex, Inadmissible> find_named(const QueueTree& tree, const s
                                                   const kube::Namespace& ns) {
   const auto queue = tree.find(name);
   if (!queue) return QueueNotFound{name};
+  if (const std::string& why = tree[*queue].unreadable; !why.empty()) {
+    return QueueUnreadable{name, why};
+  }
   if (!kube::matches(tree[*queue].namespace_selector, ns.meta.labels)) {
     return NamespaceNotSelected{name, ns.meta.name};
   }

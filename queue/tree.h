@@ -28,6 +28,7 @@ inline constexpr QueueIndex kRoot = 0;
 // Nothing starts in it or below it, since limits further up are unknown:
 //   a parent does not exist -> ParentNotFound, for the queue and everything below it
 //   the parents form a cycle -> QueueCycle, for its queues and everything below them
+//   its spec cannot be read -> QueueUnreadable, for the queue and everything below it
 class QueueTree {
  public:
   // The queues in any order, with unique names. Cost: queues x depth.
@@ -83,9 +84,9 @@ class QueueTree {
 
 // The queue of a job: the one that the job names (`wanted`, empty: none), else the one that its
 // namespace names by label, else the one that selects its namespace, else the root. A named queue
-// must exist and select the namespace. Of a queue and one of its parts that both select a
-// namespace, the part counts.
-// Cost: queues x requirements of their selectors if neither names a queue.
+// must exist, be readable and select the namespace. Of a queue and one of its parts that both
+// select a namespace, the part counts. Cost: queues x requirements of their selectors if neither
+// names a queue.
 std::variant<QueueIndex, Inadmissible> find_queue(const QueueTree& tree, std::string_view wanted,
                                                   const kube::Namespace& ns);
 

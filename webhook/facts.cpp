@@ -213,6 +213,8 @@ void ask_queue(const kube::AdmissionRequest& request, kube::Api& api, Facts& fac
   if (wanted.empty()) why += fmt::format(", named by the namespace's label {}", queue::kQueueLabel);
   if (std::holds_alternative<queue::QueueNotFound>(**problem)) {
     facts.warnings.push_back(fmt::format("spec.queue: {}: the job waits until it does", why));
+  } else if (std::holds_alternative<queue::QueueUnreadable>(**problem)) {
+    facts.warnings.push_back(fmt::format("spec.queue: {}: the job waits until it can", why));
   } else {
     facts.errors.push_back({job::FieldErrorType::kForbidden, "spec.queue", "", std::move(why)});
   }

@@ -21,6 +21,8 @@ TEST_CASE("each reason of the queues has a code and a sentence", "[queue][inadmi
        "the namespace's label nervex.sensetime.com/queue"},
       {ParentNotFound{"vision", "research"}, "ParentNotFound",
        "queue vision has the parent research, which does not exist"},
+      {QueueUnreadable{"vision", "spec.weight: no"}, "QueueUnreadable",
+       "queue vision cannot be read: spec.weight: no"},
       {QueueCycle{{"a", "b"}}, "QueueCycle", "the parents of the queues form a cycle: a -> b -> a"},
       {QueueStopped{"vision"}, "QueueStopped", "queue vision is stopped"},
       {LimitExceeded{"vision", "memory", std::int64_t{8} << 30, std::int64_t{6} << 30,

@@ -82,15 +82,26 @@ TEST_CASE("a wrong Queue is refused with its field", "[queue][object]") {
   }));
   INFO(row.spec);
   const auto queue = decode_queue(a_queue_object(row.spec));
-  REQUIRE_FALSE(queue);
-  CHECK(queue.error() == Error{Code::kInvalid, "queue vision: " + row.error});
+  REQUIRE(queue);
+  CHECK(queue->unreadable == row.error);
+  CHECK(queue->name == "vision");
 }
 
 TEST_CASE("a Queue needs a name, and an unreadable quantity is named", "[queue][object]") {
   CHECK(decode_queue(Json::object()).error().message == "queue: metadata.name: is required");
   const auto queue = decode_queue(a_queue_object(R"({"quota":[{"resources":{"cpu":"many"}}]})"));
-  REQUIRE_FALSE(queue);
-  CHECK(queue.error().message.starts_with("queue vision: spec.quota[0].resources: cpu: "));
+  REQUIRE(queue);
+  CHECK(queue->unreadable.starts_with("spec.quota[0].resources: cpu: "));
+}
+
+TEST_CASE("a Queue that cannot be read keeps its parent and its namespaces", "[queue][object]") {
+  const auto queue = decode_queue(
+      a_queue_object(R"({"parent":"lab","namespaceSelector":{},"quota":[{"resources":{}}]})"));
+  REQUIRE(queue);
+  CHECK(queue->parent == "lab");
+  CHECK(queue->namespace_selector.requirements.empty());
+  CHECK(queue->quota.empty());
+  CHECK(queue->unreadable == "spec.quota[0].resources: is required");
 }
 
 }  // namespace

@@ -58,7 +58,13 @@ TEST_CASE("nothing starts in a broken part of the tree, and the rest goes on", "
                                    a_queue("speech")};
   const std::vector<Queue> cycle{a_queue("b", "c"), a_queue("c", "a"),       a_queue("a", "b"),
                                  a_queue("d", "c"), a_queue("self", "self"), a_queue("e")};
+  Queue unreadable = a_queue("lab");
+  unreadable.unreadable = "spec.weight: no";
+  const std::vector<Queue> broken{unreadable, a_queue("vision", "lab"), a_queue("speech")};
   const auto row = GENERATE_REF(values<Row>({
+      {"it cannot be read", broken, "lab", QueueUnreadable{"lab", "spec.weight: no"}},
+      {"its parent cannot be read", broken, "vision", QueueUnreadable{"lab", "spec.weight: no"}},
+      {"it is beside one that cannot be read", broken, "speech", std::nullopt},
       {"its parent does not exist", orphans, "lab", ParentNotFound{"lab", "gone"}},
       {"the parent of its parent does not exist", orphans, "vision", ParentNotFound{"lab", "gone"}},
       {"it is beside", orphans, "speech", std::nullopt},

@@ -296,6 +296,18 @@ TEST_CASE("a request takes from a limit what it needs beyond its reserved capaci
     world.cycle();
     CHECK(world.get("a").status.gangs.at(1).planned);
   }
+  SECTION("a queue that is held lets a running job use what it has reserved") {
+    world.set_queues({stopped(open_to_all(a_queue("vision")))});
+    request(2);
+    world.cycle();
+    CHECK(world.get("a").status.gangs.at(1).planned);
+  }
+  SECTION("a queue that is held gives a running job nothing beyond what it has reserved") {
+    world.set_queues({stopped(open_to_all(a_queue("vision")))});
+    request(3);
+    world.cycle();
+    CHECK(world.get("a").status.gangs.at(1).reason == "QueueStopped");
+  }
 }
 
 TEST_CASE("a waiting job moves with its queue's name", "[extender][start_waiting]") {

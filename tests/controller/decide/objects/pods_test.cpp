@@ -41,6 +41,24 @@ TEST_CASE("a pod is pinned to its node and annotated with its slot", "[controlle
   CHECK(pod["spec"]["affinity"].dump().find("n7") != std::string::npos);
 }
 
+TEST_CASE("a pod names the queue of its gang, whatever its template says", "[controller][pods]") {
+  constexpr const char* kQueue = "nervex.sensetime.com/queue";
+  const std::string queue = GENERATE("", "vision");
+  job::Job job = a_job(1, 0);
+  Json collector = job.spec.collector->pod_template;
+  collector["metadata"]["annotations"][kQueue] = "another";
+  job.spec.collector->pod_template = collector;
+  World world(job);
+  world.settle();
+  world.plan();
+  world.change_group([&](gang::PodGroup& group) { group.status.queue.name = queue; });
+  const Actions steps = pod_steps(make_round(world.seen));
+  const Json& annotations =
+      std::get<CreatePods>(steps.at(1)).manifests.at(0)["metadata"]["annotations"];
+  CHECK(annotations.value(kQueue, "") == queue);
+  CHECK(annotations.contains(kQueue) == !queue.empty());
+}
+
 TEST_CASE("a pod carries for how long its template tolerates an outage of its node",
           "[controller][pods]") {
   constexpr const char* kKey = "nervex.sensetime.com/tolerates-not-ready-seconds";

@@ -79,8 +79,8 @@ TEST_CASE("a job says in which queue it is, and at which position while it waits
 
 TEST_CASE("a job that a rule of its queue holds says which one", "[controller][status]") {
   const std::string reason =
-      GENERATE("QueueNotFound", "NamespaceNotSelected", "QueueAmbiguous", "ParentNotFound",
-               "QueueCycle", "QueueStopped", "LimitExceeded", "NodeClassLimit");
+      GENERATE("QueueNotFound", "QueueUnreadable", "NamespaceNotSelected", "QueueAmbiguous",
+               "ParentNotFound", "QueueCycle", "QueueStopped", "LimitExceeded", "NodeClassLimit");
   World world(a_job(1, 0));
   world.settle();
   world.refuse("queue vision is stopped");
