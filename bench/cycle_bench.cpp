@@ -104,7 +104,11 @@ class Scene {
     }
     facts_.settled = settled.get();
     facts_.namespaces = namespaces;
-    for (int i = 0; i < kWaiting; ++i) groups_.push_back(a_group(i, rng));
+    for (int i = 0; i < kWaiting; ++i) {
+      groups_.push_back(a_group(i, rng));
+      workloads_.push_back(std::make_shared<const std::vector<queue::Workload>>(
+          queue::list_workloads(*groups_.back())));
+    }
     store(cycle());
     store(cycle());
   }
@@ -125,7 +129,10 @@ class Scene {
     snapshot.nodes = table_.cluster();
     snapshot.facts = facts_;
     snapshot.groups.resize(groups_.size());
-    for (std::size_t i = 0; i < groups_.size(); ++i) snapshot.groups[i].group = groups_[i];
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      snapshot.groups[i].group = groups_[i];
+      snapshot.groups[i].workloads = workloads_[i];
+    }
     state_.waiting.note(table_.take_changes());
     CycleResult result = run_cycle(snapshot, std::move(state_), kNow);
     state_ = std::move(result.state);
@@ -151,6 +158,7 @@ class Scene {
   NodeTable table_;
   queue::Facts facts_;
   std::vector<PodGroupPtr> groups_;
+  std::vector<queue::Settled::Workloads> workloads_;  // of groups_, as the cluster cache keeps them
   CycleState state_;
   int gains_ = 0;
 };

@@ -25,19 +25,20 @@ void SettledWorkloads::set_tree(std::shared_ptr<const QueueTree> tree) {
   }
 }
 
-void SettledWorkloads::set(const std::string& group_uid, std::vector<Workload> workloads) {
+void SettledWorkloads::set(const std::string& group_uid, Settled::Workloads workloads) {
   const auto known = index_.find(group_uid);
-  if (known == index_.end() && workloads.empty()) return;
-  if (known != index_.end() && *now_->groups[known->second] == workloads) return;
+  const bool is_any = workloads && !workloads->empty();
+  if (known == index_.end() && !is_any) return;
+  if (known != index_.end() && is_any && *now_->groups[known->second] == *workloads) return;
   erase(group_uid);
-  if (workloads.empty()) return;
+  if (!is_any) return;
   Settled& settled = edit();
-  for (const Workload& workload : workloads) {
+  for (const Workload& workload : *workloads) {
     settled.usage.add(*settled.tree, find_home(*settled.tree, workload), workload);
   }
   index_.emplace(group_uid, settled.groups.size());
   uids_.push_back(group_uid);
-  settled.groups.push_back(std::make_shared<const std::vector<Workload>>(std::move(workloads)));
+  settled.groups.push_back(std::move(workloads));
 }
 
 void SettledWorkloads::erase(std::string_view group_uid) {

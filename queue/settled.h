@@ -28,8 +28,8 @@ struct Settled {
 // read copies the list, a pointer for each PodGroup, and the use of each queue. Not thread-safe.
 class SettledWorkloads {
  public:
-  // Replaces the PodGroup's workloads. Empty: it has no settled ones.
-  void set(const std::string& group_uid, std::vector<Workload> workloads);
+  // Replaces the PodGroup's workloads. Null or empty: it has no settled ones.
+  void set(const std::string& group_uid, Settled::Workloads workloads);
   void erase(std::string_view group_uid);
   // Counts everything again. Cost: workloads.
   void set_tree(std::shared_ptr<const QueueTree> tree);

@@ -2,6 +2,7 @@
 // the cluster cache.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -67,11 +68,18 @@ struct GroupSeen {
   std::vector<std::pair<std::string_view, int>> without_pod{};
   // As the status should be; the sets of `group` already have these requests.
   std::vector<gang::EnlargedSet> enlarged{};
-  // Its workloads are in Snapshot::facts. A pod is lost, or not bound yet.
+  // Of `group`'s gangs, in their order: kept with it, so that a cycle does not sum up their
+  // requests. Null: list_workloads(*group). The cycle knows better their queue and state.
+  queue::Settled::Workloads workloads{};
+  // They are in Snapshot::facts. A pod is lost, or not bound yet.
   bool is_settled = false;
   // The stored status lacks parts of `group`: write it again.
   bool is_restored = false;
 
+  // The gang at this index of PodGroupSpec::gangs.
+  queue::Workload make_workload(std::size_t index) const {
+    return workloads ? (*workloads)[index] : queue::make_workload(*group, index);
+  }
   bool is_committed(const gang::GangStatus& gang) const {
     return gang.committed || committing.count(gang.name) > 0;
   }

@@ -97,7 +97,7 @@ Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& plac
       [&](GroupWork* group) {
         for (GangWork& gang : group->gangs) {
           if (gang.committed || !may_place(*group, gang)) continue;
-          queue::Workload workload = queue::make_workload(*group->seen->group, gang.position);
+          queue::Workload workload = group->seen->make_workload(gang.position);
           workload.state = queue::Workload::State::kWaiting;
           if (gang.claims_reserved()) workload.requests -= count_taken_over(gang);
           add(std::move(workload), {group, &gang, nullptr});
@@ -142,7 +142,7 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
     for (GangWork& gang : group->gangs) {
       const bool has_nodes = gang.committed || gang.is_reserved;
       if (!has_nodes && !gang.claims_reserved()) continue;
-      queue::Workload workload = queue::make_workload(*group->seen->group, gang.position);
+      queue::Workload workload = group->seen->make_workload(gang.position);
       if (!has_nodes) workload.requests = count_taken_over(gang);
       workload.queue = group->queue.name;
       add(workload, {group, &gang, nullptr});

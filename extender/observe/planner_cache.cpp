@@ -37,6 +37,7 @@ Snapshot PlannerCache::make_snapshot() const {
     if (!unconfirmed) seen.open = entry.placements.open_slots();
     seen.rejections = entry.history.rejections();
     seen.enlarged = entry.effective.enlarged;
+    seen.workloads = entry.workloads;
     seen.is_settled = entry.is_settled;
     seen.is_restored = entry.effective.is_restored;
     seen.losses = entry.history.losses();

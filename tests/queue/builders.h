@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "queue/settled.h"
 #include "queue/tree.h"
 #include "queue/workload.h"
 
@@ -85,6 +86,10 @@ inline queue::Workload by_user(queue::Workload workload, std::string user) {
 inline queue::Workload elastic(queue::Workload workload) {
   workload.is_elastic = true;
   return workload;
+}
+// As SettledWorkloads takes them.
+inline queue::Settled::Workloads share(std::vector<queue::Workload> workloads) {
+  return std::make_shared<const std::vector<queue::Workload>>(std::move(workloads));
 }
 // Has nodes of that class for all of its pods.
 inline queue::Workload running_on(queue::Workload workload, const std::string& node_class) {

@@ -9,6 +9,7 @@ namespace {
 
 using testing::a_queue;
 using testing::kGpu;
+using testing::share;
 using testing::with_quota;
 
 const SysTime kNow{std::chrono::seconds(1000)};
@@ -41,8 +42,8 @@ struct World {
 
 TEST_CASE("a report counts the queue with its parts", "[queue][report]") {
   World world({with_quota(a_queue("lab"), 4), a_queue("vision", "lab")});
-  world.settled.set("a", {World::a_workload("vision", 6)});
-  world.settled.set("b", {World::a_workload("lab", 2)});
+  world.settled.set("a", share({World::a_workload("vision", 6)}));
+  world.settled.set("b", share({World::a_workload("lab", 2)}));
   world.waiting = {World::a_workload("vision", 1, 20), World::a_workload("vision", 1, 10),
                    World::a_workload("lab", 1, 30), World::a_workload("", 1, 5)};
   const std::vector<Report> reports = world.report();
@@ -54,12 +55,14 @@ TEST_CASE("a report counts the queue with its parts", "[queue][report]") {
   CHECK(lab.use == kube::Resources{{kGpu, 8}});
   CHECK(lab.borrowed == kube::Resources{{kGpu, 4}});
   CHECK(lab.share.to_percent() == "25.0%");
-  CHECK(lab.head == Report::Head{SysTime(std::chrono::seconds(30)), 0});  // its own
+  REQUIRE(lab.head);
+  CHECK(lab.head->since == SysTime(std::chrono::seconds(30)));  // its own
   const Report& vision = reports[1];
   CHECK(vision.pending == 2);
   CHECK(vision.running == 1);
   CHECK(vision.borrowed == kube::Resources{{kGpu, 6}});
-  CHECK(vision.head == Report::Head{SysTime(std::chrono::seconds(10)), 0});
+  REQUIRE(vision.head);
+  CHECK(vision.head->since == SysTime(std::chrono::seconds(10)));
 }
 
 TEST_CASE("a report says what keeps the queue's jobs from starting", "[queue][report]") {

@@ -7,6 +7,8 @@
 namespace nervex::queue {
 namespace {
 
+using testing::share;
+
 Workload a_workload(std::string queue, std::string name, std::int64_t gpus) {
   Workload workload;
   workload.id = name + "/base";
@@ -25,28 +27,28 @@ TEST_CASE("settled workloads add up by queue until they go", "[queue][settled]")
     const auto now = settled.get();
     return now->usage.rigid(now->tree->find(queue).value()).total.get("nvidia.com/gpu");
   };
-  settled.set("a", {a_workload("rl", "a", 8), a_workload("rl", "a", 4)});
-  settled.set("b", {a_workload("rl", "b", 1)});
+  settled.set("a", share({a_workload("rl", "a", 8), a_workload("rl", "a", 4)}));
+  settled.set("b", share({a_workload("rl", "b", 1)}));
   settled.set_tree(tree);  // counts what is there
-  settled.set("c", {a_workload("ml", "c", 2)});
+  settled.set("c", share({a_workload("ml", "c", 2)}));
   CHECK(gpus("rl") == 13);
   CHECK(gpus("ml") == 2);
   CHECK(gpus("") == 15);
-  settled.set("a", {a_workload("rl", "a", 8)});
+  settled.set("a", share({a_workload("rl", "a", 8)}));
   settled.erase("c");
   settled.erase("unknown");
   CHECK(settled.get()->groups.size() == 2);
   CHECK(gpus("rl") == 9);
   CHECK(gpus("ml") == 0);
-  settled.set("a", {});
-  settled.set("b", {});
+  settled.set("a", nullptr);
+  settled.set("b", nullptr);
   CHECK(settled.get()->groups.empty());
   CHECK(settled.get()->usage == Usage(*tree));
 }
 
 TEST_CASE("a workload of a deleted queue counts in the root", "[queue][settled]") {
   SettledWorkloads settled;
-  settled.set("a", {a_workload("gone", "a", 8)});
+  settled.set("a", share({a_workload("gone", "a", 8)}));
   CHECK(settled.get()->usage.rigid(kRoot).total.get("nvidia.com/gpu") == 8);
   CHECK(settled.get()->usage.own(kRoot).get("nvidia.com/gpu") == 8);
 }
@@ -55,8 +57,8 @@ TEST_CASE("workloads without requests leave nothing behind", "[queue][settled]")
   Workload empty = a_workload("rl", "a", 0);
   empty.requests = {};
   SettledWorkloads settled;
-  settled.set("a", {empty, empty});
-  settled.set("b", {empty});
+  settled.set("a", share({empty, empty}));
+  settled.set("b", share({empty}));
   settled.erase("a");
   settled.erase("b");
   CHECK(settled.get()->groups.empty());
@@ -66,9 +68,9 @@ TEST_CASE("workloads without requests leave nothing behind", "[queue][settled]")
 TEST_CASE("a snapshot of settled workloads is immutable, and shared until something changes",
           "[queue][settled]") {
   SettledWorkloads settled;
-  settled.set("a", {a_workload("rl", "a", 8)});
+  settled.set("a", share({a_workload("rl", "a", 8)}));
   const auto before = settled.get();
-  settled.set("a", {a_workload("rl", "a", 8)});
+  settled.set("a", share({a_workload("rl", "a", 8)}));
   CHECK(settled.get() == before);
   settled.erase("a");
   CHECK(settled.get() != before);

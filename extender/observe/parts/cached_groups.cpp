@@ -98,16 +98,18 @@ void CachedGroups::set_stored(CachedGroup& entry, const PodGroupPtr& stored) {
   set_waits_in(entry, has_waiting_gang(group) ? group.meta.ns.str() : "");
   entry.history.keep_uncommitted(group.status);
   entry.is_settled = !entry.effective.is_restored && is_settled(group, entry.effective.enlarged);
+  entry.workloads =
+      std::make_shared<const std::vector<queue::Workload>>(queue::list_workloads(group));
   count_settled(entry);
 }
 
 void CachedGroups::count_settled(const CachedGroup& entry) {
   const gang::PodGroup& group = *entry.group();
-  std::vector<queue::Workload> workloads;
   // While it is being deleted its pods count, as long as they use capacity (orphaned_pods.h).
-  if (entry.is_settled && !group.meta.deleting) workloads = queue::list_workloads(group);
-  for (queue::Workload& workload : workloads) {
-    if (!queues_.uses_classes()) break;
+  if (!entry.is_settled || group.meta.deleting) return queues_.set_settled(group.meta.uid, nullptr);
+  if (!queues_.uses_classes()) return queues_.set_settled(group.meta.uid, entry.workloads);
+  auto workloads = std::make_shared<std::vector<queue::Workload>>(*entry.workloads);
+  for (queue::Workload& workload : *workloads) {
     queue::count_classes(workload, group,
                          [this](std::string_view node) { return queues_.find_class(node); });
   }

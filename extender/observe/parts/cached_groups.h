@@ -30,8 +30,9 @@ struct CachedGroup {
   GroupPlacements placements;
   Commits commits;
   PodHistory history;
-  bool is_settled = false;  // according to spec and status
-  std::string waits_in;     // the namespace, if a gang has no plan; else ""
+  queue::Settled::Workloads workloads;  // of group()'s gangs, in their order; without node classes
+  bool is_settled = false;              // according to spec and status
+  std::string waits_in;                 // the namespace, if a gang has no plan; else ""
 };
 
 class CachedGroups {

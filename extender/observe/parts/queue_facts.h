@@ -40,8 +40,8 @@ class QueueFacts {
   // settled workloads again.
   bool take_classes_changed() { return std::exchange(are_classes_changed_, false); }
 
-  // The workloads of a PodGroup that is settled; empty: it is not.
-  void set_settled(const std::string& group_uid, std::vector<queue::Workload> workloads) {
+  // The workloads of a PodGroup that is settled; null: it is not.
+  void set_settled(const std::string& group_uid, queue::Settled::Workloads workloads) {
     settled_.set(group_uid, std::move(workloads));
   }
   void erase_settled(std::string_view group_uid) { settled_.erase(group_uid); }

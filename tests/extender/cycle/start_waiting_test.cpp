@@ -65,7 +65,7 @@ struct Teams {
       GroupSeen seen{std::make_shared<const gang::PodGroup>(group), false, {}};
       seen.is_settled = is_settled(group, {});
       settled.set(group.meta.uid,
-                  seen.is_settled ? list_workloads(group) : std::vector<queue::Workload>());
+                  seen.is_settled ? testing::share(list_workloads(group)) : nullptr);
       snapshot.groups.push_back(std::move(seen));
     }
     snapshot.facts.settled = settled.get();
