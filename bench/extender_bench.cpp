@@ -153,9 +153,9 @@ struct Extender {
 
   Extender() {
     planner.begin_cycles_with([this] { return lost_nodes.mark_pods(); });
-    planner.observe_cycles([this](std::chrono::nanoseconds took) {
+    planner.observe_cycles([this](const Planner::CycleTimes& times) {
       ++cycles;
-      cycle_ns += took.count();
+      cycle_ns += times.total.count();
     });
   }
   void start() {

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   kube::add_queue_metrics(manager->metrics(), "planner", planner.queue());
   extender::add_gang_metrics(manager->metrics(), stores.groups);
   extender::add_hold_metrics(manager->metrics(), holds);
-  extender::add_queue_metrics(manager->metrics(), planner.queues());
+  extender::add_queue_metrics(manager->metrics(), planner.queues(), manager->clock());
   planner.observe_starts(extender::start_observer(manager->metrics(), manager->clock()));
 
   HttpServer server(extender::server_options(flags.common.listen, flags.holds.most_calls,

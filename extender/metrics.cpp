@@ -45,7 +45,7 @@ void add_hold_metrics(Metrics& metrics, const Holds& holds) {
                   });
 }
 
-void add_queue_metrics(Metrics& metrics, const QueueWrites& queues) {
+void add_queue_metrics(Metrics& metrics, const QueueWrites& queues, const Clock& clock) {
   metrics.collect("nervex_queue_workloads", "Number of workloads of a queue and its parts.",
                   MetricType::kGauge, [&queues] {
                     std::vector<MetricSample> samples;
@@ -80,6 +80,18 @@ void add_queue_metrics(Metrics& metrics, const QueueWrites& queues) {
                     }
                     return samples;
                   });
+  metrics.collect(
+      "nervex_queue_head_duration_seconds",
+      "For how long the job that a queue serves next has been the next one, in seconds.",
+      MetricType::kGauge, [&queues, &clock] {
+        std::vector<MetricSample> samples;
+        for (const queue::Report& report : queues.latest()) {
+          if (!report.head) continue;
+          const std::chrono::duration<double> time = clock.now() - report.head->is_head_since;
+          samples.push_back({{{"queue", report.queue}}, std::max(time.count(), 0.0)});
+        }
+        return samples;
+      });
 }
 
 std::function<void(const gang::PodGroup&)> start_observer(Metrics& metrics, const Clock& clock) {
@@ -99,13 +111,21 @@ std::function<void(const gang::PodGroup&)> start_observer(Metrics& metrics, cons
   };
 }
 
-std::function<void(std::chrono::nanoseconds)> cycle_observer(Metrics& metrics) {
-  const Histogram seconds =
+std::function<void(const Planner::CycleTimes&)> cycle_observer(Metrics& metrics) {
+  const Histogram total =
       metrics.histogram("nervex_scheduling_cycle_duration_seconds",
                         "Duration of a scheduling cycle, in seconds: planning all gangs that may "
                         "have changed, writes included.",
                         request_bounds());
-  return [seconds](std::chrono::nanoseconds took) { seconds.observe(took); };
+  const Histogram deciding = metrics.histogram(
+      "nervex_scheduling_algorithm_duration_seconds",
+      "Part of a scheduling cycle that decides on a snapshot of the cluster, in seconds: without "
+      "writes.",
+      request_bounds());
+  return [total, deciding](const Planner::CycleTimes& times) {
+    total.observe(times.total);
+    deciding.observe(times.deciding);
+  };
 }
 
 }  // namespace nervex::extender

@@ -24,7 +24,7 @@ std::optional<Report::Head> find_head(const QueueTree& tree, QueueIndex queue, c
   const Line line(tree[queue], capacity, usage.users(queue), std::move(own));
   const Workload* head = line.head();
   if (head == nullptr) return std::nullopt;
-  return Report::Head{head->queued_since, head->priority};
+  return Report::Head{head->queued_since, head->priority, head->id, {}};
 }
 
 Json make_condition(std::string_view type, bool is_true, std::string_view reason,

@@ -21,8 +21,11 @@ namespace nervex::queue {
 // One queue at one time. Counts and amounts include its parts.
 struct Report {
   struct Head {
-    SysTime since{};
+    SysTime since{};  // queued_since
     int priority = 0;
+    std::string id{};  // Workload::id
+    // It is the head at least since then, as the reports of one process show; not in the status.
+    SysTime is_head_since{};
     bool operator==(const Head&) const = default;
   };
   std::string queue;

@@ -84,7 +84,7 @@ void Planner::run(const std::stop_token& stop) {
       } else {
         schedule_once();
       }
-      if (is_cycle) observe_(clock_.mono() - began);
+      if (is_cycle) observe_({clock_.mono() - began, deciding_});
       if (is_cycle) queue_.forget(kCycle);
     } catch (const std::exception& error) {  // a bug: log it and retry all of it
       log_error("planning failed", {{"error", error.what()}});
@@ -100,12 +100,14 @@ void Planner::schedule_once() {
   resolve_commits();
   resolve_binds();
   expire_plans();
+  const MonoTime began = clock_.mono();
   std::vector<NodeChange> changes;
   const Snapshot snapshot = cache_.snapshot(changes);
   note_changes(changes);
   forget_deleted();
   forget_old_rejections();
   CycleResult result = run_cycle(snapshot, std::move(state_), clock_.now(), healing_);
+  deciding_ = clock_.mono() - began;
   gangs_planned_ += result.planned;
   state_ = std::move(result.state);
   has_gained_ = false;

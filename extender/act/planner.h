@@ -41,8 +41,12 @@ class Planner {
   // Capacity may have grown: wakes the planner if a waiting gang can use it. Costs a few additions,
   // or nothing if no gang waits.
   void wake_for_capacity();
-  // Called with the duration of each cycle of run(). Call before run().
-  void observe_cycles(std::function<void(std::chrono::nanoseconds)> observe) {
+  struct CycleTimes {
+    std::chrono::nanoseconds total{};
+    std::chrono::nanoseconds deciding{};  // on a snapshot, which includes making it; no I/O
+  };
+  // Called after each cycle of run(). Call before run().
+  void observe_cycles(std::function<void(const CycleTimes&)> observe) {
     observe_ = std::move(observe);
   }
   // Called first in each cycle; returns when the next cycle is due even if nothing changes. Call
@@ -118,14 +122,15 @@ class Planner {
   const HealingOptions healing_;
   const PlanExpiryOptions plan_expiry_;
   kube::WorkQueue queue_;
-  std::function<void(std::chrono::nanoseconds)> observe_ = [](auto) {};
+  std::function<void(const CycleTimes&)> observe_ = [](const CycleTimes&) {};
   CycleStep first_step_ = [] { return std::nullopt; };
   std::function<void(const gang::PodGroup&)> observe_start_ = [](const gang::PodGroup&) {};
   ForeignWrites foreign_;
   QueueWrites queues_;
   // Below: used by the planner's thread only.
   CycleState state_;
-  bool has_gained_ = false;  // since the last cycle, for CycleState::waits_otherwise
+  std::chrono::nanoseconds deciding_{};  // in the last cycle
+  bool has_gained_ = false;              // since the last cycle, for CycleState::waits_otherwise
   std::atomic<std::uint64_t> gangs_planned_{0};
   std::atomic<bool> does_anything_wait_{true};  // read by any thread
   PlanAges plan_ages_;

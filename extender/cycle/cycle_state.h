@@ -12,6 +12,7 @@
 #include "extender/cycle/gang_report.h"
 #include "extender/cycle/waiting.h"
 #include "extender/recovery/healing.h"
+#include "queue/report.h"
 #include "queue/tree.h"
 
 namespace nervex::extender {
@@ -43,6 +44,7 @@ struct CycleState {
   std::map<std::string, SysTime> positions{};
   std::optional<SysTime> queues_reported{};                 // when CycleResult::queues was last set
   std::shared_ptr<const queue::QueueTree> reported_tree{};  // the queues then
+  std::map<std::string, queue::Report::Head> heads{};       // of the queues then, by UID
   // Gangs without any node that wait for capacity.
   WaitingGangs waiting{};
   // Something else waits for capacity, too: the missing part of a gang, or gangs of other

@@ -106,6 +106,19 @@ constexpr std::chrono::milliseconds kQueueReportPeriod{60'000};
 // After a Queue was changed: its administrator looks at it.
 constexpr std::chrono::milliseconds kChangedQueueReportPeriod{1'000};
 
+// Since when each queue has its head.
+void note_heads(std::vector<queue::Report>& reports, const CycleState& state, SysTime now,
+                CycleState& next) {
+  next.heads.clear();
+  for (queue::Report& report : reports) {
+    if (!report.head) continue;
+    const auto known = state.heads.find(report.uid);
+    const bool is_same = known != state.heads.end() && known->second.id == report.head->id;
+    report.head->is_head_since = is_same ? known->second.is_head_since : now;
+    next.heads.emplace(report.uid, *report.head);
+  }
+}
+
 // Empty: there are no queues, or it is too early. Then another cycle follows, since what has
 // changed by now would not be reported otherwise.
 std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueState& queues,
@@ -114,6 +127,7 @@ std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueS
   if (facts.tree().is_root_alone()) return {};
   next.queues_reported = state.queues_reported;
   next.reported_tree = state.reported_tree;
+  next.heads = state.heads;
   if (state.queues_reported) {
     const bool is_changed = state.reported_tree != facts.settled->tree;
     const SysTime due =
@@ -125,7 +139,9 @@ std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueS
   }
   next.queues_reported = now;
   next.reported_tree = facts.settled->tree;
-  return queue::report_queues(facts, queues.usage, queues.capacity, queues.waiting);
+  auto reports = queue::report_queues(facts, queues.usage, queues.capacity, queues.waiting);
+  note_heads(reports, state, now, next);
+  return reports;
 }
 
 }  // namespace

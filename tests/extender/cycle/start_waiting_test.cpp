@@ -408,6 +408,25 @@ TEST_CASE("queues are reported once a minute, and at once after they changed",
   CHECK(reports_after(1) == 0);
 }
 
+TEST_CASE("a report says since when a queue has its head", "[extender][start_waiting]") {
+  Teams world({open_to_all(a_queue("vision"))});
+  world.add("runs", "vision", 8, -1);
+  world.cycle();
+  world.base("runs").committed = true;
+  world.add("a", "vision", 8, 10);
+  const auto head_after = [&](int more) {
+    world.now += std::chrono::seconds(more);
+    world.cycle();
+    REQUIRE(world.reports.at(0).head);
+    return *world.reports.at(0).head;
+  };
+  const SysTime since = head_after(60).is_head_since;
+  CHECK(since == world.now);
+  CHECK(head_after(60).is_head_since == since);
+  world.add("older", "vision", 8, 5);
+  CHECK(head_after(60).is_head_since == world.now);
+}
+
 TEST_CASE("where a thousand gangs wait, few statuses a minute are written",
           "[extender][start_waiting]") {
   std::vector<Queue> queues;
