@@ -6,9 +6,12 @@
 // questions:
 //   start    all nodes and pods are listed, then a first gang is planned
 //   idle     nothing waits, foreign pods come and go (created, bound, running, deleted)
-//   waiting  gangs wait for GPUs that no node has, foreign pods come and go
-// Prints a table of CPU (of one core), scheduling cycles a second and the latency of filter; and
-// one JSON line.
+//   waiting  gangs wait for GPUs that no node has, in queues if there are any; foreign pods come
+//            and go
+// Prints a table of CPU (of one core), scheduling cycles a second and the latency of filter, the
+// resident memory, which includes that of the API server in memory; and one JSON line.
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -40,12 +43,24 @@ struct Options {
   double idle_pods = 636;  // foreign pods a second while nothing waits
   double wait_pods = 50;   // and while gangs wait
   double seconds = 10;
+  int queues = 0;
 };
+constexpr int kNamespaces = 20;  // without queues; with them one for each
 
 double cpu_seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+// VmRSS, without what was freed.
+double resident_mib() {
+  malloc_trim(0);
+  std::ifstream status("/proc/self/statm");
+  double total_pages = 0;
+  double resident_pages = 0;
+  status >> total_pages >> resident_pages;
+  return resident_pages * 4'096 / (1 << 20);
 }
 
 std::string read_file(const std::string& file) {
@@ -119,10 +134,10 @@ gang::MemberSet a_set(const std::string& role, int count, kube::Resources reques
   return set;
 }
 
-gang::PodGroup a_group(int number, int gpus) {
+gang::PodGroup a_group(int number, int gpus, int namespaces = kNamespaces) {
   gang::PodGroup group;
   group.meta.name = fmt::format("job-{}-1", number);
-  group.meta.ns = fmt::format("team-{}", number % 20);
+  group.meta.ns = fmt::format("team-{}", number % namespaces);
   group.meta.uid = fmt::format("00000000-0000-4000-8000-{:012}", number);
   gang::Gang& base = group.spec.gangs.emplace_back();
   base.name = gang::kBaseGang;
@@ -292,6 +307,21 @@ Json encode_figures(const Figures& figures) {
           {"status_writes", figures.writes}};
 }
 
+void add_queues(Extender& extender, int count) {
+  for (int i = 0; i < count; ++i) {
+    auto ns = std::make_shared<kube::Namespace>();
+    ns->meta.name = fmt::format("team-{}", i);
+    ns->meta.labels = {{queue::kQueueLabel, ns->meta.name}};
+    queue::Queue queue;
+    queue.name = ns->meta.name;
+    queue.fair_users = i % 2 == 0;
+    queue.namespace_selector = {{{std::string(queue::kQueueLabel), {}, {queue.name}}}};
+    queue.quota = {{"nvidia.com/gpu", 4, {}}};
+    extender.cache.updates.namespace_changed(nullptr, ns);
+    extender.cache.updates.queue_changed(nullptr, std::make_shared<const queue::Queue>(queue));
+  }
+}
+
 void wait_for_writes(Extender& extender, int writes) {
   while (extender.api.writes < writes) std::this_thread::sleep_for(milliseconds(1));
 }
@@ -327,13 +357,18 @@ int run(const Options& options) {
       options.nodes, options.pods, cpu_nodes - cpu_began, cpu_listed - cpu_nodes,
       cpu_planned - cpu_listed);
   std::this_thread::sleep_for(milliseconds(100));
+  nodes = {};
+  pods = {};
+  const double resident = resident_mib();
 
   int next = 1'000'000;
   const Figures idle = run_load(extender, feeder, options, options.idle_pods, next);
   print("idle", idle);
   next += 1'000'000;
+  add_queues(extender, options.queues);
   for (int i = 0; i < options.gangs; ++i) {
-    (void)extender.groups.upsert(extender.api.add(a_group(i, 8)));
+    (void)extender.groups.upsert(
+        extender.api.add(a_group(i, 8, options.queues > 0 ? options.queues : kNamespaces)));
   }
   const double cpu_waits = cpu_seconds();
   extender.api.writes = 0;
@@ -342,10 +377,16 @@ int run(const Options& options) {
   fmt::print("{} gangs wait after {:.2f} s of CPU\n", options.gangs, cpu_seconds() - cpu_waits);
   const Figures waiting = run_load(extender, feeder, options, options.wait_pods, next);
   print("waiting", waiting);
+  const double resident_waiting = resident_mib();
+  fmt::print("resident {:.0f} MiB, {:.0f} MiB while {} gangs wait in {} queues\n", resident,
+             resident_waiting, options.gangs, options.queues);
   const Json line{{"bench", "extender"},
                   {"nodes", options.nodes},
                   {"pods", options.pods},
                   {"gangs", options.gangs},
+                  {"queues", options.queues},
+                  {"resident_mib", resident},
+                  {"resident_waiting_mib", resident_waiting},
                   {"list_cpu_s", cpu_listed - cpu_began},
                   {"first_plan_cpu_s", cpu_planned - cpu_listed},
                   {"idle", encode_figures(idle)},
@@ -358,12 +399,13 @@ int run(const Options& options) {
 }  // namespace
 }  // namespace nervex::extender
 
-// extender_bench [NODES [PODS [GANGS [SECONDS]]]]
+// extender_bench [NODES [PODS [GANGS [SECONDS [QUEUES]]]]]
 int main(int argc, char** argv) {
   nervex::extender::Options options;
   if (argc > 1) options.nodes = std::atoi(argv[1]);
   if (argc > 2) options.pods = std::atoi(argv[2]);
   if (argc > 3) options.gangs = std::atoi(argv[3]);
   if (argc > 4) options.seconds = std::atof(argv[4]);
+  if (argc > 5) options.queues = std::atoi(argv[5]);
   return nervex::extender::run(options);
 }
