@@ -1,5 +1,6 @@
 """Many gangs compete for capacity for half of them, while thieves take capacity, nodes come and go, kubelets reject
-pods and our programs are killed: at every moment each gang is whole or absent (docs/reliability.md).
+pods and our programs are killed: at every moment each gang is whole or absent (docs/reliability.md), and no queue uses
+more than its limit.
 
     NERVEX_E2E_SEED=<number>          draws other faults
     NERVEX_E2E_CONTENTION=<seconds>   how long faults last (make contention: 20 minutes)
@@ -16,6 +17,7 @@ from support import chaos, history, nodes
 from support.audit import Audit
 from support.cost import cpu_seconds
 from support.jobs import GROUP, VERSION, job, template
+from support.queues import own_queues
 from support.wait import lasting, wait_for
 
 SEED = os.environ.get("NERVEX_E2E_SEED", "20261122")
@@ -24,6 +26,8 @@ SECONDS = float(os.environ.get("NERVEX_E2E_CONTENTION", "40"))
 JOBS, FIT = 40, 20
 GPUS = 15               # of a gang of 16: its aggregator takes none
 NODES, ON_A_NODE = 39, 8  # room for 20 gangs and 12 GPUs besides, so that a gang that has lost a node may be healed
+# Of two queues that have half of the jobs each. One alone may reach it; both limits are more than fit.
+LIMIT = 12 * GPUS
 REJECTED = 5            # every fifth job's learner is rejected by the first kubelet that gets it
 CURSED = 3              # every third job's collectors are rejected by one node
 
@@ -51,6 +55,13 @@ def pool(programs, jobs):
 
 
 @pytest.fixture
+def queues(custom, namespace):
+    """The names of two queues with equal shares."""
+    with own_queues(custom, namespace) as made:
+        yield [made.create(short, limit=[{"resources": {"nvidia.com/gpu": LIMIT}}]) for short in ("even", "odd")]
+
+
+@pytest.fixture
 def suite(programs, pool, monkeypatch):
     """Two controllers and two extenders, with deadlines that a test can wait for."""
     monkeypatch.setenv("NERVEX_EXTENDER_ARGS", f"{os.environ.get('NERVEX_EXTENDER_ARGS', '')} {DEADLINES}")
@@ -64,7 +75,7 @@ def suite(programs, pool, monkeypatch):
     programs.restart("extender")
 
 
-def gang(number, labels, names):
+def gang(number, labels, names, queues):
     """Coordinator, aggregator, 13 collectors and a learner."""
     one = template(gpus=1, nodeSelector=labels)
     collector, learner = template(gpus=1, nodeSelector=labels), template(gpus=1, nodeSelector=labels)
@@ -72,8 +83,8 @@ def gang(number, labels, names):
         learner["metadata"] = {"annotations": kubelet.annotations(rejected="OutOfcpu")}
     if number % CURSED == 0:
         collector["metadata"] = {"annotations": kubelet.annotations(rejected_on=names[number % len(names)])}
-    return job(f"c-{number:02}", coordinator={"template": one}, collector={"replicas": GPUS - 2, "template": collector},
-               learner={"replicas": 1, "template": learner})
+    return job(f"c-{number:02}", queue=queues[number % 2], coordinator={"template": one},
+               collector={"replicas": GPUS - 2, "template": collector}, learner={"replicas": 1, "template": learner})
 
 
 def pods_of_gangs(jobs):
@@ -129,7 +140,7 @@ def longest_in_part(changes, faults):
     return too_long
 
 
-def test_gangs_are_whole_or_absent_under_all_faults(jobs, suite, pool, namespace):
+def test_gangs_are_whole_or_absent_under_all_faults(jobs, queues, suite, pool, namespace):
     labels, names = pool
     print(f"NERVEX_E2E_SEED={SEED} NERVEX_E2E_CONTENTION={SECONDS:g}")
     faults = chaos.Chaos(suite, namespace, labels, names, SEED, chaos.Flaps(
@@ -140,7 +151,7 @@ def test_gangs_are_whole_or_absent_under_all_faults(jobs, suite, pool, namespace
         try:
             began = time.monotonic()
             for number in range(JOBS):
-                jobs.create(gang(number, labels, names))
+                jobs.create(gang(number, labels, names, queues))
             while time.monotonic() < began + SECONDS and not faults.errors:
                 lasting(1)
             # On a slow machine a round of all kills takes longer than that.
@@ -153,6 +164,7 @@ def test_gangs_are_whole_or_absent_under_all_faults(jobs, suite, pool, namespace
         print(f"settled {time.monotonic() - began:.1f} s after the last fault")
         seen.catch_up()
         check(jobs, seen.changes(), faults)
+        check_limits(seen.changes(), queues)
         check_quiet(jobs, suite)
     finally:
         seen.stop()
@@ -168,6 +180,13 @@ def check_quiet(jobs, suite):
     assert sum(written.values()) <= MOST_WRITES, written
     ok, now = settled(jobs)
     assert ok, now
+
+
+def check_limits(changes, queues):
+    most = history.most_used(changes, "nvidia.com/gpu")
+    print(f"the most GPUs that a queue used at once, of {LIMIT}: {most}")
+    assert set(most) == set(queues), "the pods name their queues"
+    assert max(most.values()) <= LIMIT
 
 
 def check(jobs, changes, faults):

@@ -1,9 +1,10 @@
 """Does the observer of test_contention.py notice violations? Shows it some. Needs no cluster."""
 
+import dataclasses
 import itertools
 
 from tools.cluster import kubelet
-from support.history import THIEF, Bindings, Change, Group, Node, Pod, group_at, in_part, pod_of, rejected
+from support.history import THIEF, Bindings, Change, Group, Node, Pod, group_at, in_part, most_used, pod_of, rejected
 
 GPU = "nvidia.com/gpu"
 SLOTS = frozenset({("coordinator", 0), ("collector", 0), ("collector", 1), ("aggregator", 0)})
@@ -43,6 +44,17 @@ COMMITTED = (0, group())
 def test_a_gang_bound_after_its_commit_with_the_coordinator_last_is_correct():
     assert broken((0, group(False)), (1, group()), (1, pod("1")), (1, pod("2", ordinal=1)),
                   (1, pod("3", "aggregator", node="b")), (2, pod("4", "coordinator", node="b"))) == []
+
+
+def test_a_queue_uses_what_its_pods_occupy_until_they_end():
+    there, other = pod("1", queue="q"), pod("2", ordinal=1, queue="q")
+    ending = dataclasses.replace(there, deleting=True)
+    unbound = pod("3", "aggregator", node="", queue="q")
+    assert most_used(story((0, there), (1, ending), (2, other)), GPU) == {"q": 2}
+    assert most_used(story((0, there), (1, there, "gone"), (2, other), (3, unbound)), GPU) == {"q": 1}
+    finished = dataclasses.replace(there, finished="Succeeded")
+    assert most_used(story((0, there), (1, finished), (2, other)), GPU) == {"q": 1}
+    assert most_used(story((0, pod("4")), (1, thief("5", 2))), GPU) == {}
 
 
 def test_a_pod_bound_before_the_commit_is_reported():

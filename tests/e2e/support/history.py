@@ -32,6 +32,7 @@ class Pod:
     group: str = ""           # UID of its PodGroup
     finished: str = ""        # the reason, or the phase
     deleting: bool = False
+    queue: str = ""           # in which its gang counts
 
     @property
     def occupies(self):
@@ -75,7 +76,8 @@ def pod_of(one):
                requests=dict(requests_of(one)), thief=THIEF in one["metadata"].get("labels", {}), slot=slot or (),
                group=incarnation_of(one)[0] if slot else "",
                finished=status.get("reason", status["phase"]) if finished else "",
-               deleting="deletionTimestamp" in one["metadata"])
+               deleting="deletionTimestamp" in one["metadata"],
+               queue=one["metadata"].get("annotations", {}).get("nervex.sensetime.com/queue", "") if slot else "")
 
 
 def group_of(one):
@@ -320,6 +322,25 @@ def times_of(changes, node_lost_after):
     while queue:
         at, _, what, gone = heapq.heappop(queue)
         yield at, what, gone
+
+
+# -- what queues use
+
+
+def most_used(changes, resource):
+    """{queue: the most that its pods ever occupied at once}."""
+    pods, used, most = {}, collections.Counter(), collections.Counter()
+    for change in changes:
+        if not isinstance(change.what, Pod):
+            continue
+        before = pods.pop(change.what.uid, None)
+        if before:
+            used[before.queue] -= before.requests.get(resource, 0)
+        if change.what.queue and change.what.occupies and not change.gone:
+            pods[change.what.uid] = change.what
+            used[change.what.queue] += change.what.requests.get(resource, 0)
+            most[change.what.queue] = max(most[change.what.queue], used[change.what.queue])
+    return dict(most)
 
 
 # -- what else the changes tell
