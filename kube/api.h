@@ -55,11 +55,13 @@ inline constexpr ResourceKind kPersistentVolumes{"", "v1", "persistentvolumes"};
 inline constexpr ResourceKind kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims"};
 inline constexpr ResourceKind kResourceQuotas{"", "v1", "resourcequotas"};
 inline constexpr ResourceKind kEvents{"", "v1", "events"};
+inline constexpr ResourceKind kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses"};
 inline constexpr ResourceKind kNervexJobs{"nervex.sensetime.com", "v1alpha1", "nervexjobs"};
 inline constexpr ResourceKind kAggregatorConfigs{"nervex.sensetime.com", "v1alpha1",
                                                  "aggregatorconfigs"};
 inline constexpr ResourceKind kPodGroups{"nervex.sensetime.com", "v1alpha1", "podgroups"};
 inline constexpr ResourceKind kQueues{"nervex.sensetime.com", "v1alpha1", "queues"};
+inline constexpr ResourceKind kSimulations{"nervex.sensetime.com", "v1alpha1", "simulations"};
 
 // From scheduler-plugins, for gangs of other operators (kube/model/foreign_pod_group.h).
 inline constexpr ResourceKind kForeignPodGroups{"scheduling.x-k8s.io", "v1alpha1", "podgroups"};

@@ -19,7 +19,6 @@
 namespace nervex::webhook {
 namespace {
 
-constexpr kube::ResourceKind kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses"};
 constexpr kube::ResourceKind kAccessReviews{"authorization.k8s.io", "v1", "subjectaccessreviews"};
 constexpr std::size_t kMaxUserBytes = std::size_t{256} << 10U;
 
@@ -179,7 +178,7 @@ void ask_priorities(const kube::AdmissionRequest& request, kube::Api& api, Facts
   const FindPriority find = [&](const std::string& name) {
     const auto [at, is_new] = known.try_emplace(name);
     if (!is_new) return at->second;
-    const auto answer = get(api, kPriorityClasses, "", name, may_ask);
+    const auto answer = get(api, kube::kPriorityClasses, "", name, may_ask);
     if (answer) {
       at->second = name.empty() ? default_class_priority(*answer) : decode_class_priority(*answer);
     } else if (answer.error().code != Code::kNotFound) {

@@ -37,7 +37,7 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
   const kube::SharedJson aggregator =
       seen.aggregator_config ? seen.aggregator_config->pod_template : kube::SharedJson();
   seen.dry_run = stores.dry_runs.report_on(job.meta.uid);
-  seen.priority = resolve_priority(job.spec, aggregator, stores.priority_classes.all());
+  seen.priority = job::resolve_priority(job.spec, aggregator, stores.priority_classes.all());
   seen.server_url = options.server_url;
   seen.server_token = options.server_token;
   seen.retry_delay = options.retry_delay;

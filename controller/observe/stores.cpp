@@ -279,9 +279,9 @@ void add_watches(kube::Reflectors& watches, Stores& stores, Queues& queues,
               stores.aggregator_configs,
               kube::sink_into<AggregatorConfig>(stores.aggregator_configs,
                                                 job::parse_aggregator_config, add_all_jobs));
-  watches.add(
-      "priorityclasses", kube::api_path(kPriorityClasses), stores.priority_classes,
-      kube::sink_into<PriorityClass>(stores.priority_classes, decode_priority_class, add_all_jobs));
+  watches.add("priorityclasses", kube::api_path(kube::kPriorityClasses), stores.priority_classes,
+              kube::sink_into<job::PriorityClass>(stores.priority_classes,
+                                                  job::decode_priority_class, add_all_jobs));
 }
 
 }  // namespace nervex::controller

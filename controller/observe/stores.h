@@ -134,7 +134,7 @@ struct Stores {
   kube::Store<EndpointSlice> endpoint_slices;  // of namespaces' Services
   kube::Store<gang::PodGroup> pod_groups;
   kube::Store<AggregatorConfig> aggregator_configs;
-  kube::Store<PriorityClass> priority_classes;
+  kube::Store<job::PriorityClass> priority_classes;
   // Not a kind: the last state of deleted coordinators that were marked as about to be disrupted;
   // the latest one per job.
   kube::Store<kube::Pod> disrupted_coordinators;

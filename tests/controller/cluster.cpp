@@ -86,8 +86,7 @@ void ControllerCluster::sync_some(unsigned kinds) {
     fill(stores.pod_groups, api, kube::kPodGroups, gang::parse_pod_group);
   }
   fill(stores.aggregator_configs, api, kube::kAggregatorConfigs, job::parse_aggregator_config);
-  fill(stores.priority_classes, api, controller::kPriorityClasses,
-       controller::decode_priority_class);
+  fill(stores.priority_classes, api, kube::kPriorityClasses, job::decode_priority_class);
 }
 
 int ControllerCluster::settle() {

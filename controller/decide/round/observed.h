@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "gang/pod_group.h"
 #include "job/aggregator_config.h"
+#include "job/priority.h"
 #include "job/types.h"
 #include "kube/api.h"
 #include "kube/model/json.h"
@@ -48,36 +49,6 @@ using job::AggregatorConfig;
 std::string owner_job_uid(const kube::Meta& meta);
 // "namespace/name" of that job; "" if there is none.
 std::string owner_job_key(const kube::Meta& meta);
-
-// -- what is a job's priority in the queue, and may its pods be created?
-
-inline constexpr kube::ResourceKind kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses"};
-
-struct PriorityClass {
-  kube::Meta meta;
-  int value = 0;
-  bool is_global_default = false;
-  bool operator==(const PriorityClass&) const = default;
-};
-Result<PriorityClass> decode_priority_class(std::string_view json);
-
-using PriorityClasses = std::vector<std::shared_ptr<const PriorityClass>>;
-
-struct Priority {
-  int value = 0;
-  // The missing PriorityClass that a pod of the job names, and the field that names it: the API
-  // server would refuse that pod. "": none.
-  std::string missing;
-  std::string named_by;
-  bool operator==(const Priority&) const = default;
-};
-
-// Resolves the coordinator pod's class as the API server's admission plugin Priority does:
-// spec.priorityClassName, which every pod of the job gets; else the class of the coordinator's
-// template; else the PriorityClass with globalDefault (of several the lowest); else 0.
-// `aggregator_template` may be null. Without spec.priorityClassName each template keeps its own.
-Priority resolve_priority(const job::Spec& spec, const Json& aggregator_template,
-                          const PriorityClasses& classes);
 
 // -- what did the API server answer to a dry run of a waiting job's pods?
 
@@ -146,7 +117,7 @@ struct Observed {
   // No object of the attempt exists yet, and this object still has a name that it needs.
   Predecessor predecessor;
   std::optional<DryRunReport> dry_run;  // nullopt: not asked by this process yet
-  Priority priority;                    // of the job, by the current PriorityClasses
+  job::Priority priority;               // of the job, by the current PriorityClasses
   std::chrono::milliseconds retry_delay = kRetryDelay;
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;  // --max-reservation-seconds
   // --start-timeout: for jobs without startTimeoutSeconds; 0: no limit.

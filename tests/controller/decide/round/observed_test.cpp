@@ -25,81 +25,9 @@ TEST_CASE("which fields of a service's spec are compared", "[controller][observe
   CHECK(service_shape(theirs) != service_shape(ours));
 }
 
-std::shared_ptr<const PriorityClass> a_class(const char* name, int value, bool is_default = false) {
-  PriorityClass one;
-  one.meta.name = name;
-  one.value = value;
-  one.is_global_default = is_default;
-  return std::make_shared<const PriorityClass>(one);
-}
-
-Json a_template_with_priority(const char* priority_class) {
-  return {{"spec", {{"priorityClassName", priority_class}}}};
-}
-
-TEST_CASE("a PriorityClass is read as the API server writes it", "[controller][priority]") {
-  const auto urgent = decode_priority_class(
-      R"({"metadata":{"name":"urgent"},"value":1000,"globalDefault":true,"description":"x"})");
-  REQUIRE(urgent);
-  CHECK(urgent->meta.name == "urgent");
-  CHECK(urgent->value == 1000);
-  CHECK(urgent->is_global_default);
-  const auto below = decode_priority_class(R"({"metadata":{"name":"below"},"value":-5})");
-  REQUIRE(below);
-  CHECK(below->value == -5);
-  CHECK_FALSE(below->is_global_default);
-  CHECK_FALSE(decode_priority_class("{"));
-}
-
-TEST_CASE("a job's priority is what the API server would give its coordinator",
-          "[controller][priority]") {
-  struct Row {
-    const char* when;
-    const char* of_job;
-    const char* of_coordinator;
-    const char* of_collector;
-    PriorityClasses classes;
-    int value;
-    const char* missing;
-    const char* named_by;
-  };
-  const PriorityClasses two = {a_class("high", 100), a_class("low", -10)};
-  const PriorityClasses defaults = {a_class("a", 30, true), a_class("b", 20, true),
-                                    a_class("high", 100)};
-  const char* const in_coordinator = "spec.coordinator.template.spec.priorityClassName";
-  const char* const in_collector = "spec.collector.template.spec.priorityClassName";
-  const Row row = GENERATE_COPY(
-      Row{"nothing is named, and there is no default", "", "", "", two, 0, "", ""},
-      Row{"nothing is named: the lowest default", "", "", "", defaults, 20, "", ""},
-      Row{"the job names one", "high", "", "", two, 100, "", ""},
-      Row{"the job's comes before the templates'", "low", "high", "gone", two, -10, "", ""},
-      Row{"the coordinator's template names one", "", "high", "", two, 100, "", ""},
-      Row{"another template's is not the job's", "", "", "high", two, 0, "", ""},
-      Row{"the job's does not exist", "gone", "", "", defaults, 20, "gone",
-          "spec.priorityClassName"},
-      Row{"the coordinator's does not exist", "", "gone", "", two, 0, "gone", in_coordinator},
-      Row{"a collector's does not exist", "", "high", "gone", two, 100, "gone", in_collector});
-  INFO("when " << row.when);
-  job::Spec spec;
-  spec.priority_class_name = row.of_job;
-  spec.coordinator_template = a_template_with_priority(row.of_coordinator);
-  spec.collector.emplace();
-  spec.collector->pod_template = a_template_with_priority(row.of_collector);
-  const Priority got = resolve_priority(spec, Json(), row.classes);
-  CHECK(got == Priority{row.value, row.missing, row.named_by});
-}
-
-TEST_CASE("the AggregatorConfig's template is used like the others", "[controller][priority]") {
-  job::Spec spec;
-  CHECK(resolve_priority(spec, a_template_with_priority("gone"), {}).missing == "gone");
-  spec.priority_class_name = "high";  // which every pod gets
-  CHECK(resolve_priority(spec, a_template_with_priority("gone"), {a_class("high", 1)})
-            .missing.empty());
-}
-
 struct PriorityCluster : ControllerCluster {
   void add_class(const char* name, int value, bool is_default = false) {
-    api.add(kPriorityClasses, "",
+    api.add(kube::kPriorityClasses, "",
             {{"metadata", {{"name", name}}}, {"value", value}, {"globalDefault", is_default}});
   }
   void create_job_with_priority(const char* priority_class) {
@@ -146,7 +74,7 @@ TEST_CASE("a PodGroup keeps its priority without its PriorityClass, and follows 
   cluster.add_class("urgent", 1000);
   cluster.create_job_with_priority("urgent");
   cluster.plan();
-  cluster.api.remove(kPriorityClasses, "", "urgent");
+  cluster.api.remove(kube::kPriorityClasses, "", "urgent");
   CHECK(cluster.settle() >= 0);
   CHECK(cluster.priority() == 1000);
   cluster.add_class("urgent", 5);
@@ -162,7 +90,7 @@ TEST_CASE("a running job continues when its PriorityClass is deleted", "[control
   cluster.settle();
   cluster.run_pods();
   cluster.settle();
-  cluster.api.remove(kPriorityClasses, "", "urgent");
+  cluster.api.remove(kube::kPriorityClasses, "", "urgent");
   CHECK(cluster.settle() >= 0);
   CHECK(cluster.job().status.phase == job::Phase::kRunning);
   CHECK(cluster.job().status.reason == "Running");
