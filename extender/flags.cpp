@@ -77,6 +77,8 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
                  "empty: nodes have no class")
       ->type_name("LABEL")
       ->capture_default_str();
+  add_object_name(app, "--aggregator-config", flags.aggregator_config,
+                  "the AggregatorConfig of simulated jobs; as in nervex-controller");
   add_help_footer(app, "nervex-extender --listen 127.0.0.1:9080 --metrics-listen 0.0.0.0:8082");
   if (const auto code = parse_flags(app, argc, argv, flags.common)) return code;
   complete(flags.holds);

@@ -21,6 +21,7 @@ struct Flags {
   HealingOptions healing;
   std::chrono::milliseconds node_lost_after{60'000};  // 0: never
   std::string node_class_label = "nvidia.com/gpu.product";
+  std::string aggregator_config = "nervex-system/aggregator-config";  // of simulated jobs
 };
 
 // nullopt: continue with `flags`; else the exit code. A caller of bind can bind pods: an address

@@ -2,6 +2,7 @@
 #include "base/http/ops_routes.h"
 #include "base/tls/flags.h"
 #include "extender/act/planner.h"
+#include "extender/act/simulator.h"
 #include "extender/bind/bind.h"
 #include "extender/bind/holds.h"
 #include "extender/bind/routes.h"
@@ -37,12 +38,15 @@ int main(int argc, char** argv) {
   kube::EventRecorder events(manager->client(), manager->clock(), "nervex-extender");
   planner.tell_events_to(events);
   planner.begin_cycles_with([&lost_nodes] { return lost_nodes.mark_pods(); });
-  extender::add_watches(caches, stores, cache.updates, holds, planner, lost_nodes);
+  extender::Simulator simulator(planner_api, cache.planner, stores.groups, stores.simulations,
+                                manager->clock(), flags.healing, flags.aggregator_config);
+  extender::add_watches(caches, stores, cache.updates, holds, planner, lost_nodes, simulator);
   extender::Binder binder(manager->client(), cache.binds, holds, stores.pods,
                           manager->clock());  // every replica binds
   binder.wake_planner_with([&planner] { planner.wake(); });
   planner.observe_cycles(extender::cycle_observer(manager->metrics()));
   kube::add_queue_metrics(manager->metrics(), "planner", planner.queue());
+  kube::add_queue_metrics(manager->metrics(), "simulations", simulator.queue());
   extender::add_gang_metrics(manager->metrics(), stores.groups);
   extender::add_hold_metrics(manager->metrics(), holds);
   extender::add_queue_metrics(manager->metrics(), planner.queues(), manager->clock());
@@ -63,6 +67,10 @@ int main(int argc, char** argv) {
     if (!manager->leadership().wait(stop)) return;
     caches.refresh();
     if (caches.wait_until_current(stop)) planner.run(stop);
+  });
+  manager->add_thread([&](const std::stop_token& stop) {
+    if (!manager->leadership().wait(stop)) return;
+    if (caches.wait_until_current(stop)) simulator.run(stop);
   });
   return manager->run();
 }

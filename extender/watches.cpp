@@ -157,8 +157,16 @@ kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store
       });
 }
 
+kube::ReflectorSink simulation_sink(kube::Store<Simulation>& store, Simulator& simulator) {
+  using Ptr = std::shared_ptr<const Simulation>;
+  return kube::sink_into<Simulation>(store, parse_simulation,
+                                     [&simulator](const Ptr&, const Ptr& after) {
+                                       if (after) simulator.look_at(after->meta.key());
+                                     });
+}
+
 void add_watches(kube::Reflectors& watches, Stores& stores, WatchUpdates& updates, Holds& holds,
-                 Planner& planner, LostNodes& lost_nodes) {
+                 Planner& planner, LostNodes& lost_nodes, Simulator& simulator) {
   watches.add("nodes", kube::api_path(kube::kNodes), stores.nodes,
               node_sink(stores.nodes, updates, planner, &lost_nodes));
   watches.add("pods", kube::api_path(kube::kPods), stores.pods,
@@ -180,6 +188,9 @@ void add_watches(kube::Reflectors& watches, Stores& stores, WatchUpdates& update
                        stores.foreign_groups,
                        foreign_group_sink(stores.foreign_groups, updates, holds, planner),
                        [&updates](bool missing) { updates.set_foreign_kind_missing(missing); });
+  // Optional, so that an upgrade may install its CRD later.
+  watches.add_optional("simulations", kube::api_path(kube::kSimulations), stores.simulations,
+                       simulation_sink(stores.simulations, simulator), [](bool) {});
 }
 
 }  // namespace nervex::extender

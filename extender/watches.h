@@ -5,10 +5,12 @@
 #include <string>
 
 #include "extender/act/planner.h"
+#include "extender/act/simulator.h"
 #include "extender/bind/bind.h"
 #include "extender/bind/holds.h"
 #include "extender/observe/watch_updates.h"
 #include "extender/recovery/lost_nodes.h"
+#include "extender/simulation/simulation.h"
 #include "kube/api.h"
 #include "kube/cache/reflectors.h"
 #include "kube/cache/store.h"
@@ -44,6 +46,8 @@ kube::ReflectorSink namespace_sink(kube::Store<kube::Namespace>& store, WatchUpd
 kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store,
                                        WatchUpdates& updates, Holds& holds, Planner& planner);
 
+kube::ReflectorSink simulation_sink(kube::Store<Simulation>& store, Simulator& simulator);
+
 struct Stores {
   kube::Store<kube::Node> nodes;
   kube::Store<kube::Pod> pods;
@@ -53,10 +57,11 @@ struct Stores {
   kube::Store<queue::Queue> queues;
   kube::Store<kube::Namespace> namespaces;
   kube::Store<kube::ForeignPodGroup> foreign_groups;
+  kube::Store<Simulation> simulations;
 };
 
 // Adds all kinds.
 void add_watches(kube::Reflectors& watches, Stores& stores, WatchUpdates& updates, Holds& holds,
-                 Planner& planner, LostNodes& lost_nodes);
+                 Planner& planner, LostNodes& lost_nodes, Simulator& simulator);
 
 }  // namespace nervex::extender

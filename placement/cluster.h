@@ -46,6 +46,7 @@ class Cluster {
   std::size_t size() const { return nodes_ ? nodes_->nodes.size() : 0; }
   bool empty() const { return size() == 0; }
   const kube::Node& node(std::size_t i) const { return *nodes_->nodes[i]; }
+  NodeView view(std::size_t i) const { return {nodes_->nodes[i], free(i)}; }
   std::optional<std::size_t> find(std::string_view name) const;
 
   // For implicit resources one less than a pod can have, as in kube::Resources.

@@ -24,7 +24,12 @@ Snapshot PlannerCache::snapshot(std::vector<NodeChange>& changes) {
   return make_snapshot();
 }
 
-Snapshot PlannerCache::make_snapshot() const {
+Snapshot PlannerCache::snapshot_for(std::string_view ns) const {
+  MutexLock lock(state_.mutex);
+  return make_snapshot(ns);
+}
+
+Snapshot PlannerCache::make_snapshot(std::string_view with_quotas_of) const {
   Snapshot snapshot;
   snapshot.nodes = state_.nodes.cluster();
   for (const auto& [uid, entry] : state_.groups.all()) {
@@ -43,7 +48,7 @@ Snapshot PlannerCache::make_snapshot() const {
     seen.losses = entry.history.losses();
     seen.ending = state_.pods.ending(uid, seen.group->meta.ns.str());
   }
-  add_facts(snapshot);
+  add_facts(snapshot, with_quotas_of);
   snapshot.foreign = state_.foreign.all(state_.volumes, state_.queues.uses_classes());
   snapshot.nominated = state_.nodes.nominated();
   return snapshot;
@@ -56,9 +61,10 @@ bool PlannerCache::has_nothing_to_decide(const CachedGroup& entry) const {
          !state_.queues.tree().is_drained(entry.group()->status.queue.name);
 }
 
-void PlannerCache::add_facts(Snapshot& snapshot) const {
+void PlannerCache::add_facts(Snapshot& snapshot, std::string_view with_quotas_of) const {
   if (state_.queues.take_classes_changed()) state_.groups.recount_settled();
   std::set<std::string_view> limited;
+  if (!with_quotas_of.empty()) limited.insert(with_quotas_of);
   for (GroupSeen& seen : snapshot.groups) {
     if (!state_.queues.has_quotas()) break;
     const std::string& ns = seen.group->meta.ns;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "extender/cycle/snapshot.h"
@@ -22,6 +23,8 @@ class PlannerCache {
   // Leaves out PodGroups with nothing to decide: all their requests are placed, committed and
   // running. Cost: nodes + PodGroups.
   Snapshot snapshot() const;
+  // The same, with the quotas of a namespace that may have no PodGroup.
+  Snapshot snapshot_for(std::string_view ns) const;
   // The same, plus node changes since they were last taken. Only the planner takes changes.
   Snapshot snapshot(std::vector<NodeChange>& changes);
   std::vector<NodeChange> take_changes();
@@ -74,9 +77,9 @@ class PlannerCache {
   void resolve_bind(const UnconfirmedBind& bind);
 
  private:
-  Snapshot make_snapshot() const REQUIRES(state_.mutex);
+  Snapshot make_snapshot(std::string_view with_quotas_of = {}) const REQUIRES(state_.mutex);
   bool has_nothing_to_decide(const CachedGroup& entry) const REQUIRES(state_.mutex);
-  void add_facts(Snapshot& snapshot) const REQUIRES(state_.mutex);
+  void add_facts(Snapshot& snapshot, std::string_view with_quotas_of) const REQUIRES(state_.mutex);
   UncommittedPlan describe_plan(const CachedGroup& entry, const gang::GangStatus& gang) const
       REQUIRES(state_.mutex);
   bool mark(PodGroupPtr attempted) REQUIRES(state_.mutex);

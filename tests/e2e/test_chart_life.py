@@ -107,7 +107,7 @@ def test_an_uninstall_keeps_jobs_and_their_kinds(suite, running):
                           "--all-namespaces", "-o", "name").stdout.split()
     left = [one for one in there if "nervex" in one]
     assert left == [f"customresourcedefinition.apiextensions.k8s.io/{kind}.nervex.sensetime.com"
-                    for kind in ("aggregatorconfigs", "nervexjobs", "podgroups", "queues")]
+                    for kind in ("aggregatorconfigs", "nervexjobs", "podgroups", "queues", "simulations")]
     assert observe(suite) == running
 
 

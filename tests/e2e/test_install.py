@@ -286,7 +286,7 @@ def test_the_generated_manifests_are_current():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("kind", ["nervexjobs", "aggregatorconfigs", "podgroups", "queues"])
+@pytest.mark.parametrize("kind", ["nervexjobs", "aggregatorconfigs", "podgroups", "queues", "simulations"])
 def test_kubectl_explains_our_kinds(kubectl, kind):
     said = kubectl("explain", f"{kind}.spec")
     assert said.returncode == 0, said.stderr

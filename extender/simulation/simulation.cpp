@@ -1,0 +1,79 @@
+#include "extender/simulation/simulation.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace nervex::extender {
+namespace {
+
+constexpr int kDefaultTtlSeconds = 300;
+// Of one status; a gang of thousands of pods would exceed the size of an object otherwise.
+constexpr std::size_t kMostNodes = 200;
+constexpr std::size_t kMostStarted = 100;
+
+}  // namespace
+
+Result<Simulation> parse_simulation(std::string_view json) {
+  const auto object = kube::parse_json(json);
+  if (!object) return with_context("simulation", object.error());
+  Simulation simulation;
+  simulation.meta = kube::decode_meta(*object);
+  if (const Json* job = kube::find(*object, {"spec", "job"})) simulation.job = *job;
+  if (const Json* grow = kube::find(*object, {"spec", "grow"})) {
+    Growth growth;
+    growth.job = kube::string_at(*grow, {"job"});
+    const std::string role = kube::string_at(*grow, {"role"}, "collector");
+    growth.role = role == "learner" ? job::Role::kLearner : job::Role::kCollector;
+    growth.replicas = static_cast<int>(kube::int_at(*grow, {"replicas"}));
+    simulation.growth = std::move(growth);
+  }
+  for (const Json& added : kube::array_at(*object, {"spec", "nodes", "add"})) {
+    simulation.added.push_back(
+        {kube::string_at(added, {"like"}), static_cast<int>(kube::int_at(added, {"count"}))});
+  }
+  for (const Json& removed : kube::array_at(*object, {"spec", "nodes", "remove"})) {
+    if (removed.is_string()) simulation.removed.push_back(removed);
+  }
+  simulation.ttl_seconds =
+      static_cast<int>(kube::int_at(*object, {"spec", "ttlSeconds"}, kDefaultTtlSeconds));
+  const auto completed = parse_rfc3339(kube::string_at(*object, {"status", "completionTime"}));
+  if (completed) simulation.completed = *completed;
+  return simulation;
+}
+
+Json encode_answer(const Answer& answer, SysTime completed) {
+  Json status = {{"completionTime", to_rfc3339(completed)},
+                 {"verdict", to_string(answer.verdict)},
+                 {"message", answer.message}};
+  if (!answer.reason.empty()) status["reason"] = answer.reason;
+  if (answer.cause) {
+    status["cause"] = gang::encode_no_fit(*answer.cause);
+    status["remedy"] = gang::code(gang::choose_remedy(*answer.cause));
+  }
+  if (!answer.queue.name.empty()) status["queue"]["name"] = answer.queue.name;
+  if (answer.queue.position > 0) status["queue"]["position"] = answer.queue.position;
+  Json nodes = Json::array();
+  for (const NodeUse& use : answer.nodes) {
+    if (nodes.size() == kMostNodes) break;
+    nodes.push_back({{"name", use.node}, {"pods", use.pods}});
+  }
+  if (!nodes.empty()) {
+    status["nodeCount"] = answer.nodes.size();
+    status["nodes"] = std::move(nodes);
+  }
+  if (answer.most) {
+    status["most"] = {{"role", answer.most->role}, {"count", answer.most->count}};
+    if (answer.most->is_at_least) status["most"]["isAtLeast"] = true;
+  }
+  Json started = Json::array();
+  for (const std::string& job : answer.started) {
+    if (started.size() == kMostStarted) break;
+    started.push_back(job);
+  }
+  const int all = static_cast<int>(answer.started.size()) + answer.started_elsewhere;
+  if (all > 0) status["starts"] = {{"count", all}, {"jobs", std::move(started)}};
+  return status;
+}
+
+}  // namespace nervex::extender

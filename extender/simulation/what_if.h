@@ -1,0 +1,77 @@
+// extender/simulation/what_if.h - would a gang start now, and what if there were other nodes? The
+// scheduling cycle itself decides, on a changed copy of its input. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "extender/cycle/snapshot.h"
+#include "extender/recovery/healing.h"
+#include "gang/no_fit.h"
+#include "gang/pod_group.h"
+
+namespace nervex::extender {
+
+// Empty nodes like one that exists.
+struct AddedNodes {
+  std::string like;  // a node's class, or its name
+  int count = 0;
+  bool operator==(const AddedNodes&) const = default;
+};
+
+struct WhatIf {
+  std::string ns;                       // of the reader: only its jobs are named
+  std::optional<gang::PodGroup> group;  // what would be queued; nullopt: only nodes change
+  std::vector<AddedNodes> added;
+  std::vector<std::string> removed;
+  bool asks_for_most = false;  // Answer::most
+};
+
+enum class Verdict {
+  kStarts,  // now
+  kWaits,
+  kNever,    // it does not fit an empty cluster
+  kInvalid,  // the question has no answer: Answer::message
+};
+std::string_view to_string(Verdict verdict);  // as in JSON: "Starts"
+
+struct NodeUse {
+  std::string node;
+  std::map<std::string, int> pods;  // by role
+  bool operator==(const NodeUse&) const = default;
+};
+
+// The largest number of replicas of that role with which the gang would start now.
+struct MostReplicas {
+  std::string role;
+  int count = 0;             // -1: not even without that role
+  bool is_at_least = false;  // the search ended before it found more to be too many
+  bool operator==(const MostReplicas&) const = default;
+};
+
+struct Answer {
+  Verdict verdict = Verdict::kInvalid;
+  std::string reason;   // as of a PodGroup's gang
+  std::string message;  // a sentence
+  std::optional<gang::NoFit> cause{};
+  gang::QueuePlace queue{};
+  std::vector<NodeUse> nodes{};  // by name
+  std::optional<MostReplicas> most{};
+  // Waiting jobs that would start with these nodes, and without them would not.
+  std::vector<std::string> started{};  // of the reader's namespace
+  int started_elsewhere = 0;
+  bool operator==(const Answer&) const = default;
+};
+
+Answer refuse(std::string message);  // kInvalid
+
+// Reserves nothing and changes nothing. Cost: a cycle that plans every waiting gang, and for
+// `asks_for_most` up to 24 that plan one.
+Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing);
+
+}  // namespace nervex::extender
