@@ -17,10 +17,10 @@ int main(int argc, char** argv) {
       "nervexctl"};
   app.set_version_flag("--version", "nervexctl " NERVEX_VERSION);
   cli::Verbs verbs(app);
-  for (const auto add :
-       {cli::add_submit, cli::add_list, cli::add_explain, cli::add_logs, cli::add_events,
-        cli::add_wait, cli::add_suspend, cli::add_delete, cli::add_replicas, cli::add_queue,
-        cli::add_top, cli::add_validate, cli::add_doctor, cli::add_certs, cli::add_completion}) {
+  for (const auto add : {cli::add_submit, cli::add_simulate, cli::add_list, cli::add_explain,
+                         cli::add_logs, cli::add_events, cli::add_wait, cli::add_suspend,
+                         cli::add_delete, cli::add_replicas, cli::add_queue, cli::add_top,
+                         cli::add_validate, cli::add_doctor, cli::add_certs, cli::add_completion}) {
     add(verbs);
   }
   if (const auto typed = cli::words_to_complete(argc, argv)) {

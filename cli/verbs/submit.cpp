@@ -1,6 +1,5 @@
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "base/program.h"
@@ -11,9 +10,8 @@
 #include "cli/jobs/job_goal.h"
 #include "cli/logs/follow_job.h"
 #include "cli/output.h"
-#include "cli/submit/set_field.h"
+#include "cli/submit/job_file.h"
 #include "cli/text.h"
-#include "cli/validate/manifest_files.h"
 #include "cli/validate/manifests.h"
 #include "cli/validate/verdict.h"
 #include "cli/verbs/verbs.h"
@@ -49,30 +47,6 @@ void define_submit(CLI::App& command, SubmitFlags& flags) {
   command.add_flag("--cancel-on-interrupt", flags.cancel_on_interrupt,
                    "delete the job on Ctrl-C; without it the job runs on");
   add_cluster_flags(command, flags.cluster);
-}
-
-// The only job of the file, with --set applied.
-Result<Json> read_job(const SubmitFlags& flags) {
-  const auto text = read_manifest_file(flags.file);
-  if (!text) return text.error();
-  const auto manifests = parse_manifests(*text);
-  if (!manifests) return manifests.error();
-  const bool is_one =
-      manifests->size() == 1 && kube::string_at(manifests->at(0).object, {"kind"}) == job::kKind;
-  if (!is_one) {
-    std::vector<std::string> kinds;
-    for (const auto& manifest : *manifests) kinds.push_back(describe_kind(manifest.object));
-    return Error{
-        Code::kInvalid,
-        fmt::format("it must hold one NerveXJob and nothing else, and holds {}: create "
-                    "other objects with kubectl create -f",
-                    kinds.empty() ? "nothing" : fmt::format("{}", fmt::join(kinds, ", ")))};
-  }
-  Json job = manifests->at(0).object;
-  for (const auto& assignment : flags.assignments) {
-    if (auto done = set_field(job, assignment); !done) return done.error();
-  }
-  return job;
 }
 
 // Prints what the webhook would refuse. False: there is something.
@@ -145,7 +119,7 @@ int submit_job(kube::Api& api, const std::string& ns, const SubmitFlags& flags, 
 }
 
 int run_submit(const SubmitFlags& flags) {
-  const auto job = read_job(flags);
+  const auto job = read_job_file(flags.file, flags.assignments);
   if (!job) return fail(flags.file, job.error());
   if (!is_valid(*job, flags.file)) {
     note("nothing was created");

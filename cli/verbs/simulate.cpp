@@ -1,0 +1,205 @@
+// `simulate`: creates a Simulation, prints its answer and deletes it.
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "base/duration.h"
+#include "base/program.h"
+#include "cli/cluster_flags.h"
+#include "cli/failure.h"
+#include "cli/follow.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/simulate/answer_text.h"
+#include "cli/simulate/question.h"
+#include "cli/submit/job_file.h"
+#include "cli/verbs/verbs.h"
+#include "cli/wait_flags.h"
+#include "job/types.h"
+#include "kube/paged_list.h"
+
+namespace nervex::cli {
+namespace {
+
+constexpr std::size_t kMostNamePrefix = 40;
+
+struct SimulateFlags {
+  std::string file;
+  std::vector<std::string> assignments;
+  std::string growth;
+  std::string role = "collector";
+  std::vector<std::string> nodes;
+  Output output = Output::kText;
+  std::chrono::milliseconds timeout{30'000};
+  ClusterFlags cluster;
+};
+
+void define_simulate(CLI::App& command, SimulateFlags& flags) {
+  auto* file = command
+                   .add_option("-f,--filename", flags.file,
+                               "YAML or JSON file with one NerveXJob; -: standard input")
+                   ->type_name("FILE");
+  command
+      .add_option("--set", flags.assignments,
+                  "change a field of the file, as in `submit`; can be repeated")
+      ->allow_extra_args(false)
+      ->needs(file)
+      ->type_name("PATH=VALUE");
+  auto* growth =
+      command
+          .add_option("--grow", flags.growth, "more replicas of a job that waits or runs: dqn=4")
+          ->excludes(file)
+          ->type_name("JOB=NUMBER");
+  command.add_option("--role", flags.role, "of the replicas of --grow: collector or learner")
+      ->check(CLI::IsMember({"collector", "learner"}))
+      ->needs(growth)
+      ->capture_default_str();
+  command
+      .add_option("--nodes", flags.nodes,
+                  "as if there were other nodes: +8:CLASS or +8:NODE adds empty nodes like those "
+                  "of a node class (a GPU model) or like a node, -NODE leaves one out; can be "
+                  "repeated")
+      ->allow_extra_args(false)
+      ->type_name("CHANGE");
+  add_output_flag(command, flags.output, {Output::kText, Output::kJson, Output::kYaml});
+  add_timeout_flag(command, flags.timeout);
+  add_cluster_flags(command, flags.cluster);
+}
+
+struct Question {
+  Json spec;
+  std::string subject;  // what is asked about, in words
+};
+
+// As the webhook stores it: a dry run under a name that no job has.
+Result<Json> fill_in(kube::Api& api, const std::string& ns, Json job) {
+  Json& metadata = job["metadata"];
+  const std::string name = kube::string_at(metadata, {"name"}, "job");
+  metadata.erase("name");
+  metadata["generateName"] = name.substr(0, kMostNamePrefix) + "-";
+  metadata["namespace"] = ns;
+  const auto stored = kube::create_object(api, kube::kNervexJobs, ns, job, kube::DryRun::kYes);
+  if (!stored) return stored.error();
+  const Json* spec = kube::find(*stored, {"spec"});
+  return spec == nullptr ? Json::object() : *spec;
+}
+
+Result<Question> ask_about_job(kube::Api& api, const std::string& ns, const SimulateFlags& flags) {
+  auto job = read_job_file(flags.file, flags.assignments);
+  if (!job) return with_context(flags.file, job.error());
+  const std::string name = kube::string_at(*job, {"metadata", "name"}, "the job");
+  auto spec = fill_in(api, ns, *std::move(job));
+  if (!spec) return spec.error();
+  spec->erase("requests");
+  return Question{{{"job", *std::move(spec)}}, name};
+}
+
+Result<Question> ask_about_growth(const SimulateFlags& flags) {
+  auto growth = parse_growth(flags.growth);
+  if (!growth) return growth.error();
+  const auto replicas = kube::int_at(*growth, {"replicas"});
+  const std::string subject =
+      fmt::format("{} more {}{} of {}", replicas, flags.role, replicas == 1 ? "" : "s",
+                  kube::string_at(*growth, {"job"}));
+  (*growth)["role"] = flags.role;
+  return Question{{{"grow", *std::move(growth)}}, subject};
+}
+
+Result<Question> make_question(kube::Api& api, const std::string& ns, const SimulateFlags& flags) {
+  auto nodes = parse_node_changes(flags.nodes);
+  if (!nodes) return nodes.error();
+  Result<Question> question = Question{Json::object(), "what waits"};
+  if (!flags.file.empty()) question = ask_about_job(api, ns, flags);
+  if (!flags.growth.empty()) question = ask_about_growth(flags);
+  if (question && !nodes->is_null()) question->spec["nodes"] = *std::move(nodes);
+  return question;
+}
+
+// Until it is answered; null: it was not, because of a timeout, Ctrl-C or a deletion.
+Result<Json> wait_for_answer(kube::Api& api, const std::string& ns, const std::string& name,
+                             const Interrupt& interrupt) {
+  Json status;
+  FollowCalls calls;
+  calls.on_object = [&](const std::string&, const Json* object) {
+    if (object == nullptr) return false;
+    const bool is_answered = !kube::string_at(*object, {"status", "completionTime"}).empty();
+    if (is_answered) status = *kube::find(*object, {"status"});
+    return !is_answered;
+  };
+  const std::string path =
+      kube::with_query(kube::api_path(kube::kSimulations, ns),
+                       "fieldSelector=metadata.name%3D" + kube::percent_encode(name));
+  const auto ended = follow(api, path, calls, interrupt.token());
+  if (!ended) return ended.error();
+  return status;
+}
+
+int print_answer(const Question& question, const Json& status, const SimulateFlags& flags) {
+  if (flags.output == Output::kText) {
+    write_out(describe_answer(question.subject, status));
+  } else {
+    write_out(
+        serialize(versioned("SimulationView", {{"subject", question.subject}, {"answer", status}}),
+                  flags.output));
+  }
+  const std::string verdict = kube::string_at(status, {"verdict"});
+  return verdict == "Starts" ? kExitOk : kExitFailure;
+}
+
+// The extender deletes what is left here.
+void remove(kube::Api& api, const std::string& ns, const Json& simulation) {
+  const std::string name = kube::string_at(simulation, {"metadata", "name"});
+  const auto deleted = kube::delete_object(api, kube::kSimulations, ns, name,
+                                           kube::string_at(simulation, {"metadata", "uid"}));
+  if (!deleted) fail("delete the Simulation " + ns + "/" + name, deleted.error());
+}
+
+int ask(kube::Api& api, const std::string& ns, const SimulateFlags& flags,
+        const Question& question) {
+  const Interrupt interrupt(to_limit(flags.timeout));
+  const Json object = {{"apiVersion", job::kApiVersion},
+                       {"kind", "Simulation"},
+                       {"metadata", {{"generateName", "simulate-"}, {"namespace", ns}}},
+                       {"spec", question.spec}};
+  const auto created = kube::create_object(api, kube::kSimulations, ns, object);
+  if (!created) return fail("create a Simulation in " + ns, created.error());
+  const std::string name = kube::string_at(*created, {"metadata", "name"});
+  const auto status = wait_for_answer(api, ns, name, interrupt);
+  remove(api, ns, *created);
+  if (!status) return fail("read the Simulation " + ns + "/" + name, status.error());
+  if (!status->is_null()) return print_answer(question, *status, flags);
+  if (interrupt.is_interrupted()) return kExitInterrupted;
+  note(fmt::format("no answer after {}: is nervex-extender running? kubectl nervex doctor",
+                   format_duration(flags.timeout)));
+  return kExitFailure;
+}
+
+int run_simulate(const SimulateFlags& flags) {
+  if (flags.file.empty() && flags.growth.empty() && flags.nodes.empty()) {
+    note("name a job with -f FILE, more replicas with --grow JOB=NUMBER, or --nodes");
+    return kExitUsage;
+  }
+  return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
+    const auto question = make_question(api, ns, flags);
+    if (!question) return fail("simulate", question.error());
+    return ask(api, ns, flags, *question);
+  });
+}
+
+}  // namespace
+
+void add_simulate(Verbs& verbs) {
+  verbs.add<SimulateFlags>(
+      {.name = "simulate",
+       .what = "Asks the scheduler what would happen, without a trace: would a job start now, and "
+               "on which nodes; would more replicas of a job; with how many replicas at most; and "
+               "what if there were other nodes. The answer is of this moment and reserves nothing.",
+       .examples = {"simulate -f job.yaml", "simulate -f job.yaml --set spec.collector.replicas=16",
+                    "simulate --grow dqn=4"},
+       .exit_codes =
+           "0 it would start now (of --nodes alone: a waiting job would), 1 it would not, "
+           "or there is no answer, 2 wrong usage, 130 interrupted"},
+      define_simulate, run_simulate);
+}
+
+}  // namespace nervex::cli
