@@ -56,7 +56,7 @@ class Stage:
             "nervex.sensetime.com", "v1alpha1", self.jobs.namespace, "nervexjobs")["items"]
 
 
-CHANGING = ("suspend", "resume", "delete", "submit", "wait", "replicas", "logs")
+CHANGING = ("suspend", "resume", "delete", "submit", "simulate", "wait", "replicas", "logs")
 
 
 def test_every_example_runs(jobs, pod_logs, nervexctl, target, env, tmp_path, namespace):
