@@ -38,8 +38,9 @@ int main(int argc, char** argv) {
   kube::EventRecorder events(manager->client(), manager->clock(), "nervex-extender");
   planner.tell_events_to(events);
   planner.begin_cycles_with([&lost_nodes] { return lost_nodes.mark_pods(); });
-  extender::Simulator simulator(planner_api, cache.planner, stores.groups, stores.simulations,
-                                manager->clock(), flags.healing, flags.aggregator_config);
+  extender::Simulator simulator(planner_api, cache.planner, stores.groups, stores.volumes,
+                                stores.simulations, manager->clock(), flags.healing,
+                                flags.aggregator_config);
   extender::add_watches(caches, stores, cache.updates, holds, planner, lost_nodes, simulator);
   extender::Binder binder(manager->client(), cache.binds, holds, stores.pods,
                           manager->clock());  // every replica binds

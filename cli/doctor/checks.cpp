@@ -56,12 +56,13 @@ Checks check_resources(const SuiteFacts& facts) {
     served.insert(kube::string_at(resource, {"name"}));
   }
   std::vector<std::string> missing;
-  for (const char* name : {"nervexjobs", "podgroups", "aggregatorconfigs", "queues"}) {
+  for (const char* name :
+       {"nervexjobs", "podgroups", "aggregatorconfigs", "queues", "simulations"}) {
     if (!served.contains(name)) missing.emplace_back(name);
   }
   if (missing.empty()) {
-    return {
-        {subject, Health::kGood, "nervexjobs, podgroups, aggregatorconfigs and queues are served"}};
+    return {{subject, Health::kGood,
+             "nervexjobs, podgroups, aggregatorconfigs, queues and simulations are served"}};
   }
   return {
       {subject, Health::kBad, fmt::format("not served: {}", fmt::join(missing, ", ")), kInstall}};

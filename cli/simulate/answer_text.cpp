@@ -22,10 +22,11 @@ std::string count(std::int64_t number, std::string_view one) {
   return fmt::format("{} {}{}", number, one, number == 1 ? "" : "s");
 }
 
-std::string describe_verdict(const std::string& what, const Json& status) {
+std::string describe_verdict(const std::string& what, const Json& status, bool is_about_nodes) {
   const std::string verdict = kube::string_at(status, {"verdict"});
   const std::string message = kube::string_at(status, {"message"});
   if (verdict == "Invalid") return fmt::format("{}: no answer: {}", what, message);
+  if (is_about_nodes) return message;
   if (verdict == "Never") return fmt::format("{} would never start: {}", what, message);
   if (verdict == "Waits") {
     return fmt::format("{} would wait{}: {}", what, describe_queue(status), message);
@@ -35,7 +36,13 @@ std::string describe_verdict(const std::string& what, const Json& status) {
                      nodes > 0 ? ", on " + count(nodes, "node") : ": " + message);
 }
 
-std::string describe_remedy(const std::string& remedy) {
+std::string describe_remedy(const Json& status) {
+  const std::string remedy = kube::string_at(status, {"remedy"});
+  const std::string cause = kube::string_at(status, {"cause", "code"});
+  if (remedy == "AskForLess" && cause == "OverQuota") return "ask for less, or for more quota";
+  if (remedy == "AskForLess" && !cause.starts_with("NeverFits")) {
+    return "ask for less, or for a larger limit of the queue";
+  }
   if (remedy == "AskForLess") return "ask for less: an empty cluster would not suffice";
   if (remedy == "AllowNodes") return "let the pods use more nodes: selectors, tolerations, volumes";
   if (remedy == "OpenNodes") return "uncordon or repair nodes, or wait until others end";
@@ -68,14 +75,17 @@ std::string describe_nodes(const Json& status) {
   return text;
 }
 
-std::string describe_most(const Json& status) {
+std::string describe_most(const Json& status, bool is_growth) {
   if (kube::find(status, {"most"}) == nullptr) return "";
   const std::string role = kube::string_at(status, {"most", "role"});
   const std::int64_t most = kube::int_at(status, {"most", "count"});
+  if (most <= 0 && is_growth) return fmt::format("Not one {} more would start now.\n", role);
   if (most < 0) return fmt::format("Not even without {}s would it start now.\n", role);
-  return fmt::format("With {} {} it would start now.\n",
-                     kube::bool_at(status, {"most", "isAtLeast"}) ? "at least" : "at most",
-                     count(most, role));
+  const std::string number =
+      fmt::format("{} {}", kube::bool_at(status, {"most", "isAtLeast"}) ? "at least" : "at most",
+                  count(most, (is_growth ? "more " : "") + role));
+  return is_growth ? fmt::format("Now {} would start.\n", number)
+                   : fmt::format("With {} it would start now.\n", number);
 }
 
 std::string describe_started(const Json& status) {
@@ -94,10 +104,12 @@ std::string describe_started(const Json& status) {
 
 }  // namespace
 
-std::string describe_answer(const std::string& what, const Json& status) {
-  std::string text = printable(describe_verdict(what, status)) + "\n";
-  text += describe_nodes(status) + describe_most(status) + describe_started(status);
-  const std::string remedy = describe_remedy(kube::string_at(status, {"remedy"}));
+std::string describe_answer(const std::string& what, const Json& spec, const Json& status) {
+  const bool is_growth = spec.contains("grow");
+  const bool is_about_nodes = !is_growth && !spec.contains("job");
+  std::string text = printable(describe_verdict(what, status, is_about_nodes)) + "\n";
+  text += describe_nodes(status) + describe_most(status, is_growth) + describe_started(status);
+  const std::string remedy = describe_remedy(status);
   return remedy.empty() ? text : text + "What to do: " + remedy + "\n";
 }
 

@@ -7,8 +7,8 @@
 
 namespace nervex::cli {
 
-// `what`: "dqn", "4 more collectors of dqn", "the cluster with these nodes". `status`: of the
-// answered Simulation. Ends with a newline.
-std::string describe_answer(const std::string& what, const Json& status);
+// `what`: "dqn", "4 more collectors of dqn", "what waits". `spec`, `status`: of the answered
+// Simulation. Ends with a newline.
+std::string describe_answer(const std::string& what, const Json& spec, const Json& status);
 
 }  // namespace nervex::cli

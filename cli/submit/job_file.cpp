@@ -34,4 +34,15 @@ Result<Json> read_job_file(const std::string& file, const std::vector<std::strin
   return job;
 }
 
+std::string choose_namespace(const Json& job, const ClusterFlags& flags,
+                             const std::string& configured) {
+  const std::string own = kube::string_at(job, {"metadata", "namespace"});
+  if (own.empty()) return configured;
+  return flags.ns.empty() || flags.ns == own ? own : "";
+}
+
+std::string describe_two_namespaces(const std::string& file, const ClusterFlags& flags) {
+  return fmt::format("-n {} is not the namespace in {}: leave one of them out", flags.ns, file);
+}
+
 }  // namespace nervex::cli

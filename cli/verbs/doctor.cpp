@@ -56,7 +56,8 @@ Result<Nothing> try_wrong_job(kube::Api& api, const std::string& ns) {
 bool may(kube::Api& api, const Right& right) {
   const auto slash = right.resource.find('/');
   const std::string resource = right.resource.substr(0, slash);
-  const bool is_ours = resource == "nervexjobs" || resource == "podgroups";
+  const bool is_ours =
+      resource == "nervexjobs" || resource == "podgroups" || resource == "simulations";
   Json attributes = {{"verb", right.verb},
                      {"group", is_ours ? kube::kNervexJobs.group : ""},
                      {"resource", resource},
@@ -72,10 +73,10 @@ bool may(kube::Api& api, const Right& right) {
 
 std::vector<Right> review_rights(kube::Api& api, const std::string& ns) {
   std::vector<Right> rights = {
-      {"list", "nervexjobs", ns},   {"create", "nervexjobs", ns}, {"patch", "nervexjobs", ns},
-      {"delete", "nervexjobs", ns}, {"get", "podgroups", ns},     {"list", "pods", ns},
-      {"create", "pods", ns},       {"get", "pods/log", ns},      {"list", "events", ns},
-      {"list", "nervexjobs", ""},   {"list", "nodes", ""}};
+      {"list", "nervexjobs", ns},    {"create", "nervexjobs", ns}, {"patch", "nervexjobs", ns},
+      {"delete", "nervexjobs", ns},  {"get", "podgroups", ns},     {"list", "pods", ns},
+      {"create", "pods", ns},        {"get", "pods/log", ns},      {"list", "events", ns},
+      {"create", "simulations", ns}, {"list", "nervexjobs", ""},   {"list", "nodes", ""}};
   for (auto& right : rights) right.is_allowed = may(api, right);
   return rights;
 }

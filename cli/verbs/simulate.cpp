@@ -1,5 +1,7 @@
 // `simulate`: creates a Simulation, prints its answer and deletes it.
 
+#include <optional>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -67,52 +69,41 @@ void define_simulate(CLI::App& command, SimulateFlags& flags) {
 }
 
 struct Question {
-  Json spec;
-  std::string subject;  // what is asked about, in words
+  Json spec = Json::object();
+  std::string subject = "what waits";  // what is asked about, in words
 };
 
-// As the webhook stores it: a dry run under a name that no job has.
-Result<Json> fill_in(kube::Api& api, const std::string& ns, Json job) {
-  Json& metadata = job["metadata"];
-  const std::string name = kube::string_at(metadata, {"name"}, "job");
-  metadata.erase("name");
-  metadata["generateName"] = name.substr(0, kMostNamePrefix) + "-";
-  metadata["namespace"] = ns;
-  const auto stored = kube::create_object(api, kube::kNervexJobs, ns, job, kube::DryRun::kYes);
-  if (!stored) return stored.error();
-  const Json* spec = kube::find(*stored, {"spec"});
-  return spec == nullptr ? Json::object() : *spec;
-}
-
-Result<Question> ask_about_job(kube::Api& api, const std::string& ns, const SimulateFlags& flags) {
-  auto job = read_job_file(flags.file, flags.assignments);
-  if (!job) return with_context(flags.file, job.error());
-  const std::string name = kube::string_at(*job, {"metadata", "name"}, "the job");
-  auto spec = fill_in(api, ns, *std::move(job));
-  if (!spec) return spec.error();
-  spec->erase("requests");
-  return Question{{{"job", *std::move(spec)}}, name};
-}
-
-Result<Question> ask_about_growth(const SimulateFlags& flags) {
+// What the flags alone say; kInvalid: they are wrong.
+Result<Question> read_flags(const SimulateFlags& flags) {
+  Question question;
+  auto nodes = parse_node_changes(flags.nodes);
+  if (!nodes) return nodes.error();
+  if (!nodes->is_null()) question.spec["nodes"] = *std::move(nodes);
+  if (flags.growth.empty()) return question;
   auto growth = parse_growth(flags.growth);
   if (!growth) return growth.error();
   const auto replicas = kube::int_at(*growth, {"replicas"});
-  const std::string subject =
-      fmt::format("{} more {}{} of {}", replicas, flags.role, replicas == 1 ? "" : "s",
-                  kube::string_at(*growth, {"job"}));
+  question.subject = fmt::format("{} more {}{} of {}", replicas, flags.role,
+                                 replicas == 1 ? "" : "s", kube::string_at(*growth, {"job"}));
   (*growth)["role"] = flags.role;
-  return Question{{{"grow", *std::move(growth)}}, subject};
+  question.spec["grow"] = *std::move(growth);
+  return question;
 }
 
-Result<Question> make_question(kube::Api& api, const std::string& ns, const SimulateFlags& flags) {
-  auto nodes = parse_node_changes(flags.nodes);
-  if (!nodes) return nodes.error();
-  Result<Question> question = Question{Json::object(), "what waits"};
-  if (!flags.file.empty()) question = ask_about_job(api, ns, flags);
-  if (!flags.growth.empty()) question = ask_about_growth(flags);
-  if (question && !nodes->is_null()) question->spec["nodes"] = *std::move(nodes);
-  return question;
+// As the webhook stores it: a dry run under a name that no job has.
+Result<Json> fill_in(kube::Api& api, const std::string& ns, Json job) {
+  const std::string name = kube::string_at(job, {"metadata", "name"}, "job");
+  Json metadata = {{"generateName", name.substr(0, kMostNamePrefix) + "-"}, {"namespace", ns}};
+  for (const char* kept : {"labels", "annotations"}) {
+    if (const Json* value = kube::find(job, {"metadata", kept})) metadata[kept] = *value;
+  }
+  job["metadata"] = std::move(metadata);
+  const auto stored = kube::create_object(api, kube::kNervexJobs, ns, job, kube::DryRun::kYes);
+  if (!stored) return stored.error();
+  const Json* spec = kube::find(*stored, {"spec"});
+  Json filled = spec == nullptr ? Json::object() : *spec;
+  filled.erase("requests");
+  return filled;
 }
 
 // Until it is answered; null: it was not, because of a timeout, Ctrl-C or a deletion.
@@ -136,7 +127,7 @@ Result<Json> wait_for_answer(kube::Api& api, const std::string& ns, const std::s
 
 int print_answer(const Question& question, const Json& status, const SimulateFlags& flags) {
   if (flags.output == Output::kText) {
-    write_out(describe_answer(question.subject, status));
+    write_out(describe_answer(question.subject, question.spec, status));
   } else {
     write_out(
         serialize(versioned("SimulationView", {{"subject", question.subject}, {"answer", status}}),
@@ -169,6 +160,10 @@ int ask(kube::Api& api, const std::string& ns, const SimulateFlags& flags,
   if (!status) return fail("read the Simulation " + ns + "/" + name, status.error());
   if (!status->is_null()) return print_answer(question, *status, flags);
   if (interrupt.is_interrupted()) return kExitInterrupted;
+  if (!interrupt.is_timed_out()) {
+    note(fmt::format("the Simulation {}/{} was deleted before it was answered", ns, name));
+    return kExitFailure;
+  }
   note(fmt::format("no answer after {}: is nervex-extender running? kubectl nervex doctor",
                    format_duration(flags.timeout)));
   return kExitFailure;
@@ -179,9 +174,29 @@ int run_simulate(const SimulateFlags& flags) {
     note("name a job with -f FILE, more replicas with --grow JOB=NUMBER, or --nodes");
     return kExitUsage;
   }
-  return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
-    const auto question = make_question(api, ns, flags);
-    if (!question) return fail("simulate", question.error());
+  auto question = read_flags(flags);
+  if (!question) {
+    note(question.error().message);
+    return kExitUsage;
+  }
+  std::optional<Json> job;
+  if (!flags.file.empty()) {
+    auto read = read_job_file(flags.file, flags.assignments);
+    if (!read) return fail(flags.file, read.error());
+    question->subject = kube::string_at(*read, {"metadata", "name"}, "the job");
+    job = *std::move(read);
+  }
+  return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& configured) {
+    const std::string ns = job ? choose_namespace(*job, flags.cluster, configured) : configured;
+    if (ns.empty()) {
+      note(describe_two_namespaces(flags.file, flags.cluster));
+      return kExitUsage;
+    }
+    if (job) {
+      auto spec = fill_in(api, ns, *std::move(job));
+      if (!spec) return fail("check the job in " + ns, spec.error());
+      question->spec["job"] = *std::move(spec);
+    }
     return ask(api, ns, flags, *question);
   });
 }

@@ -63,13 +63,6 @@ bool is_valid(const Json& job, const std::string& file) {
   return findings.empty();
 }
 
-// "" if the flags and the file name different ones.
-std::string choose_namespace(const Json& job, const SubmitFlags& flags, const std::string& ns) {
-  const std::string own = kube::string_at(job, {"metadata", "namespace"});
-  if (own.empty()) return ns;
-  return flags.cluster.ns.empty() || flags.cluster.ns == own ? own : "";
-}
-
 int report_interrupt(kube::Api& api, const std::string& ns, const SubmitFlags& flags,
                      const std::string& name, const std::string& uid) {
   if (!flags.cancel_on_interrupt) {
@@ -126,10 +119,9 @@ int run_submit(const SubmitFlags& flags) {
     return kExitFailure;
   }
   return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& configured) {
-    const std::string ns = choose_namespace(*job, flags, configured);
+    const std::string ns = choose_namespace(*job, flags.cluster, configured);
     if (ns.empty()) {
-      note(fmt::format("-n {} is not the namespace in {}: leave one of them out", flags.cluster.ns,
-                       flags.file));
+      note(describe_two_namespaces(flags.file, flags.cluster));
       return kExitUsage;
     }
     return submit_job(api, ns, flags, *job);

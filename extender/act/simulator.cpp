@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@ namespace nervex::extender {
 namespace {
 
 constexpr std::size_t kMostInNamespace = 20;
+constexpr int kMostNodes = 1'000;  // that are added
 
 Result<std::optional<job::AggregatorConfig>> read_aggregator_config(kube::Api& api,
                                                                     const std::string& name) {
@@ -46,19 +49,13 @@ Result<job::PriorityClasses> read_priority_classes(kube::Api& api) {
 
 void Simulator::run(const std::stop_token& stop) {
   const std::stop_callback shut_down(stop, [this] { queue_.shut_down(); });
+  is_running_ = true;
   for (const auto& simulation : simulations_.all()) queue_.add(simulation->meta.key());
   while (const auto key = queue_.next()) {
-    try {
-      const auto done = process(*key);
-      if (done) {
-        queue_.forget(*key);
-      } else {
-        log_warn("simulation not answered",
-                 {{"simulation", *key}, {"error", done.error().message}});
-        queue_.add_failed(*key);
-      }
-    } catch (const std::exception& error) {  // a bug: log it and retry
-      log_error("simulation failed", {{"simulation", *key}, {"error", error.what()}});
+    if (const auto done = process(*key)) {
+      queue_.forget(*key);
+    } else {
+      log_warn("simulation not answered", {{"simulation", *key}, {"error", done.error().message}});
       queue_.add_failed(*key);
     }
     queue_.done(*key);
@@ -76,69 +73,110 @@ Result<Nothing> Simulator::process(const std::string& key) {
     remove_surplus(simulation->meta.ns);
     return ok();
   }
+  if (is_one_too_many(*simulation)) {
+    return write(*simulation, refuse(fmt::format("{} other Simulations of the namespace wait for "
+                                                 "an answer: ask again",
+                                                 kMostInNamespace)));
+  }
   auto answered = answer(*simulation);
   if (!answered) return answered.error();
-  const kube::Meta& meta = simulation->meta;
-  const Json patch = {{"metadata", {{"uid", meta.uid}}},
-                      {"status", encode_answer(*answered, clock_.now())}};
+  const auto written = write(*simulation, *answered);
+  const bool is_refused = !written && written.error().code == Code::kInvalid;
+  return is_refused ? write(*simulation, refuse("the answer cannot be stored")) : written;
+}
+
+// Of two writers the first wins: the answer belongs to its completionTime.
+Result<Nothing> Simulator::write(const Simulation& simulation, const Answer& answer) {
+  const kube::Meta& meta = simulation.meta;
+  const Json patch = {{"metadata", {{"uid", meta.uid}, {"resourceVersion", meta.resource_version}}},
+                      {"status", encode_answer(answer, clock_.now())}};
   const auto written =
       kube::merge_patch(api_, kube::kSimulations, meta.ns, meta.name, patch, "status");
-  if (written || written.error().code == Code::kNotFound) return ok();
-  return with_context("write status of simulation " + key, written.error());
+  if (written) {
+    if (auto stored = parse_simulation(kube::to_text(*written))) {
+      simulations_.update(meta.key(), *std::move(stored));
+    }
+    queue_.add(meta.key());  // its end
+    return ok();
+  }
+  const Code code = written.error().code;
+  if (code == Code::kNotFound || code == Code::kConflict) return ok();  // the watch reports it
+  return with_context("write status of simulation " + meta.key(), written.error());
 }
 
+bool Simulator::is_one_too_many(const Simulation& simulation) const {
+  const auto age = [](const Simulation& one) { return std::pair(one.meta.created, one.meta.name); };
+  const auto all = simulations_.all();
+  const auto earlier = std::count_if(all.begin(), all.end(), [&](const auto& one) {
+    return one->meta.ns == simulation.meta.ns && !one->completed && age(*one) < age(simulation);
+  });
+  return static_cast<std::size_t>(earlier) >= kMostInNamespace;
+}
+
+// A bug must not keep the question forever: it is answered, too.
 Result<Answer> Simulator::answer(const Simulation& simulation) {
-  auto question = make_question(simulation);
-  if (!question && question.error().code == Code::kInvalid) {
-    return refuse(question.error().message);
+  const int added = std::accumulate(simulation.added.begin(), simulation.added.end(), 0,
+                                    [](int sum, const auto& nodes) { return sum + nodes.count; });
+  if (added > kMostNodes) return refuse(fmt::format("more than {} nodes are added", kMostNodes));
+  try {
+    Snapshot snapshot = cache_.snapshot_for(simulation.meta.ns.str());
+    WhatIf question{simulation.meta.ns.str(), std::nullopt, simulation.added, simulation.removed};
+    if (simulation.growth || !simulation.job.is_null()) {
+      auto candidate = find_candidate(simulation, snapshot);
+      if (!candidate && candidate.error().code == Code::kInvalid) {
+        return refuse(candidate.error().message);
+      }
+      if (!candidate) return candidate.error();
+      question.candidate = *std::move(candidate);
+    }
+    return simulate(std::move(snapshot), question, clock_.now(), healing_);
+  } catch (const std::exception& error) {
+    log_error("simulation failed",
+              {{"simulation", simulation.meta.key()}, {"error", error.what()}});
+    return refuse("an internal error, see the log of nervex-extender");
   }
-  if (!question) return question.error();
-  if (question->group && question->group->spec.gangs.empty()) {
-    Answer answer;
-    answer.verdict = Verdict::kStarts;
-    answer.message = "the job has reserved the capacity for them";
-    return answer;
-  }
-  return simulate(cache_.snapshot_for(simulation.meta.ns.str()), *question, clock_.now(), healing_);
 }
 
-Result<gang::PodGroup> Simulator::find_job(const Simulation& simulation) const {
-  std::shared_ptr<const gang::PodGroup> found;
-  for (const auto& group : groups_.all()) {
-    if (group->meta.ns != simulation.meta.ns || group->meta.deleting) continue;
-    if (kube::label(group->meta, job::kJobLabel) != simulation.growth->job) continue;
+// kInvalid: the question has no answer. Other errors: try again.
+Result<Candidate> Simulator::find_candidate(const Simulation& simulation,
+                                            const Snapshot& snapshot) {
+  if (!simulation.growth) return read_job(simulation);
+  auto of_job = find_job(simulation, snapshot);
+  if (!of_job) return of_job.error();
+  return make_growth(*simulation.growth, *std::move(of_job), clock_.now());
+}
+
+// As the planner sees it, if the snapshot has it.
+Result<PodGroupPtr> Simulator::find_job(const Simulation& simulation,
+                                        const Snapshot& snapshot) const {
+  PodGroupPtr found;
+  const auto look_at = [&](const PodGroupPtr& group) {
+    if (group->meta.ns != simulation.meta.ns || group->meta.deleting) return;
+    if (kube::label(group->meta, job::kJobLabel) != simulation.growth->job) return;
     if (!found || found->spec.attempt < group->spec.attempt) found = group;
-  }
-  if (found) return *found;
+  };
+  for (const GroupSeen& seen : snapshot.groups) look_at(seen.group);
+  for (const auto& group : groups_.all()) look_at(group);
+  if (found) return found;
   return Error{
       Code::kInvalid,
       fmt::format("job {} neither waits nor runs in namespace {}, or has not been seen yet",
                   simulation.growth->job, simulation.meta.ns)};
 }
 
-Result<WhatIf> Simulator::make_question(const Simulation& simulation) {
-  WhatIf question;
-  question.ns = simulation.meta.ns.str();
-  question.added = simulation.added;
-  question.removed = simulation.removed;
-  if (simulation.growth) {
-    const auto of_job = find_job(simulation);
-    if (!of_job) return of_job.error();
-    auto group = make_growth(*simulation.growth, *of_job);
-    if (!group) return group.error();
-    question.group = *std::move(group);
-    question.asks_for_most = !question.group->spec.gangs.empty();
-  } else if (!simulation.job.is_null()) {
-    const auto config = read_aggregator_config(api_, aggregator_config_);
-    if (!config) return with_context("read the AggregatorConfig", config.error());
-    const auto classes = read_priority_classes(api_);
-    if (!classes) return with_context("list PriorityClasses", classes.error());
-    auto group = make_group(simulation, {*config ? &**config : nullptr, *classes}, clock_.now());
-    if (!group) return group.error();
-    question.group = *std::move(group);
-    question.asks_for_most = true;
-  }
-  return question;
+Result<Candidate> Simulator::read_job(const Simulation& simulation) {
+  const auto config = read_aggregator_config(api_, aggregator_config_);
+  if (!config) return with_context("read the AggregatorConfig", config.error());
+  const auto classes = read_priority_classes(api_);
+  if (!classes) return with_context("list PriorityClasses", classes.error());
+  auto candidate =
+      make_candidate(simulation, {*config ? &**config : nullptr, *classes}, clock_.now());
+  if (!candidate) return candidate.error();
+  candidate->make = [this, make = std::move(candidate->make)](int replicas) {
+    VolumesUsed used;
+    return *with_volumes(std::make_shared<const gang::PodGroup>(make(replicas)), volumes_, used);
+  };
+  return candidate;
 }
 
 Result<Nothing> Simulator::remove(const Simulation& simulation) {

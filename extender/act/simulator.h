@@ -1,13 +1,15 @@
 // extender/act/simulator.h - how do Simulations get their answers, and when do they end?
 #pragma once
 
-#include <chrono>
+#include <atomic>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "extender/observe/planner_cache.h"
+#include "extender/observe/volumes.h"
 #include "extender/recovery/healing.h"
 #include "extender/simulation/simulation.h"
 #include "extender/simulation/what_if.h"
@@ -24,11 +26,12 @@ class Simulator {
  public:
   // `aggregator_config`: "namespace/name".
   Simulator(kube::Api& api, const PlannerCache& cache, const kube::Store<gang::PodGroup>& groups,
-            kube::Store<Simulation>& simulations, const Clock& clock, HealingOptions healing,
-            std::string aggregator_config)
+            const VolumeStores& volumes, kube::Store<Simulation>& simulations, const Clock& clock,
+            HealingOptions healing, std::string aggregator_config)
       : api_(api),
         cache_(cache),
         groups_(groups),
+        volumes_(volumes),
         simulations_(simulations),
         clock_(clock),
         healing_(healing),
@@ -37,8 +40,11 @@ class Simulator {
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
 
-  // The Simulation "namespace/name" has changed. Thread-safe.
-  void look_at(const std::string& key) { queue_.add(key); }
+  // The Simulation "namespace/name" has changed. Thread-safe. Does nothing before run(), which
+  // looks at all that exist.
+  void look_at(const std::string& key) {
+    if (is_running_) queue_.add(key);
+  }
   // Until `stop`; all caches must be current. On one thread.
   void run(const std::stop_token& stop);
   // One Simulation: answers it, deletes it at its end, or does nothing. Called by run() and by
@@ -48,9 +54,12 @@ class Simulator {
 
  private:
   Result<Answer> answer(const Simulation& simulation);
-  Result<gang::PodGroup> find_job(const Simulation& simulation) const;
-  // kInvalid: the question has no answer. Other errors: try again.
-  Result<WhatIf> make_question(const Simulation& simulation);
+  Result<Candidate> find_candidate(const Simulation& simulation, const Snapshot& snapshot);
+  Result<PodGroupPtr> find_job(const Simulation& simulation, const Snapshot& snapshot) const;
+  Result<Candidate> read_job(const Simulation& simulation);
+  Result<Nothing> write(const Simulation& simulation, const Answer& answer);
+  // Others of its namespace were created before it and wait, too many to be answered.
+  bool is_one_too_many(const Simulation& simulation) const;
   Result<Nothing> remove(const Simulation& simulation);
   // A namespace keeps a few: the oldest that have been answered are deleted.
   void remove_surplus(const std::string& ns);
@@ -58,11 +67,13 @@ class Simulator {
   kube::Api& api_;
   const PlannerCache& cache_;
   const kube::Store<gang::PodGroup>& groups_;
+  const VolumeStores& volumes_;
   kube::Store<Simulation>& simulations_;
   const Clock& clock_;
   const HealingOptions healing_;
   const std::string aggregator_config_;
   kube::WorkQueue queue_;
+  std::atomic<bool> is_running_ = false;
 };
 
 }  // namespace nervex::extender

@@ -1,10 +1,11 @@
-// extender/simulation/question.h - what does a Simulation ask the scheduling cycle? Pure.
+// extender/simulation/question.h - which gang does a Simulation ask about? Pure.
 #pragma once
 
 #include <string>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "extender/objects.h"
 #include "extender/simulation/simulation.h"
 #include "extender/simulation/what_if.h"
 #include "gang/pod_group.h"
@@ -13,20 +14,20 @@
 
 namespace nervex::extender {
 
-// What its job's pods depend on beside the job.
-struct Surroundings {
+// What a job's pods depend on beside the job.
+struct JobSettings {
   const job::AggregatorConfig* aggregator_config = nullptr;  // null: there is none
   const job::PriorityClasses& priority_classes;
 };
 
-// The PodGroup that the controller would create for the job, as if it was submitted now.
+// The gang that the job would start with if it was submitted now, as the controller makes it.
 // kInvalid: the spec cannot be read, or names a PriorityClass that does not exist.
-Result<gang::PodGroup> make_group(const Simulation& simulation, const Surroundings& around,
-                                  SysTime now);
+Result<Candidate> make_candidate(const Simulation& simulation, const JobSettings& settings,
+                                 SysTime now);
 
-// A PodGroup of these replicas alone, with the priority and the queue of the job's own. Replicas
-// that use capacity which the job has reserved are left out: without any left, the gang is empty.
-// kInvalid: the job has no template for them.
-Result<gang::PodGroup> make_growth(const Growth& growth, const gang::PodGroup& of_job);
+// These replicas in the job's own PodGroup: part of its base gang while that waits; once it has
+// nodes, a request of now, which takes over capacity that the job has reserved. kInvalid: the job
+// has no template for them.
+Result<Candidate> make_growth(const Growth& growth, const PodGroupPtr& of_job, SysTime now);
 
 }  // namespace nervex::extender

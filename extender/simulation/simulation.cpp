@@ -4,10 +4,13 @@
 
 #include <utility>
 
+#include "base/text.h"
+
 namespace nervex::extender {
 namespace {
 
-constexpr int kDefaultTtlSeconds = 300;
+constexpr std::size_t kMostReason = 256;
+constexpr std::size_t kMostText = 8'192;
 // Of one status; a gang of thousands of pods would exceed the size of an object otherwise.
 constexpr std::size_t kMostNodes = 200;
 constexpr std::size_t kMostStarted = 100;
@@ -45,10 +48,12 @@ Result<Simulation> parse_simulation(std::string_view json) {
 Json encode_answer(const Answer& answer, SysTime completed) {
   Json status = {{"completionTime", to_rfc3339(completed)},
                  {"verdict", to_string(answer.verdict)},
-                 {"message", answer.message}};
-  if (!answer.reason.empty()) status["reason"] = answer.reason;
+                 {"message", cut_text(answer.message, kMostText)}};
+  if (!answer.reason.empty()) status["reason"] = cut_text(answer.reason, kMostReason);
   if (answer.cause) {
-    status["cause"] = gang::encode_no_fit(*answer.cause);
+    Json cause = gang::encode_no_fit(*answer.cause);
+    if (cause.contains("text")) cause["text"] = cut_text(answer.message, kMostText);
+    status["cause"] = std::move(cause);
     status["remedy"] = gang::code(gang::choose_remedy(*answer.cause));
   }
   if (!answer.queue.name.empty()) status["queue"]["name"] = answer.queue.name;

@@ -24,14 +24,16 @@ struct Growth {
   bool operator==(const Growth&) const = default;
 };
 
+inline constexpr int kDefaultTtlSeconds = 300;
+
 // Of `job` and `growth` at most one is set.
 struct Simulation {
   kube::Meta meta;
   kube::SharedJson job;  // the spec of a NerveXJob that does not exist; null: none
   std::optional<Growth> growth;
   std::vector<AddedNodes> added;
-  std::vector<std::string> removed;  // nodes
-  int ttl_seconds = 300;             // from completion
+  std::vector<std::string> removed;      // nodes
+  int ttl_seconds = kDefaultTtlSeconds;  // from completion
   std::optional<SysTime> completed{};
   bool operator==(const Simulation&) const = default;
 };
@@ -39,7 +41,8 @@ struct Simulation {
 // kInvalid names the field.
 Result<Simulation> parse_simulation(std::string_view json);
 
-// The status. Names at most 200 nodes and 100 jobs, with the number of all.
+// The status, within the limits of its schema: cuts long texts, and names at most 200 nodes and 100
+// jobs, with the number of all.
 Json encode_answer(const Answer& answer, SysTime completed);
 
 }  // namespace nervex::extender

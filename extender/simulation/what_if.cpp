@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <utility>
@@ -13,7 +14,6 @@
 namespace nervex::extender {
 namespace {
 
-constexpr int kMostCycles = 24;  // of the search for the most replicas
 constexpr int kMostReplicasTried = 4'096;
 
 // -- other nodes
@@ -32,14 +32,32 @@ const kube::Node* find_like(const placement::Cluster& nodes, const std::string& 
   return of_class;
 }
 
+// Kubernetes gives a node these taints while it is cordoned, not ready or short of something.
+bool is_of_condition(const kube::Taint& taint) {
+  return std::string_view(taint.key).starts_with("node.kubernetes.io/");
+}
+
 std::shared_ptr<const kube::Node> make_node_like(const kube::Node& node, int number) {
   auto made = std::make_shared<kube::Node>(node);
   made->name = fmt::format("{}-simulated-{}", node.name, number);
   made->uid = made->name;
   made->ready = true;
   made->unschedulable = false;
+  std::vector<kube::Taint> taints;
+  std::copy_if(node.taints.begin(), node.taints.end(), std::back_inserter(taints),
+               [](const kube::Taint& taint) { return !is_of_condition(taint); });
+  made->taints = kube::SharedVector<kube::Taint>(std::move(taints));
   if (made->labels.contains(kube::kHostname)) made->labels[kube::kHostname] = made->name;
   return made;
+}
+
+// What runs or is reserved there stays.
+kube::Resources take_all(const kube::Resources& free) {
+  kube::Resources left;
+  for (const auto& [resource, amount] : free.amounts()) {
+    left.set(resource, std::min<std::int64_t>(amount, 0));
+  }
+  return left;
 }
 
 Result<placement::Cluster> change_nodes(const placement::Cluster& nodes, const WhatIf& what,
@@ -50,16 +68,18 @@ Result<placement::Cluster> change_nodes(const placement::Cluster& nodes, const W
   }
   const std::set<std::string_view> removed(what.removed.begin(), what.removed.end());
   std::vector<placement::NodeView> views;
+  views.reserve(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (removed.count(nodes.node(i).name) == 0) views.push_back(nodes.view(i));
+    views.push_back(nodes.view(i));
+    if (removed.count(nodes.node(i).name) > 0) views.back().free = take_all(views.back().free);
   }
   int number = 0;
   for (const AddedNodes& added : what.added) {
     const kube::Node* like = find_like(nodes, added.like, class_label);
     if (like == nullptr) {
       return Error{Code::kInvalid,
-                   fmt::format("no node has the name or the class {0}: the class is the value of "
-                               "the node label {1}",
+                   fmt::format("no node has the name or the class {}: the class is the value of "
+                               "the node label {}",
                                added.like, class_label)};
     }
     for (int i = 0; i < added.count; ++i) {
@@ -73,16 +93,6 @@ Result<placement::Cluster> change_nodes(const placement::Cluster& nodes, const W
 
 // -- one question to the scheduling cycle
 
-struct Cycle {
-  const Snapshot& snapshot;
-  SysTime now;
-  const HealingOptions& healing;
-
-  CycleResult run(const CycleState& state) const {
-    return run_cycle(snapshot, CycleState(state), now, healing);
-  }
-};
-
 const gang::PodGroupStatus* find_status(const CycleResult& result, const std::string& uid) {
   for (const StatusWrite& write : result.writes) {
     if (write.group->meta.uid == uid) return &write.status;
@@ -90,20 +100,79 @@ const gang::PodGroupStatus* find_status(const CycleResult& result, const std::st
   return nullptr;
 }
 
-bool has_planned_base(const gang::PodGroupStatus& status) {
-  return !status.gangs.empty() && status.gangs.front().planned;
+// Slots of the PodGroup without a pod: those that had none, and those that are new.
+std::vector<std::pair<std::string_view, int>> list_without_pod(const gang::PodGroup& group,
+                                                               const GroupSeen* before,
+                                                               const gang::PodGroup* existing) {
+  std::set<std::pair<std::string, int>> had_none;
+  std::set<std::pair<std::string, int>> known;
+  if (before != nullptr) had_none.insert(before->without_pod.begin(), before->without_pod.end());
+  if (existing != nullptr) {
+    for (const gang::MemberSet& set : gang::all_sets(existing->spec.gangs)) {
+      for (const gang::SlotId slot : set.slots) known.emplace(set.role, slot.ordinal);
+    }
+  }
+  std::vector<std::pair<std::string_view, int>> without;
+  for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
+    for (const gang::SlotId slot : set.slots) {
+      const std::pair key(set.role, slot.ordinal);
+      if (known.count(key) == 0 || had_none.count(key) > 0) {
+        without.emplace_back(set.role, slot.ordinal);
+      }
+    }
+  }
+  std::sort(without.begin(), without.end());
+  return without;
 }
 
-GroupSeen see(gang::PodGroup group, const Snapshot& snapshot) {
-  GroupSeen seen;
-  seen.group = std::make_shared<const gang::PodGroup>(std::move(group));
-  if (snapshot.facts.quotas.empty()) return seen;
-  for (const gang::MemberSet& set : gang::all_sets(seen.group->spec.gangs)) {
-    for (const gang::SlotId slot : set.slots) seen.without_pod.emplace_back(set.role, slot.ordinal);
+// Asks what becomes of the candidate. A PodGroup that is not in the snapshot is settled: nothing of
+// it had to be decided.
+class Cycle {
+ public:
+  Cycle(Snapshot snapshot, const Candidate* candidate, SysTime now, const HealingOptions& healing)
+      : snapshot_(std::move(snapshot)), candidate_(candidate), now_(now), healing_(healing) {
+    if (candidate_ == nullptr) return;
+    auto& groups = snapshot_.groups;
+    const auto at = std::find_if(groups.begin(), groups.end(), [this](const GroupSeen& seen) {
+      return candidate_->existing && seen.group->meta.uid == candidate_->existing->meta.uid;
+    });
+    at_ = static_cast<std::size_t>(at - groups.begin());
+    if (at == groups.end()) {
+      groups.emplace_back().group = candidate_->existing;
+      groups.back().is_settled = candidate_->existing != nullptr;
+    }
+    before_ = groups[at_];
   }
-  std::sort(seen.without_pod.begin(), seen.without_pod.end());
-  return seen;
-}
+
+  bool is_being_written() const { return before_.unconfirmed; }
+
+  CycleResult run(int replicas, const CycleState& state) {
+    if (candidate_ != nullptr) put(replicas);
+    return run_cycle(snapshot_, CycleState(state), now_, healing_);
+  }
+  // The candidate's status of that result; nullptr: there is none.
+  const gang::PodGroupStatus* find_status(const CycleResult& result) const {
+    return extender::find_status(result, snapshot_.groups[at_].group->meta.uid);
+  }
+
+ private:
+  void put(int replicas) {
+    GroupSeen& seen = snapshot_.groups[at_];
+    seen = before_;
+    auto group = std::make_shared<const gang::PodGroup>(candidate_->make(replicas));
+    if (!snapshot_.facts.quotas.empty()) {
+      seen.without_pod = list_without_pod(*group, &before_, candidate_->existing.get());
+    }
+    seen.group = std::move(group);
+  }
+
+  Snapshot snapshot_;
+  const Candidate* candidate_;
+  const SysTime now_;
+  const HealingOptions& healing_;
+  std::size_t at_ = 0;  // of the candidate's PodGroup
+  GroupSeen before_;
+};
 
 std::vector<NodeUse> count_pods(const gang::GangStatus& gang) {
   std::map<std::string, NodeUse> by_node;
@@ -113,99 +182,81 @@ std::vector<NodeUse> count_pods(const gang::GangStatus& gang) {
     use.pods[role] += pods;
   };
   for (const gang::Placement& placement : gang.placements) add(placement.node, placement.role, 1);
+  for (const gang::ReservedCapacity& entry : gang.reserved)
+    add(entry.node, "reserved", entry.count);
   std::vector<NodeUse> uses;
+  uses.reserve(by_node.size());
   for (auto& [name, use] : by_node) uses.push_back(std::move(use));
   return uses;
 }
 
-Answer describe(const gang::PodGroupStatus& status) {
-  const gang::GangStatus& base = status.gangs.front();
+Answer describe(const gang::PodGroupStatus& status, const gang::GangStatus& gang) {
   Answer answer;
-  const bool is_impossible = base.cause && gang::is_proof(*base.cause);
-  answer.verdict =
-      base.planned ? Verdict::kStarts : (is_impossible ? Verdict::kNever : Verdict::kWaits);
-  answer.reason = base.reason;
-  answer.message = base.message;
-  answer.cause = base.cause;
+  const bool is_impossible = gang.cause && gang::is_proof(*gang.cause);
+  answer.verdict = gang.planned    ? SimulationVerdict::kStarts
+                   : is_impossible ? SimulationVerdict::kNever
+                                   : SimulationVerdict::kWaits;
+  answer.reason = gang.reason;
+  answer.message = gang.message;
+  answer.cause = gang.cause;
   answer.queue = status.queue;
-  answer.nodes = count_pods(base);
+  answer.nodes = count_pods(gang);
   return answer;
 }
 
 // -- how many replicas at most?
 
-// The set whose number of pods is searched for: collectors, else learners.
-gang::MemberSet* find_growing_set(gang::Gang& base) {
-  for (const std::string_view role : {"collector", "learner"}) {
-    for (gang::MemberSet& set : base.members) {
-      if (set.role == role && !set.slots.empty()) return &set;
+bool would_start(Cycle& cycle, const CycleState& state, const Candidate& candidate, int replicas) {
+  const CycleResult result = cycle.run(replicas, state);
+  const auto* status = cycle.find_status(result);
+  const auto* gang = status == nullptr ? nullptr : gang::find_gang(*status, candidate.gang);
+  return gang != nullptr && gang->planned;
+}
+
+// Doubling, then halving: 24 cycles at most.
+MostReplicas find_most(Cycle& cycle, const CycleState& state, const Candidate& candidate,
+                       bool starts) {
+  MostReplicas most{candidate.role, starts ? candidate.replicas : -1, false};
+  int too_many = starts ? kMostReplicasTried + 1 : candidate.replicas;
+  const auto try_with = [&](int replicas) {
+    if (would_start(cycle, state, candidate, replicas)) {
+      most.count = replicas;
+    } else {
+      too_many = replicas;
     }
-  }
-  return nullptr;
-}
-
-bool would_start(const Cycle& cycle, Snapshot& snapshot, const CycleState& state,
-                 const gang::PodGroup& group, const std::string& set_name, int count) {
-  gang::PodGroup changed = group;
-  for (gang::MemberSet& set : changed.spec.gangs.front().members) {
-    if (set.name != set_name) continue;
-    set.slots.clear();
-    for (int i = 0; i < count; ++i) set.slots.push_back({i, 0});
-  }
-  auto& members = changed.spec.gangs.front().members;
-  std::erase_if(members,
-                [](const auto& set) { return set.slots.empty() && set.reserved_pods == 0; });
-  if (members.empty()) return true;  // nothing beside these replicas
-  snapshot.groups.back() = see(std::move(changed), snapshot);
-  const CycleResult result = cycle.run(state);
-  const auto* status = find_status(result, snapshot.groups.back().group->meta.uid);
-  return status != nullptr && has_planned_base(*status);
-}
-
-std::optional<MostReplicas> find_most(Snapshot& snapshot, const CycleState& state, SysTime now,
-                                      const HealingOptions& healing, bool starts) {
-  gang::PodGroup group = *snapshot.groups.back().group;
-  const gang::MemberSet* set = find_growing_set(group.spec.gangs.front());
-  if (set == nullptr) return std::nullopt;
-  const Cycle cycle{snapshot, now, healing};
-  const int asked = static_cast<int>(set->slots.size());
-  MostReplicas most{set->role, starts ? asked : -1, false};
-  int too_many = starts ? kMostReplicasTried + 1 : asked;
-  int left = kMostCycles;
-  const auto fits = [&](int count) {
-    --left;
-    const bool it_does = would_start(cycle, snapshot, state, group, set->name, count);
-    it_does ? most.count = count : too_many = count;
-    return it_does;
   };
-  while (starts && left > 0 && too_many > kMostReplicasTried && most.count < kMostReplicasTried) {
-    fits(std::min(2 * most.count, kMostReplicasTried));
+  while (too_many > kMostReplicasTried && most.count < kMostReplicasTried) {
+    try_with(std::clamp(2 * most.count, 1, kMostReplicasTried));
   }
-  while (left > 0 && too_many - most.count > 1) fits(most.count + (too_many - most.count) / 2);
-  most.is_at_least = too_many - most.count > 1;
+  while (too_many - most.count > 1) try_with(most.count + (too_many - most.count) / 2);
+  most.is_at_least = most.count == kMostReplicasTried;
   return most;
 }
 
 // -- which waiting jobs would start with other nodes?
 
+bool starts_any(const StatusWrite& write) {
+  const auto& gangs = write.status.gangs;
+  return std::any_of(gangs.begin(), gangs.end(), [&](const gang::GangStatus& gang) {
+    const auto* before = gang::find_gang(write.group->status, gang.name);
+    return gang.planned && (before == nullptr || !before->planned);
+  });
+}
+
 std::set<std::string> list_started(const CycleResult& result) {
   std::set<std::string> uids;
   for (const StatusWrite& write : result.writes) {
-    const bool was_planned = has_planned_base(write.group->status);
-    if (!was_planned && has_planned_base(write.status)) uids.insert(write.group->meta.uid);
+    if (starts_any(write)) uids.insert(write.group->meta.uid);
   }
   return uids;
 }
 
-void add_started(const CycleResult& with, const std::set<std::string>& without, const WhatIf& what,
-                 Answer& answer) {
+void add_started(const CycleResult& with, const std::set<std::string>& without,
+                 const std::string& own_ns, const gang::PodGroupStatus* own, Answer& answer) {
   for (const StatusWrite& write : with.writes) {
     const kube::Meta& meta = write.group->meta;
-    const bool is_started =
-        !has_planned_base(write.group->status) && has_planned_base(write.status);
-    if (!is_started || without.count(meta.uid) > 0) continue;
-    if (what.group && meta.uid == what.group->meta.uid) continue;
-    if (meta.ns.str() != what.ns) {
+    if (!starts_any(write) || without.count(meta.uid) > 0 || &write.status == own) continue;
+    if (meta.ns.str() != own_ns) {
       ++answer.started_elsewhere;
     } else {
       answer.started.push_back(meta.owner ? meta.owner->name : meta.name);
@@ -214,28 +265,26 @@ void add_started(const CycleResult& with, const std::set<std::string>& without, 
   std::sort(answer.started.begin(), answer.started.end());
 }
 
-Answer describe_nodes(const Answer& answer) {
+void describe_nodes(Answer& answer) {
   const std::size_t all =
       answer.started.size() + static_cast<std::size_t>(answer.started_elsewhere);
-  Answer named = answer;
-  named.verdict = all > 0 ? Verdict::kStarts : Verdict::kWaits;
-  named.message = all == 0
-                      ? "no waiting job would start"
-                      : fmt::format("{} waiting {} would start", all, all == 1 ? "job" : "jobs");
-  return named;
+  answer.verdict = all > 0 ? SimulationVerdict::kStarts : SimulationVerdict::kWaits;
+  answer.message = all == 0
+                       ? "no waiting job would start"
+                       : fmt::format("{} waiting {} would start", all, all == 1 ? "job" : "jobs");
 }
 
 }  // namespace
 
-std::string_view to_string(Verdict verdict) {
+std::string_view to_string(SimulationVerdict verdict) {
   switch (verdict) {
-    case Verdict::kStarts:
+    case SimulationVerdict::kStarts:
       return "Starts";
-    case Verdict::kWaits:
+    case SimulationVerdict::kWaits:
       return "Waits";
-    case Verdict::kNever:
+    case SimulationVerdict::kNever:
       return "Never";
-    case Verdict::kInvalid:
+    case SimulationVerdict::kInvalid:
       return "Invalid";
   }
   return "";
@@ -249,31 +298,38 @@ Answer refuse(std::string message) {
 }
 
 Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing) {
-  const bool changes_nodes = !what.added.empty() || !what.removed.empty();
-  std::set<std::string> start_anyway;
-  if (changes_nodes) {
-    Snapshot as_is = snapshot;
-    as_is.nodes = snapshot.nodes.for_one_plan();
-    start_anyway = list_started(Cycle{as_is, now, healing}.run({}));
+  if (!what.candidate && what.added.empty()) {
+    return refuse("fewer nodes start nothing: name a job, or nodes that are added");
   }
   auto nodes = change_nodes(snapshot.nodes, what, snapshot.facts.class_label);
   if (!nodes) return refuse(nodes.error().message);
-  snapshot.nodes = *std::move(nodes);
-  if (what.group) snapshot.groups.push_back(see(*what.group, snapshot));
-  const CycleResult result = Cycle{snapshot, now, healing}.run({});
-  Answer answer;
-  if (what.group) {
-    const auto* status = find_status(result, what.group->meta.uid);
-    if (status == nullptr || status->gangs.empty()) {
-      return refuse("the scheduling cycle has not looked at it");
-    }
-    answer = describe(*status);
+  const bool changes_nodes = !what.added.empty() || !what.removed.empty();
+  std::set<std::string> start_anyway;
+  if (changes_nodes) {
+    snapshot.nodes = snapshot.nodes.for_one_plan();
+    start_anyway = list_started(Cycle(snapshot, nullptr, now, healing).run(0, {}));
   }
-  if (changes_nodes) add_started(result, start_anyway, what, answer);
-  if (!what.group) return describe_nodes(answer);
-  if (what.asks_for_most && answer.verdict != Verdict::kInvalid) {
-    answer.most =
-        find_most(snapshot, result.state, now, healing, answer.verdict == Verdict::kStarts);
+  snapshot.nodes = *std::move(nodes);
+  const Candidate* const candidate = what.candidate ? &*what.candidate : nullptr;
+  Cycle cycle(std::move(snapshot), candidate, now, healing);
+  if (candidate != nullptr && cycle.is_being_written()) {
+    return refuse("a decision about the job is being written: ask again");
+  }
+  const CycleResult result = cycle.run(candidate == nullptr ? 0 : candidate->replicas, {});
+  Answer answer;
+  const gang::PodGroupStatus* status = nullptr;
+  if (candidate != nullptr) {
+    status = cycle.find_status(result);
+    const auto* gang = status == nullptr ? nullptr : gang::find_gang(*status, candidate->gang);
+    if (gang == nullptr) return refuse("nothing was decided about the job: ask again");
+    answer = describe(*status, *gang);
+  }
+  if (changes_nodes) add_started(result, start_anyway, what.ns, status, answer);
+  if (candidate == nullptr) {
+    describe_nodes(answer);
+  } else if (!candidate->role.empty()) {
+    const bool starts = answer.verdict == SimulationVerdict::kStarts;
+    answer.most = find_most(cycle, result.state, *candidate, starts);
   }
   return answer;
 }

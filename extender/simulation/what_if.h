@@ -2,6 +2,7 @@
 // scheduling cycle itself decides, on a changed copy of its input. Pure.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,21 +25,31 @@ struct AddedNodes {
   bool operator==(const AddedNodes&) const = default;
 };
 
-struct WhatIf {
-  std::string ns;                       // of the reader: only its jobs are named
-  std::optional<gang::PodGroup> group;  // what would be queued; nullopt: only nodes change
-  std::vector<AddedNodes> added;
-  std::vector<std::string> removed;
-  bool asks_for_most = false;  // Answer::most
+// A gang that would be queued, with more or fewer replicas of one role.
+struct Candidate {
+  std::string gang = std::string(gang::kBaseGang);
+  std::string role;  // of the replicas that are counted; empty: none are
+  int replicas = 0;  // that are asked for
+  // The PodGroup with so many of these replicas.
+  std::function<gang::PodGroup(int replicas)> make;
+  // The PodGroup of the job as it is; null: the job does not exist.
+  PodGroupPtr existing{};
 };
 
-enum class Verdict {
+struct WhatIf {
+  std::string ns;                      // of the reader: only its jobs are named
+  std::optional<Candidate> candidate;  // nullopt: only nodes change
+  std::vector<AddedNodes> added;
+  std::vector<std::string> removed;  // of them no free capacity is used
+};
+
+enum class SimulationVerdict {
   kStarts,  // now
   kWaits,
   kNever,    // it does not fit an empty cluster
   kInvalid,  // the question has no answer: Answer::message
 };
-std::string_view to_string(Verdict verdict);  // as in JSON: "Starts"
+std::string_view to_string(SimulationVerdict verdict);  // as in JSON: "Starts"
 
 struct NodeUse {
   std::string node;
@@ -50,19 +61,19 @@ struct NodeUse {
 struct MostReplicas {
   std::string role;
   int count = 0;             // -1: not even without that role
-  bool is_at_least = false;  // the search ended before it found more to be too many
+  bool is_at_least = false;  // more were not tried
   bool operator==(const MostReplicas&) const = default;
 };
 
 struct Answer {
-  Verdict verdict = Verdict::kInvalid;
+  SimulationVerdict verdict = SimulationVerdict::kInvalid;
   std::string reason;   // as of a PodGroup's gang
   std::string message;  // a sentence
   std::optional<gang::NoFit> cause{};
   gang::QueuePlace queue{};
   std::vector<NodeUse> nodes{};  // by name
   std::optional<MostReplicas> most{};
-  // Waiting jobs that would start with these nodes, and without them would not.
+  // Jobs with a waiting gang that would start with these nodes, and without them would not.
   std::vector<std::string> started{};  // of the reader's namespace
   int started_elsewhere = 0;
   bool operator==(const Answer&) const = default;
@@ -70,8 +81,9 @@ struct Answer {
 
 Answer refuse(std::string message);  // kInvalid
 
-// Reserves nothing and changes nothing. Cost: a cycle that plans every waiting gang, and for
-// `asks_for_most` up to 24 that plan one.
+// Reserves nothing and changes nothing. Gangs that the planner has put off start to be tried. Cost:
+// a cycle that plans every waiting gang, two if nodes change, and up to 24 that plan again what
+// would start; each makes a copy of the snapshot's PodGroups' pointers.
 Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing);
 
 }  // namespace nervex::extender

@@ -36,7 +36,8 @@ SuiteFacts healthy_facts() {
   const Json names = Json::array({{{"name", "nervexjobs"}},
                                   {{"name", "podgroups"}},
                                   {{"name", "aggregatorconfigs"}},
-                                  {{"name", "queues"}}});
+                                  {{"name", "queues"}},
+                                  {{"name", "simulations"}}});
   const Json deployment = {
       {"metadata", {{"name", "nervex-server"}}},
       {"spec",

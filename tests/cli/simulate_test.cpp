@@ -30,11 +30,16 @@ TEST_CASE("--nodes adds nodes like others, or leaves one out", "[cli][simulate]"
 TEST_CASE("an answer says what would happen, where, and what helps", "[cli][simulate]") {
   struct Row {
     std::string what;
+    Json spec;
     Json status;
     std::string text;
   };
-  const auto row = GENERATE(values<Row>({
+  const Json job = {{"job", Json::object()}};
+  const Json grow = {{"grow", Json::object()}};
+  const Json nodes = {{"nodes", Json::object()}};
+  const auto row = GENERATE_COPY(values<Row>({
       {"dqn",
+       job,
        {{"verdict", "Starts"},
         {"message", "3 pods are placed"},
         {"nodeCount", 2},
@@ -47,6 +52,7 @@ TEST_CASE("an answer says what would happen, where, and what helps", "[cli][simu
        "  n2    1 coordinator\n"
        "With at most 12 collectors it would start now.\n"},
       {"dqn",
+       job,
        {{"verdict", "Waits"},
         {"message", "others hold it"},
         {"remedy", "Wait"},
@@ -56,25 +62,46 @@ TEST_CASE("an answer says what would happen, where, and what helps", "[cli][simu
        "Not even without collectors would it start now.\n"
        "What to do: wait until others end, or ask for less\n"},
       {"dqn",
-       {{"verdict", "Never"}, {"message", "too large"}, {"remedy", "AskForLess"}},
+       job,
+       {{"verdict", "Never"},
+        {"message", "too large"},
+        {"remedy", "AskForLess"},
+        {"cause", {{"code", "NeverFits"}}}},
        "dqn would never start: too large\n"
        "What to do: ask for less: an empty cluster would not suffice\n"},
+      {"dqn",
+       job,
+       {{"verdict", "Waits"},
+        {"message", "over quota"},
+        {"remedy", "AskForLess"},
+        {"cause", {{"code", "OverQuota"}}}},
+       "dqn would wait: over quota\n"
+       "What to do: ask for less, or for more quota\n"},
       {"4 more collectors of dqn",
+       grow,
+       {{"verdict", "Waits"},
+        {"message", "others hold it"},
+        {"most", {{"role", "collector"}, {"count", 1}}}},
+       "4 more collectors of dqn would wait: others hold it\n"
+       "Now at most 1 more collector would start.\n"},
+      {"4 more collectors of dqn",
+       grow,
        {{"verdict", "Invalid"}, {"message", "job dqn neither waits nor runs"}},
        "4 more collectors of dqn: no answer: job dqn neither waits nor runs\n"},
       {"what waits",
+       nodes,
        {{"verdict", "Starts"},
         {"message", "3 waiting jobs would start"},
         {"starts", {{"count", 3}, {"jobs", {"a", "b"}}}}},
-       "what waits would start now: 3 waiting jobs would start\n"
+       "3 waiting jobs would start\n"
        "These nodes would start a, b and 1 other of other namespaces.\n"},
   }));
-  CHECK(describe_answer(row.what, row.status) == row.text);
+  CHECK(describe_answer(row.what, row.spec, row.status) == row.text);
 }
 
 TEST_CASE("an answer cannot control the terminal", "[cli][simulate]") {
-  const std::string text =
-      describe_answer("dqn", {{"verdict", "Waits"}, {"message", "\x1b[2Jgone"}});
+  const std::string text = describe_answer("dqn", {{"job", Json::object()}},
+                                           {{"verdict", "Waits"}, {"message", "\x1b[2Jgone"}});
   CHECK(text.find('\x1b') == std::string::npos);
 }
 

@@ -32,9 +32,17 @@ Snapshot a_cluster() {
   return snapshot;
 }
 
-gang::PodGroup a_job(int collectors, int priority = 0) {
-  return a_group("what-if", {coordinator(), a_set("collector", collectors, ask(1))}, 1000,
-                 priority);
+// A job with so many collectors.
+Candidate a_job(int collectors, int priority = 0, std::int64_t gpus_of_coordinator = 0) {
+  Candidate candidate;
+  candidate.role = "collector";
+  candidate.replicas = collectors;
+  candidate.make = [=](int replicas) {
+    auto first = coordinator();
+    first.shape.requests = ask(gpus_of_coordinator);
+    return a_group("what-if", {first, a_set("collector", replicas, ask(1))}, 1000, priority);
+  };
+  return candidate;
 }
 
 void add(Snapshot& snapshot, gang::PodGroup group) {
@@ -46,16 +54,15 @@ Answer ask_about(const Snapshot& snapshot, WhatIf what) {
   what.ns = "rl";
   return simulate(snapshot, what, kNow, {});
 }
-Answer ask_about(const Snapshot& snapshot, gang::PodGroup group) {
+Answer ask_about(const Snapshot& snapshot, Candidate candidate) {
   WhatIf what;
-  what.group = std::move(group);
-  what.asks_for_most = true;
+  what.candidate = std::move(candidate);
   return ask_about(snapshot, what);
 }
 
 TEST_CASE("a job that fits would start, on named nodes", "[extender][simulation]") {
   const Answer answer = ask_about(a_cluster(), a_job(10));
-  CHECK(answer.verdict == Verdict::kStarts);
+  CHECK(answer.verdict == SimulationVerdict::kStarts);
   CHECK(answer.message == "11 pods are placed");
   int pods = 0;
   for (const NodeUse& use : answer.nodes) {
@@ -68,15 +75,13 @@ TEST_CASE("the most replicas with which a job would start", "[extender][simulati
   const int asked = GENERATE(1, 5, 11, 12, 13, 30, 500);
   INFO("it asks for " << asked);
   const Answer answer = ask_about(a_cluster(), a_job(asked));
-  CHECK((answer.verdict == Verdict::kStarts) == (asked <= 12));
+  CHECK((answer.verdict == SimulationVerdict::kStarts) == (asked <= 12));
   CHECK(answer.most == MostReplicas{"collector", 12, false});
 }
 
 TEST_CASE("a job that does not fit without replicas either says so", "[extender][simulation]") {
-  gang::PodGroup group = a_job(2);
-  group.spec.gangs[0].members[0].shape.requests = ask(9);
-  const Answer answer = ask_about(a_cluster(), group);
-  CHECK(answer.verdict == Verdict::kNever);
+  const Answer answer = ask_about(a_cluster(), a_job(2, 0, 9));
+  CHECK(answer.verdict == SimulationVerdict::kNever);
   CHECK(answer.most == MostReplicas{"collector", -1, false});
   REQUIRE(answer.cause);
   CHECK(std::holds_alternative<gang::NeverFits>(*answer.cause));
@@ -85,9 +90,10 @@ TEST_CASE("a job that does not fit without replicas either says so", "[extender]
 TEST_CASE("what waits before the job counts", "[extender][simulation]") {
   Snapshot cluster = a_cluster();
   add(cluster, a_group("earlier", {a_set("learner", 1, ask(8))}, 10));
-  CHECK(ask_about(cluster, a_job(6)).verdict == Verdict::kWaits);
-  CHECK(ask_about(cluster, a_job(4)).verdict == Verdict::kStarts);
-  CHECK(ask_about(cluster, a_job(6, 100)).verdict == Verdict::kStarts);  // of higher priority
+  CHECK(ask_about(cluster, a_job(6)).verdict == SimulationVerdict::kWaits);
+  CHECK(ask_about(cluster, a_job(4)).verdict == SimulationVerdict::kStarts);
+  CHECK(ask_about(cluster, a_job(6, 100)).verdict ==
+        SimulationVerdict::kStarts);  // of higher priority
 }
 
 TEST_CASE("a job on nodes that do not exist", "[extender][simulation]") {
@@ -95,20 +101,23 @@ TEST_CASE("a job on nodes that do not exist", "[extender][simulation]") {
     std::string when;
     std::vector<AddedNodes> added;
     std::vector<std::string> removed;
-    Verdict verdict;
+    SimulationVerdict verdict;
   };
   const auto row = GENERATE(values<Row>({
-      {"nothing changes", {}, {}, Verdict::kWaits},
-      {"nodes of a class are added", {{"A100", 1}}, {}, Verdict::kStarts},
-      {"nodes like a node are added", {{"n2", 1}}, {}, Verdict::kStarts},
-      {"added nodes are empty, whatever runs on their like", {{"n1", 1}}, {}, Verdict::kStarts},
-      {"as many are left out", {{"A100", 1}}, {"n2"}, Verdict::kWaits},
-      {"there is no node of the class", {{"H100", 1}}, {}, Verdict::kInvalid},
-      {"there is no such node to leave out", {}, {"n3"}, Verdict::kInvalid},
+      {"nothing changes", {}, {}, SimulationVerdict::kWaits},
+      {"nodes of a class are added", {{"A100", 1}}, {}, SimulationVerdict::kStarts},
+      {"nodes like a node are added", {{"n2", 1}}, {}, SimulationVerdict::kStarts},
+      {"added nodes are empty, whatever runs on their like",
+       {{"n1", 1}},
+       {},
+       SimulationVerdict::kStarts},
+      {"as many are left out", {{"A100", 1}}, {"n2"}, SimulationVerdict::kWaits},
+      {"there is no node of the class", {{"H100", 1}}, {}, SimulationVerdict::kInvalid},
+      {"there is no such node to leave out", {}, {"n3"}, SimulationVerdict::kInvalid},
   }));
   INFO("when " << row.when);
   WhatIf what;
-  what.group = a_job(14);
+  what.candidate = a_job(14);
   what.added = row.added;
   what.removed = row.removed;
   const Answer answer = ask_about(a_cluster(), what);
@@ -119,12 +128,14 @@ TEST_CASE("a job on nodes that do not exist", "[extender][simulation]") {
 TEST_CASE("added nodes are usable even if their like is cordoned", "[extender][simulation]") {
   Snapshot cluster;
   cluster.facts.class_label = "model";
-  cluster.nodes = placement::Cluster({view(cordoned(labelled(a_node("n1", 8), "model", "A100")))});
+  kube::Node node = cordoned(labelled(a_node("n1", 8), "model", "A100"));
+  node.taints.push_back({"node.kubernetes.io/unschedulable", "", "NoSchedule"});
+  cluster.nodes = placement::Cluster({view(node)});
   WhatIf what;
-  what.group = a_job(4);
-  CHECK(ask_about(cluster, what).verdict == Verdict::kWaits);
+  what.candidate = a_job(4);
+  CHECK(ask_about(cluster, what).verdict == SimulationVerdict::kWaits);
   what.added = {{"A100", 1}};
-  CHECK(ask_about(cluster, what).verdict == Verdict::kStarts);
+  CHECK(ask_about(cluster, what).verdict == SimulationVerdict::kStarts);
 }
 
 TEST_CASE("which waiting jobs would more nodes start?", "[extender][simulation]") {
@@ -137,13 +148,29 @@ TEST_CASE("which waiting jobs would more nodes start?", "[extender][simulation]"
   WhatIf what;
   what.added = {{"n2", 3}};
   const Answer answer = ask_about(cluster, what);
-  CHECK(answer.verdict == Verdict::kStarts);
+  CHECK(answer.verdict == SimulationVerdict::kStarts);
   CHECK(answer.started == Jobs{"large"});
   CHECK(answer.started_elsewhere == 1);
   CHECK(answer.message == "2 waiting jobs would start");
   what.added = {{"n2", 1}};
   what.removed = {"n2"};
   CHECK(ask_about(cluster, what).message == "no waiting job would start");
+  what.added.clear();
+  CHECK(ask_about(cluster, what).verdict == SimulationVerdict::kInvalid);
+}
+
+TEST_CASE("what has nodes keeps them on a node that is left out", "[extender][simulation]") {
+  Snapshot cluster = a_cluster();
+  gang::PodGroup runs = planned(a_group("runs", {a_set("learner", 1, ask(4))}, 1), {"n1"}, true);
+  add(cluster, runs);
+  cluster.groups.back().open.push_back(
+      {runs.status.gangs[0].placements[0], OpenSlot::Why::kUnbound});
+  WhatIf what;
+  what.candidate = a_job(8);
+  what.removed = {"n1"};
+  CHECK(ask_about(cluster, what).verdict == SimulationVerdict::kStarts);  // on n2, which is whole
+  what.candidate = a_job(9);
+  CHECK(ask_about(cluster, what).verdict == SimulationVerdict::kWaits);
 }
 
 // -- the gang that is asked about
@@ -158,20 +185,41 @@ Simulation of_job(Json spec) {
   return simulation;
 }
 
-Json a_spec(int collectors) {
+Json a_spec(int collectors, int reserved = 0) {
   return {{"coordinator", {{"template", testing::a_template()}}},
-          {"collector", {{"replicas", collectors}, {"template", testing::a_template()}}}};
+          {"collector",
+           {{"replicas", collectors},
+            {"reservedReplicas", reserved},
+            {"template", testing::with_gpus(testing::a_template(), "1")}}}};
 }
 
 TEST_CASE("a simulated job has the gang that the controller would create",
           "[extender][simulation]") {
-  const auto group = make_group(of_job(a_spec(3)), {nullptr, kNoClasses}, kNow);
-  REQUIRE(group);
-  CHECK(group->meta.ns == "rl");
-  CHECK(group->spec.queued_since == kNow);
-  REQUIRE(group->spec.gangs.size() == 1);
-  CHECK(group->spec.gangs[0].members.size() == 2);
-  CHECK(ask_about(a_cluster(), *group).verdict == Verdict::kStarts);
+  const auto candidate = make_candidate(of_job(a_spec(3)), {nullptr, kNoClasses}, kNow);
+  REQUIRE(candidate);
+  CHECK(candidate->role == "collector");
+  CHECK(candidate->replicas == 3);
+  const gang::PodGroup group = candidate->make(3);
+  CHECK(group.meta.ns.str() == "rl");
+  CHECK(group.spec.queued_since == kNow);
+  REQUIRE(group.spec.gangs.size() == 1);
+  CHECK(group.spec.gangs[0].members.size() == 2);
+  CHECK(ask_about(a_cluster(), *candidate).most == MostReplicas{"collector", 12, false});
+}
+
+TEST_CASE("the most replicas of a job count those for which it reserves capacity",
+          "[extender][simulation]") {
+  const auto candidate = make_candidate(of_job(a_spec(2, 10)), {nullptr, kNoClasses}, kNow);
+  REQUIRE(candidate);
+  const Answer answer = ask_about(a_cluster(), *candidate);
+  CHECK(answer.verdict == SimulationVerdict::kStarts);
+  CHECK(answer.most == MostReplicas{"collector", 12, false});
+  int reserved = 0;
+  for (const NodeUse& use : answer.nodes) {
+    const auto at = use.pods.find("reserved");
+    if (at != use.pods.end()) reserved += at->second;
+  }
+  CHECK(reserved == 8);
 }
 
 TEST_CASE("a job that cannot be simulated is refused with its field", "[extender][simulation]") {
@@ -194,28 +242,68 @@ TEST_CASE("a job that cannot be simulated is refused with its field", "[extender
           "for one"},
       Row{"it cannot be read", wrong, "spec.collector.replicas"});
   INFO("when " << row.when);
-  const auto group = make_group(of_job(row.spec), {nullptr, kNoClasses}, kNow);
-  REQUIRE_FALSE(group);
-  CHECK(group.error().code == Code::kInvalid);
-  INFO(group.error().message);
-  CHECK(group.error().message.find(row.says) != std::string::npos);
+  const auto candidate = make_candidate(of_job(row.spec), {nullptr, kNoClasses}, kNow);
+  REQUIRE_FALSE(candidate);
+  CHECK(candidate.error().code == Code::kInvalid);
+  INFO(candidate.error().message);
+  CHECK(candidate.error().message.find(row.says) != std::string::npos);
 }
 
-TEST_CASE("more replicas of a job use what it has reserved first", "[extender][simulation]") {
-  gang::PodGroup of_job =
-      planned(a_group("dqn-1", {coordinator(), a_set("collector", 2, ask(1))}, 5, 7),
-              {"n1", "n1", "n1"}, true);
-  of_job.status.gangs[0].reserved = {{"collector", "n1", 3}};
-  of_job.status.queue.name = "vision";
-  const Growth growth{"dqn", job::Role::kCollector, 5};
-  const auto group = make_growth(growth, of_job);
-  REQUIRE(group);
-  CHECK(group->spec.priority == 7);
-  CHECK(group->spec.queue == "vision");
-  REQUIRE(group->spec.gangs.size() == 1);
-  CHECK(group->spec.gangs[0].members[0].slots.size() == 2);
-  CHECK(make_growth({"dqn", job::Role::kCollector, 3}, of_job)->spec.gangs.empty());
-  const auto none = make_growth({"dqn", job::Role::kLearner, 3}, of_job);
+// -- more replicas of a job
+
+PodGroupPtr share(gang::PodGroup group) {
+  return std::make_shared<const gang::PodGroup>(std::move(group));
+}
+
+// A job that has its nodes, and reserves capacity for so many collectors more on n1, where 4 GPUs
+// are in use: those that it reserves among them.
+gang::PodGroup running(int reserved) {
+  gang::PodGroup group = planned(
+      a_group("dqn-1", {coordinator(), a_set("collector", 1, ask(1))}, 5), {"n1", "n1"}, true);
+  group.spec.gangs[0].members[1].reserved_pods = reserved;
+  if (reserved > 0) group.status.gangs[0].reserved = {{"collector", "n1", reserved}};
+  return group;
+}
+
+Answer grow(const Snapshot& cluster, const PodGroupPtr& of_job, int replicas) {
+  const auto candidate = make_growth({"dqn", job::Role::kCollector, replicas}, of_job, kNow);
+  REQUIRE(candidate);
+  return ask_about(cluster, *candidate);
+}
+
+TEST_CASE("more replicas of a running job use what it has reserved", "[extender][simulation]") {
+  const bool is_settled = GENERATE(true, false);
+  const PodGroupPtr of_job = share(running(3));
+  Snapshot cluster = a_cluster();
+  if (!is_settled) add(cluster, *of_job);
+  CHECK(grow(cluster, of_job, 3).verdict == SimulationVerdict::kStarts);
+  CHECK(grow(cluster, of_job, 15).verdict == SimulationVerdict::kStarts);
+  const Answer answer = grow(cluster, of_job, 16);
+  CHECK(answer.verdict == SimulationVerdict::kWaits);
+  CHECK(answer.most == MostReplicas{"collector", 15, false});
+}
+
+TEST_CASE("more replicas of a job that waits wait with it", "[extender][simulation]") {
+  Snapshot cluster = a_cluster();
+  const PodGroupPtr of_job =
+      share(a_group("dqn-1", {coordinator(), a_set("collector", 10, ask(1))}, 5));
+  add(cluster, *of_job);
+  CHECK(grow(cluster, of_job, 2).verdict == SimulationVerdict::kStarts);
+  CHECK(grow(cluster, of_job, 3).verdict == SimulationVerdict::kWaits);
+}
+
+TEST_CASE("more replicas stay in the domain of the job", "[extender][simulation]") {
+  Snapshot cluster;
+  cluster.nodes = placement::Cluster({view(labelled(a_node("n1", 4), "zone", "a"), ask(4)),
+                                      view(labelled(a_node("n2", 8), "zone", "b"))});
+  gang::PodGroup group =
+      planned(a_group("dqn-1", {a_set("collector", 4, ask(1))}, 5), {"n1", "n1", "n1", "n1"}, true);
+  group.spec.gangs[0].members[0].shape.together = {"zone#1"};
+  CHECK(grow(cluster, share(group), 1).verdict != SimulationVerdict::kStarts);
+}
+
+TEST_CASE("a job without such replicas cannot be grown", "[extender][simulation]") {
+  const auto none = make_growth({"dqn", job::Role::kLearner, 3}, share(running(0)), kNow);
   REQUIRE_FALSE(none);
   CHECK(none.error().code == Code::kInvalid);
 }
@@ -239,7 +327,7 @@ TEST_CASE("a Simulation is read as the API server stores it", "[extender][simula
 
 TEST_CASE("the status names at most 200 nodes, and their number", "[extender][simulation]") {
   Answer answer;
-  answer.verdict = Verdict::kStarts;
+  answer.verdict = SimulationVerdict::kStarts;
   for (int i = 0; i < 300; ++i) answer.nodes.push_back({"n" + std::to_string(i), {{"learner", 1}}});
   const Json status = encode_answer(answer, kNow);
   CHECK(status["verdict"] == "Starts");

@@ -1,0 +1,154 @@
+#include "extender/act/simulator.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "tests/extender/cluster.h"
+
+namespace nervex::extender {
+namespace {
+
+using testing::Applied;
+using testing::ExtenderCluster;
+using testing::kNs;
+
+constexpr const char* kConfig = "nervex-system/aggregator-config";
+
+// A cluster with a node of 8 GPUs, and a job dqn that waits for 9.
+struct SimulatedCluster : ExtenderCluster {
+  SimulatedCluster() {
+    add_node("n1", 8);
+    add_group("dqn-1", {testing::a_set("collector", 9, testing::ask(1))});
+    api.change(kube::kPodGroups, kNs, "dqn-1",
+               {{"metadata", {{"labels", {{"nervexjob-name", "dqn"}}}}}});
+    see();
+  }
+
+  void create(const std::string& name, Json spec = {{"grow", {{"job", "dqn"}, {"replicas", 1}}}}) {
+    api.add(kube::kSimulations, kNs, {{"metadata", {{"name", name}}}, {"spec", std::move(spec)}});
+    see_simulations();
+  }
+  void see_simulations() {
+    simulations.begin_list();
+    for (const Json& object : api.list(kube::kSimulations)) {
+      auto one = parse_simulation(kube::to_text(object));
+      const std::string key = one->meta.key();
+      simulations.put(key, *std::move(one));
+    }
+    simulations.end_list(std::to_string(api.resource_version()));
+  }
+  Result<Nothing> process(const std::string& name) {
+    return simulator.process(std::string(kNs) + "/" + name);
+  }
+  Json status(const std::string& name) {
+    const Json object = api.get(kube::kSimulations, kNs, name);
+    const Json* status = kube::find(object, {"status"});
+    return status == nullptr ? Json() : *status;
+  }
+
+  kube::Store<Simulation> simulations;
+  Simulator simulator{api, cache.planner, groups, volumes, simulations, clock, {}, kConfig};
+};
+
+TEST_CASE("a Simulation is answered once", "[extender][simulation]") {
+  SimulatedCluster cluster;
+  cluster.create("one");
+  REQUIRE(cluster.process("one"));
+  const Json first = cluster.status("one");
+  CHECK(first["verdict"] == "Never");  // it waits for 9 GPUs of 8, and 1 more
+  const auto written = cluster.api.writes().size();
+  cluster.clock.advance(std::chrono::seconds(1));
+  SECTION("if it was seen to be answered") {}
+  SECTION("if the reply was not seen yet") {
+    // As a new leader with an older cache.
+    kube::Store<Simulation> old;
+    auto before = *cluster.simulations.get(std::string(kNs) + "/one");
+    before.completed.reset();
+    before.meta.resource_version = "1";
+    old.put(before.meta.key(), before);
+    Simulator other(cluster.api, cluster.cache.planner, cluster.groups, cluster.volumes, old,
+                    cluster.clock, {}, kConfig);
+    REQUIRE(other.process(std::string(kNs) + "/one"));
+    CHECK(cluster.status("one") == first);
+    return;
+  }
+  REQUIRE(cluster.process("one"));
+  CHECK(cluster.status("one") == first);
+  CHECK(cluster.api.writes().size() == written);
+}
+
+TEST_CASE("a lost reply does not change the answer", "[extender][simulation]") {
+  SimulatedCluster cluster;
+  cluster.create("one");
+  cluster.api.fail_next("PATCH", "/simulations", {Code::kTransient, "timeout"}, Applied::kYes);
+  CHECK_FALSE(cluster.process("one"));
+  const Json first = cluster.status("one");
+  cluster.clock.advance(std::chrono::seconds(5));
+  CHECK(cluster.process("one"));  // a conflict: the watch reports the answer
+  CHECK(cluster.status("one") == first);
+}
+
+TEST_CASE("an answer that the API server refuses is replaced by a short one",
+          "[extender][simulation]") {
+  SimulatedCluster cluster;
+  cluster.create("one");
+  cluster.api.fail_next("PATCH", "/simulations", {Code::kInvalid, "too long"});
+  CHECK(cluster.process("one"));
+  CHECK(cluster.status("one")["verdict"] == "Invalid");
+  CHECK(cluster.status("one")["message"] == "the answer cannot be stored");
+}
+
+TEST_CASE("an answered Simulation is deleted after its time", "[extender][simulation]") {
+  SimulatedCluster cluster;
+  cluster.create("one", {{"grow", {{"job", "dqn"}, {"replicas", 1}}}, {"ttlSeconds", 60}});
+  REQUIRE(cluster.process("one"));
+  cluster.see_simulations();
+  cluster.clock.advance(std::chrono::seconds(59));
+  REQUIRE(cluster.process("one"));
+  CHECK_FALSE(cluster.status("one").is_null());
+  cluster.clock.advance(std::chrono::seconds(2));
+  REQUIRE(cluster.process("one"));
+  cluster.see_simulations();
+  CHECK(cluster.simulations.size() == 0);
+}
+
+TEST_CASE("a namespace keeps 20 answered Simulations, and 20 that wait", "[extender][simulation]") {
+  SimulatedCluster cluster;
+  for (int i = 0; i < 25; ++i) {
+    cluster.create("s" + std::to_string(i));
+    cluster.clock.advance(std::chrono::seconds(1));
+  }
+  REQUIRE(cluster.process("s24"));
+  CHECK(cluster.status("s24")["message"] ==
+        "20 other Simulations of the namespace wait for an answer: ask again");
+  for (int i = 0; i < 24; ++i) REQUIRE(cluster.process("s" + std::to_string(i)));
+  cluster.see_simulations();
+  REQUIRE(cluster.process("s23"));
+  cluster.see_simulations();
+  CHECK(cluster.simulations.size() == 20);
+}
+
+TEST_CASE("a question about nothing is answered, too", "[extender][simulation]") {
+  SimulatedCluster cluster;
+  cluster.create("gone", {{"grow", {{"job", "gone"}, {"replicas", 1}}}});
+  REQUIRE(cluster.process("gone"));
+  CHECK(cluster.status("gone")["verdict"] == "Invalid");
+  cluster.create("many", {{"nodes",
+                           {{"add", Json::array({{{"like", "n1"}, {"count", 600}},
+                                                 {{"like", "n1"}, {"count", 600}}})}}}});
+  REQUIRE(cluster.process("many"));
+  CHECK(cluster.status("many")["message"] == "more than 1000 nodes are added");
+  CHECK(cluster.process("never-there"));
+}
+
+TEST_CASE("an outage of the API server is waited for", "[extender][simulation]") {
+  SimulatedCluster cluster;
+  cluster.create("job", {{"job", {{"coordinator", {{"template", {{"spec", Json::object()}}}}}}}});
+  cluster.api.fail_next("GET", "/aggregatorconfigs", {Code::kTransient, "timeout"});
+  CHECK_FALSE(cluster.process("job"));
+  CHECK(cluster.status("job").is_null());
+  CHECK(cluster.process("job"));
+  CHECK_FALSE(cluster.status("job").is_null());
+}
+
+}  // namespace
+}  // namespace nervex::extender
