@@ -276,6 +276,7 @@ def tf_job(name, workers, names):
                                                    "template": {"spec": worker}}}}}
 
 
+@pytest.mark.extended  # the tests above make the same objects without the operator
 def test_a_tfjob_of_kubeflows_operator_starts_all_or_nothing(operator, gangs, two, jobs, namespace, programs, observer):
     """First a job of ours has half of the GPUs; then the TFJob gets all."""
     api = programs.api()

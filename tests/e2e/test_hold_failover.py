@@ -302,6 +302,7 @@ def impatient(sides, monkeypatch):
     sides.restart("extender-2")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("first", ["the commit", "the end of the plan"])
 @pytest.mark.scheduled
 def test_of_a_commit_and_the_expiry_of_the_plan_at_the_same_moment_one_is_stored(

@@ -200,6 +200,7 @@ def left_overs(suite):
     return [line for line in said.stdout.splitlines() if "nervex" in line or "/runs-" in line or "/after-" in line]
 
 
+@pytest.mark.extended  # tests/realnode uninstalls in each run
 def test_uninstalling_as_documented_leaves_nothing(suite):
     if not suite.jobs.pods("runs"):  # run alone
         suite.jobs.create(job("runs"))

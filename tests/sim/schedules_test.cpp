@@ -365,7 +365,7 @@ std::vector<Event> ordinary_and(const Event& event) {
 }
 
 TEST_CASE("a job lives through clients, users, faults and restarts", "[sim][schedules]") {
-  for_seeds(150, kOrdinaryEvents, [](Suite& suite) {
+  for_seeds(75, kOrdinaryEvents, [](Suite& suite) {
     live(suite, ordinary(), 80);
     check_end(suite);
   });
@@ -380,7 +380,7 @@ TEST_CASE("a job lives through an API server that denies access for a while", "[
 }
 
 TEST_CASE("a job lives through refusals of its pods", "[sim][schedules]") {
-  for_seeds(120,
+  for_seeds(60,
             {"refused for good", "base gang taken back", "growth gang committed",
              "a pod with a node name is refused", "coordinator bound after a direct pod"},
             [](Suite& suite) {
@@ -400,7 +400,7 @@ TEST_CASE("a job that reserves capacity lives through the same", "[sim][schedule
   const std::vector<std::string> events = {"base gang committed",  "growth gang committed",
                                            "capacity reserved",    "reserved capacity taken over",
                                            "controller restarted", "extender restarted"};
-  for_seeds(80, events, [](Suite& suite) {
+  for_seeds(40, events, [](Suite& suite) {
     const int reservation_seconds = suite.once_in(2) ? 5 : 100'000;
     suite.set_spec({{"reservationSeconds", reservation_seconds},
                     {"collector", {{"reservedReplicas", 4}}},
