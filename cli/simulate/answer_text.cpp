@@ -24,7 +24,7 @@ std::string count(std::int64_t number, std::string_view one) {
 
 std::string describe_verdict(const std::string& what, const Json& status, bool is_about_nodes) {
   const std::string verdict = kube::string_at(status, {"verdict"});
-  const std::string message = kube::string_at(status, {"message"});
+  std::string message = kube::string_at(status, {"message"});
   if (verdict == "Invalid") return fmt::format("{}: no answer: {}", what, message);
   if (is_about_nodes) return message;
   if (verdict == "Never") return fmt::format("{} would never start: {}", what, message);
