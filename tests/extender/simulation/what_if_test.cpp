@@ -107,7 +107,7 @@ TEST_CASE("a job on nodes that do not exist", "[extender][simulation]") {
       {"nothing changes", {}, {}, SimulationVerdict::kWaits},
       {"nodes of a class are added", {{"A100", 1}}, {}, SimulationVerdict::kStarts},
       {"nodes like a node are added", {{"n2", 1}}, {}, SimulationVerdict::kStarts},
-      {"added nodes are empty, whatever runs on their like",
+      {"added nodes are empty although their like is in use",
        {{"n1", 1}},
        {},
        SimulationVerdict::kStarts},

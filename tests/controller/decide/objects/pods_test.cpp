@@ -41,7 +41,8 @@ TEST_CASE("a pod is pinned to its node and annotated with its slot", "[controlle
   CHECK(pod["spec"]["affinity"].dump().find("n7") != std::string::npos);
 }
 
-TEST_CASE("a pod names the queue of its gang, whatever its template says", "[controller][pods]") {
+TEST_CASE("a pod names the queue of its gang, not one that its template names",
+          "[controller][pods]") {
   constexpr const char* kQueue = "nervex.sensetime.com/queue";
   const std::string queue = GENERATE("", "vision");
   job::Job job = a_job(1, 0);
