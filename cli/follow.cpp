@@ -128,9 +128,10 @@ Result<Nothing> follow(kube::Api& api, const std::string& path, const FollowCall
   return Follower(api, path, calls, stop).run();
 }
 
-std::string job_path(const std::string& ns, const std::string& job) {
-  return kube::with_query(kube::api_path(kube::kNervexJobs, ns),
-                          "fieldSelector=metadata.name%3D" + kube::percent_encode(job));
+std::string object_path(const kube::ResourceKind& kind, const std::string& ns,
+                        const std::string& name) {
+  return kube::with_query(kube::api_path(kind, ns),
+                          "fieldSelector=metadata.name%3D" + kube::percent_encode(name));
 }
 
 }  // namespace nervex::cli

@@ -26,7 +26,8 @@ struct FollowCalls {
 Result<Nothing> follow(kube::Api& api, const std::string& path, const FollowCalls& calls,
                        const std::stop_token& stop);
 
-// The path of one job, as a collection.
-std::string job_path(const std::string& ns, const std::string& job);
+// The path of one object, as a collection.
+std::string object_path(const kube::ResourceKind& kind, const std::string& ns,
+                        const std::string& name);
 
 }  // namespace nervex::cli

@@ -114,7 +114,7 @@ Result<JobEnd> follow_job(kube::Api& api, const std::string& ns, const std::stri
   };
   calls.on_listed = [&] { return seen.job.has_value(); };
   calls.on_lost = [](const Error& error) { note(error.message + "; trying again"); };
-  auto ended = follow(api, job_path(ns, job), calls, interrupt.token());
+  auto ended = follow(api, object_path(kube::kNervexJobs, ns, job), calls, interrupt.token());
   if (!ended) return ended.error();
   pods = std::jthread();  // stopped and joined
   if (interrupt.is_interrupted() || !starter) return seen;

@@ -18,7 +18,6 @@
 #include "cli/verbs/verbs.h"
 #include "cli/wait_flags.h"
 #include "job/types.h"
-#include "kube/paged_list.h"
 
 namespace nervex::cli {
 namespace {
@@ -117,10 +116,8 @@ Result<Json> wait_for_answer(kube::Api& api, const std::string& ns, const std::s
     if (is_answered) status = *kube::find(*object, {"status"});
     return !is_answered;
   };
-  const std::string path =
-      kube::with_query(kube::api_path(kube::kSimulations, ns),
-                       "fieldSelector=metadata.name%3D" + kube::percent_encode(name));
-  const auto ended = follow(api, path, calls, interrupt.token());
+  const auto ended =
+      follow(api, object_path(kube::kSimulations, ns, name), calls, interrupt.token());
   if (!ended) return ended.error();
   return status;
 }

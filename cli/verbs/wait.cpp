@@ -88,7 +88,8 @@ int wait_for_job(kube::Api& api, const std::string& ns, const WaitFlags& flags) 
   };
   calls.on_listed = [&] { return outcome.job.has_value(); };
   calls.on_lost = [](const Error& error) { note(error.message + "; trying again"); };
-  const auto ended = follow(api, job_path(ns, flags.job), calls, interrupt.token());
+  const auto ended =
+      follow(api, object_path(kube::kNervexJobs, ns, flags.job), calls, interrupt.token());
   if (!ended) return fail("wait for " + ns + "/" + flags.job, ended.error());
   if (!outcome.job && !outcome.is_deleted && !interrupt.token().stop_requested()) {
     return fail("wait for " + ns + "/" + flags.job, missing_job(ns, flags.job));

@@ -115,7 +115,7 @@ TEST_CASE("a call ends it", "[cli][follow]") {
   SECTION("when an object is seen") {
     calls.on_object = [](const std::string&, const Json*) { return false; };
   }
-  CHECK(follow(api, job_path("rl", "a"), calls, {}));
+  CHECK(follow(api, object_path(kube::kNervexJobs, "rl", "a"), calls, {}));
 }
 
 }  // namespace
