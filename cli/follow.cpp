@@ -37,7 +37,10 @@ class Follower {
         sleep_unless_stopped(kBetweenWatches, stop_);
         continue;
       }
-      if (ended.error().code == Code::kExpired) position_.clear();
+      if (ended.error().code == Code::kExpired) {
+        position_.clear();
+        backoff_ = kFirstBackoff;  // the server answers
+      }
       if (!is_lost_) calls_.on_lost(ended.error());
       is_lost_ = true;
       sleep_unless_stopped(backoff_, stop_);

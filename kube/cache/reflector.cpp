@@ -267,6 +267,7 @@ void Reflector::begin_list() {
     list_knows_ = freshness_.asked();
   }
   listed_ = 0;
+  follows_list_ = true;
   sink_.begin_list();
 }
 
@@ -319,6 +320,8 @@ RequestEnd Reflector::stream(int timeout_seconds, const std::stop_token& stop) {
   }
   end.is_complete = !position_.empty();
   end.lasted = std::chrono::duration_cast<milliseconds>(SteadyClock::now() - started);
+  if (end.lasted >= kWorthwhile) follows_list_ = false;
+  end.follows_list = follows_list_;
   return end;
 }
 
@@ -348,6 +351,7 @@ Result<Nothing> Reflector::take(WatchEvent event) {
                  fmt::format("watch: went back from {} to {}", position_, event.resource_version)};
   }
   position_ = std::move(event.resource_version);
+  follows_list_ = false;
   bool is_answered = false;
   {
     const MutexLock lock(mutex_);

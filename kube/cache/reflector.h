@@ -123,7 +123,8 @@ class Reflector {
   Freshness::Question noticed_ = 0;     // the latest question when the current request was chosen
   Freshness::Question list_knows_ = 0;  // the latest question when the current list began
   std::size_t listed_ = 0;              // objects in the current or last list
-  std::string position_;  // resourceVersion up to which all is known; empty: list next
+  std::string position_;       // resourceVersion up to which all is known; empty: list next
+  bool follows_list_ = false;  // RequestEnd::follows_list
   bool streams_lists_;
   std::optional<bool> is_kind_missing_;  // as last reported
   int broken_streams_ = 0;               // consecutive streaming lists that broke off

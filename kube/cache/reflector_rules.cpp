@@ -15,7 +15,8 @@ NextTry after_watch(const RequestEnd& end, int failures_before) {
   // Any error other than a broken connection or a busy server concerns the position.
   const bool is_refused = end.error && *end.error != Code::kTransient;
   next.list = is_refused || was_silent || next.failures >= kFailuresBeforeList;
-  next.at_once = was_long && !end.error && end.is_complete;
+  const bool is_overtaken = end.error == Code::kExpired && !end.follows_list;
+  next.at_once = is_overtaken || (was_long && !end.error && end.is_complete);
   return next;
 }
 

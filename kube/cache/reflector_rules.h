@@ -19,6 +19,7 @@ struct RequestEnd {
   std::chrono::milliseconds lasted{};  // from the request to its end
   bool is_complete = false;            // if it began as a list: all initial events came
   bool brought_something = false;      // an event or a bookmark
+  bool follows_list = false;           // it began as a list, or nothing has come since one
 };
 
 struct NextTry {
@@ -40,6 +41,8 @@ inline constexpr std::chrono::milliseconds kSilence{120'000};
 // trusted.
 inline constexpr int kFailuresBeforeList = 20;
 
+// An expired position needs a list, and the server answers again: the list comes at once, regardless
+// of the back-off. Not if that position was a list's own: that would be a busy loop.
 NextTry after_watch(const RequestEnd& end, int failures_before);
 
 // Whether the server may have refused a streaming list because it does not support it (400, 422).

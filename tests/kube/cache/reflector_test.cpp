@@ -399,6 +399,26 @@ TEST_CASE("over HTTP: cut streams, broken lines and both forms of 410 heal", "[k
   CHECK_THAT(requests[5], ContainsSubstring("resourceVersion=15&"));  // the bookmark's
 }
 
+TEST_CASE("over HTTP: an expired position is followed by a list at once", "[kube][reflector]") {
+  const std::string expired =
+      event("ERROR", R"({"kind":"Status","message":"too old","reason":"Expired","code":410})");
+  ScriptedServer server({
+      whole_reply(200, make_pod_list("10", pod_text("a", "9"))),
+      stream_reply({event("BOOKMARK", R"({"metadata":{"resourceVersion":"15"}})"), expired}, true),
+      whole_reply(200, make_pod_list("20", pod_text("b", "18"))),
+      stream_reply({expired}, true),  // the new position too: now with back-off
+  });
+  ConnectionConfig config;
+  config.url = server.url();
+  Client client(config, "t");
+  auto options = quick(api_path(kPods), false);
+  options.backoff_initial = 1h;
+  options.backoff_max = 1h;
+  Mirror mirror(client, options);
+  CHECK(mirror.has_keys({"ns/b"}));
+  CHECK(wait_until([&] { return server.requests().size() == 4; }));
+}
+
 TEST_CASE("over HTTP: a streaming list is complete at its bookmark and goes on as the watch",
           "[kube][reflector]") {
   const std::string end = event("BOOKMARK", R"({"metadata":{"resourceVersion":"20","annotations":)"
