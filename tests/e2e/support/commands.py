@@ -8,6 +8,8 @@ import threading
 from tools.cluster.settings import Settings
 from tools.controlplane import binaries
 
+from support.wait import wait_for
+
 
 def path_of(target):
     """PATH with our programs and the cluster's kubectl in front."""
@@ -49,11 +51,11 @@ class Background:
         self._process.send_signal(signal.SIGINT)
 
     def wait(self, timeout=60):
-        """The exit code."""
-        code = self._process.wait(timeout)
+        """The exit code. Meanwhile programs that lost their lease are restarted, as a kubelet does."""
+        wait_for(lambda: (self._process.poll() is not None, self.errors[-3:]), "the command to end", timeout)
         for one in self._readers:
             one.join(timeout)
-        return code
+        return self._process.returncode
 
     def __enter__(self):
         return self
