@@ -261,7 +261,7 @@ void WatchUpdates::foreign_group_changed(const ForeignGroupPtr& before,
   MutexLock lock(state_.mutex);
   state_.foreign.group_changed(before, after);
   const kube::Meta& meta = (after ? after : before)->meta;
-  state_.orphaned.set_group(meta.ns.str(), meta.name, after && !after->meta.deleting);
+  state_.orphaned.set_foreign_group(meta.ns.str(), meta.name, after && !after->meta.deleting);
 }
 
 void WatchUpdates::set_foreign_kind_missing(bool is_missing) {

@@ -9,14 +9,14 @@ void ClusterState::group_changed(const std::string& key) {
   // Read under our lock: the last caller has read the store's last state.
   const PodGroupPtr group = store.get(key);
   if (const auto deleted = groups.erase_replaced(key, group)) {
-    orphaned.set_group(std::string_view(key).substr(0, key.find('/')), *deleted, false);
+    orphaned.erase_group(std::string_view(key).substr(0, key.find('/')), *deleted);
     // The pods that were being bound for it are deleted next.
     for (const auto& [uid, slot] : assumed.find_group(*deleted)) release_assumed(slot, uid);
     commit_ended.notify_all();
   }
   if (!group) return;
   groups.set(key, group);
-  orphaned.set_group(group->meta.ns.str(), group->meta.uid, !group->meta.deleting);
+  orphaned.set_group(*groups.find(group->meta.uid)->group());
 }
 
 void ClusterState::fold(gang::PodGroup group) {

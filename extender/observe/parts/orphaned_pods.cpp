@@ -1,5 +1,6 @@
 #include "extender/observe/parts/orphaned_pods.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "extender/observe/parts/foreign_gangs.h"
@@ -23,6 +24,11 @@ std::string find_gang_key(const PodPtr& pod) {
 
 }  // namespace
 
+bool OrphanedPods::Gang::is_orphaned(const GangPod& pod) const {
+  return !accounts_for_all &&
+         !std::binary_search(placements.begin(), placements.end(), pod.placement);
+}
+
 bool OrphanedPods::pod_changed(const PodPtr& before, const PodPtr& after) {
   const std::string was = find_gang_key(before);
   const std::string is = find_gang_key(after);
@@ -31,32 +37,59 @@ bool OrphanedPods::pod_changed(const PodPtr& before, const PodPtr& after) {
   bool is_any_orphaned = false;
   if (!was.empty()) {
     const auto at = gangs_.find(was);
-    is_any_orphaned = at->second.is_orphaned();
-    at->second.pods.erase(before->meta.uid);
-    if (was != is) update(at);
+    const auto pod = at->second.pods.find(before->meta.uid);
+    is_any_orphaned = at->second.is_orphaned(pod->second);
+    at->second.pods.erase(pod);
+    update(at);
   }
   if (!is.empty()) {
     const auto at = gangs_.try_emplace(is).first;
-    at->second.pods.emplace(after->meta.uid, after);
-    is_any_orphaned = is_any_orphaned || at->second.is_orphaned();
+    const auto slot = gang::pod_slot(*after);
+    const GangPod pod{after, slot ? slot->placement : 0};
+    is_any_orphaned = is_any_orphaned || at->second.is_orphaned(pod);
+    at->second.pods.emplace(after->meta.uid, pod);
     update(at);
   }
   return is_any_orphaned && !is_same_use;
 }
 
-void OrphanedPods::set_group(std::string_view ns, std::string_view id, bool exists) {
-  const auto at = gangs_.try_emplace(make_key(ns, id)).first;
-  at->second.has_group = exists;
+void OrphanedPods::set_group(const gang::PodGroup& group) {
+  const auto at = gangs_.try_emplace(make_key(group.meta.ns.str(), group.meta.uid)).first;
+  std::vector<std::int64_t>& placements = at->second.placements;
+  placements.clear();
+  if (!group.meta.deleting) {
+    for (const gang::GangStatus& gang : group.status.gangs) {
+      for (const gang::Placement& placement : gang.placements) {
+        placements.push_back(placement.number);
+      }
+    }
+    std::sort(placements.begin(), placements.end());
+  }
+  update(at);
+}
+
+void OrphanedPods::erase_group(std::string_view ns, std::string_view uid) {
+  const auto at = gangs_.find(make_key(ns, uid));
+  if (at == gangs_.end()) return;
+  at->second.placements.clear();
+  update(at);
+}
+
+void OrphanedPods::set_foreign_group(std::string_view ns, std::string_view name, bool exists) {
+  const auto at = gangs_.try_emplace(make_key(ns, name)).first;
+  at->second.accounts_for_all = exists;
   update(at);
 }
 
 void OrphanedPods::update(Gangs::iterator at) {
-  if (at->second.is_orphaned()) {
+  const Gang& gang = at->second;
+  if (std::any_of(gang.pods.begin(), gang.pods.end(),
+                  [&](const auto& pod) { return gang.is_orphaned(pod.second); })) {
     orphaned_.insert(at->first);
     return;
   }
   orphaned_.erase(at->first);
-  if (!at->second.has_group) gangs_.erase(at);
+  if (gang.pods.empty() && !gang.accounts_for_all && gang.placements.empty()) gangs_.erase(at);
 }
 
 std::vector<queue::Workload> OrphanedPods::list_workloads(
@@ -64,10 +97,13 @@ std::vector<queue::Workload> OrphanedPods::list_workloads(
   std::vector<queue::Workload> workloads;
   workloads.reserve(orphaned_.size());
   for (const std::string& key : orphaned_) {
+    const Gang& gang = gangs_.find(key)->second;
     queue::Workload& workload = workloads.emplace_back();
     workload.id = key;
     workload.state = queue::Workload::State::kRunning;
-    for (const auto& [uid, pod] : gangs_.find(key)->second.pods) {
+    for (const auto& [uid, one] : gang.pods) {
+      if (!gang.is_orphaned(one)) continue;
+      const PodPtr& pod = one.pod;
       workload.ns = pod->meta.ns.str();
       workload.queue = kube::annotation(pod->meta, gang::kQueueAnnotation);
       queue::add_requests(workload.requests, pod->requests);

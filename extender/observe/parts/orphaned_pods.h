@@ -1,11 +1,15 @@
-// extender/observe/parts/orphaned_pods.h - how much do pods use whose PodGroup was deleted, or is
-// being deleted? A part of the cluster cache.
+// extender/observe/parts/orphaned_pods.h - how much do pods use for which their PodGroup has no
+// placement? A part of the cluster cache.
 //
 // Pods that take long to end, or that cleanPodPolicy None keeps, occupy their nodes longer than
-// their gang exists. Until they end they count in the queue of the gang.
+// their placement exists: their gang was placed again, was scaled down, or is gone. Until they end
+// they count in the queue of the gang.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,24 +26,35 @@ class OrphanedPods {
  public:
   // True: an orphaned pod began or ended to use capacity.
   bool pod_changed(const PodPtr& before, const PodPtr& after);
-  // The PodGroup exists and is not being deleted, or does not. `id`: its UID; the name of one of
-  // another operator.
-  void set_group(std::string_view ns, std::string_view id, bool exists);
+  // Its placements account for their pods, unless it is being deleted. Cost: its placements and
+  // pods.
+  void set_group(const gang::PodGroup& group);
+  void erase_group(std::string_view ns, std::string_view uid);
+  // The PodGroup of another operator exists and is not being deleted, or does not. It accounts for
+  // all its pods.
+  void set_foreign_group(std::string_view ns, std::string_view name, bool exists);
   // One workload for each PodGroup with orphaned pods: kind nullopt, with the queue that the pods
   // name. Cost: those pods.
   std::vector<queue::Workload> list_workloads(const queue::FindClass& find_class) const;
 
  private:
+  struct GangPod {
+    PodPtr pod;
+    std::int64_t placement = 0;
+  };
   struct Gang {
-    bool has_group = false;
-    std::map<std::string_view, PodPtr> pods{};  // that occupy a node, by their UID
-    bool is_orphaned() const { return !has_group && !pods.empty(); }
+    bool accounts_for_all = false;
+    std::vector<std::int64_t> placements{};      // numbers, sorted
+    std::map<std::string_view, GangPod> pods{};  // that occupy a node, by their UID
+
+    bool is_orphaned(const GangPod& pod) const;
   };
   using Gangs = std::map<std::string, Gang, std::less<>>;
+  // Its PodGroup has changed, or one of its pods.
   void update(Gangs::iterator at);
 
   Gangs gangs_;                                  // by "namespace/id" of the PodGroup
-  std::set<std::string, std::less<>> orphaned_;  // keys of gangs_
+  std::set<std::string, std::less<>> orphaned_;  // keys of gangs_ with orphaned pods
 };
 
 }  // namespace nervex::extender

@@ -1,4 +1,4 @@
-// Pods that outlive their PodGroup use capacity of their queue until they end.
+// Pods that outlive their placement use capacity of their queue until they end.
 #include "extender/observe/parts/orphaned_pods.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -58,10 +58,10 @@ struct Limited : ExtenderCluster {
     for (const Json& one : api.list(kube::kForeignPodGroups)) (void)sink.upsert(kube::to_text(one));
     sink.end_list(std::to_string(api.resource_version()));
   }
-  // Why a gang of 4 GPUs waits.
-  std::string reason_of_next() {
+  // Why a gang of so many GPUs waits.
+  std::string reason_of_next(int gpus = 4) {
     if (api.get(kube::kPodGroups, kNs, "next").is_null()) {
-      add_group("next", {a_set("learner", 1, ask(4))});
+      add_group("next", {a_set("learner", 1, ask(gpus))});
     }
     see();
     planner.schedule_once();
@@ -101,6 +101,22 @@ TEST_CASE("a PodGroup that is being deleted uses what its pods still occupy",
   CHECK(c.reason_of_next() == "LimitExceeded");
   c.api.remove(kube::kPods, kNs, pod);
   CHECK(c.reason_of_next() == "Planned");
+}
+
+TEST_CASE("pods whose PodGroup is scaled down use the limit of their queue until they end",
+          "[extender][orphaned]") {
+  Limited c;
+  c.add_group("scaled", {a_set("collector", 2, ask(2))});
+  const std::vector<std::string> pods = c.plan_and_add_pods("scaled");
+  for (const std::string& pod : pods) REQUIRE(c.bind(pod, "n1").empty());
+  c.see();
+  c.set_members("scaled", {a_set("collector", 1, ask(2))});
+  c.see();
+  c.planner.schedule_once();
+  REQUIRE(c.group("scaled").status.gangs.at(0).placements.size() == 1);
+  CHECK(c.reason_of_next(2) == "LimitExceeded");
+  c.api.remove(kube::kPods, kNs, pods.at(1));
+  CHECK(c.reason_of_next(2) == "Planned");
 }
 
 TEST_CASE("pods of another operator's deleted PodGroup use the limit of their queue",
