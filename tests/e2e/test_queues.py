@@ -233,6 +233,20 @@ def test_a_tree_that_is_made_cyclic_starts_nothing_and_says_so(jobs, queues, gpu
 
 
 @situation
+def test_a_queue_that_cannot_be_read_holds_its_jobs_and_names_the_field(jobs, queues, gpus):
+    queues.create("team", limit=[{"resources": {GPU: "1e99999999999999999999"}}])  # the schema lets it pass
+    jobs.create(gpus("waits", 2, queue=queues.name("team")))
+    message = wait_reason(jobs, "waits", "QueueUnreadable")
+    assert message.startswith(f"queue {queues.name('team')} cannot be read: spec.limit[0].resources: {GPU}"), message
+    wait_for(lambda: (any(c["type"] == "Ready" and c["reason"] == "QueueUnreadable"
+                          for c in queues.status("team").get("conditions", [])), queues.status("team")),
+             "the queue to say so", 90)
+    yield
+    queues.patch("team", limit=[{"resources": {GPU: 8}}])
+    wait_running(jobs, "waits")
+
+
+@situation
 def test_users_of_one_queue_take_turns(jobs, queues, gpus, custom):
     queues.create("team", fairUsers=True)
     jobs.create(gpus("blocks", 8, queue=queues.name("team")))
