@@ -41,8 +41,8 @@ inline constexpr std::chrono::milliseconds kSilence{120'000};
 // trusted.
 inline constexpr int kFailuresBeforeList = 20;
 
-// An expired position needs a list, and the server answers again: the list comes at once, regardless
-// of the back-off. Not if that position was a list's own: that would be a busy loop.
+// An expired position needs a list, and the server answers again: the list comes at once,
+// regardless of the back-off. Not if that position was a list's own: that would be a busy loop.
 NextTry after_watch(const RequestEnd& end, int failures_before);
 
 // Whether the server may have refused a streaming list because it does not support it (400, 422).
