@@ -53,7 +53,7 @@ from support.replicas_api import ReplicasApi  # noqa: E402
 from support.sdk import job as sdk_job, nervex  # noqa: E402
 from support.starts import Starts  # noqa: E402
 from support.users import Users, wait_until_user_may  # noqa: E402
-from support.wait import absent, away, wait_for  # noqa: E402
+from support.wait import absent, away, conflict, wait_for  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -108,12 +108,20 @@ def fresh_namespace(core):
     def make():
         name = f"e2e-{uuid.uuid4().hex[:8]}"
         core.create_namespace({"metadata": {"name": name, "labels": {"nervex-e2e": "true"}}})
-        # Pods need it. It comes from the controller manager, which may still be backing off from an outage.
-        wait_for(lambda: core.read_namespaced_service_account("default", name), f"the service account of {name}", 120,
-                 not_yet=[absent, away])
+        # Pods need it. The controller manager makes one, too, but may be backing off for a minute after an outage.
+        wait_for(lambda: make_service_account(core, name), f"the service account of {name}", 120, not_yet=[absent, away])
         yield name
         core.delete_namespace(name, grace_period_seconds=0)
     return make
+
+
+def make_service_account(core, namespace):
+    try:
+        core.create_namespaced_service_account(namespace, {"metadata": {"name": "default"}})
+    except kubernetes.client.ApiException as error:
+        if not conflict(error):
+            raise
+    return True
 
 
 @pytest.fixture
