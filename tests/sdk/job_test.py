@@ -10,6 +10,9 @@ from nervex import Job, Role, Workers
 from nervex.job import camel_case
 
 NOT_FOR_USERS = {"requests"}  # written by nervex-server
+SPREAD = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
+PREFERENCE = {"weight": 1, "podAffinityTerm": {"topologyKey": "topology.kubernetes.io/zone",
+                                               "labelSelector": {"matchLabels": {"nervexjob-name": "dqn"}}}}
 
 
 def container(manifest, role="coordinator"):
@@ -27,11 +30,16 @@ class Manifest(unittest.TestCase):
         role = Role("trainer:1", command=["python3"], args=["t.py"], env={"A": "1"}, cpu=0.5, memory="4Gi", gpus=8,
                     requests={"ephemeral-storage": "1Gi"}, port=80, node_selector={"zone": "a"},
                     tolerations=[{"operator": "Exists"}], service_account="runner",
+                    affinity={"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [PREFERENCE]}},
+                    topology_spread_constraints=[SPREAD],
                     volume_mounts=[{"name": "data", "mountPath": "/data"}], labels={"team": "rl"}, annotations={"a": "b"})
         manifest = Job("dqn", coordinator=role).to_manifest()
         template = manifest["spec"]["coordinator"]["template"]
         self.assertEqual(template["metadata"], {"labels": {"team": "rl"}, "annotations": {"a": "b"}})
-        self.assertEqual({name: template["spec"][name] for name in ("nodeSelector", "tolerations", "serviceAccountName")}, {
+        self.assertEqual({name: template["spec"][name] for name in (
+            "nodeSelector", "tolerations", "serviceAccountName", "affinity", "topologySpreadConstraints")}, {
+            "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [PREFERENCE]}},
+            "topologySpreadConstraints": [SPREAD],
             "nodeSelector": {"zone": "a"}, "tolerations": [{"operator": "Exists"}], "serviceAccountName": "runner"})
         self.assertEqual(container(manifest), {
             "name": "nervex-container", "image": "trainer:1", "command": ["python3"], "args": ["t.py"],

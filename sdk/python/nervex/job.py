@@ -31,7 +31,7 @@ class Role:
     requests         further requests by resource
     port             the main port, where other pods of the job find this one
     node_selector    labels of nodes that the pods may use
-    tolerations      as in a pod's spec
+    tolerations, affinity, topology_spread_constraints  as in a pod's spec
     service_account  name of the pods' ServiceAccount
     volume_mounts    as in a container; Job.volumes has the volumes
     labels, annotations  of the pods
@@ -50,6 +50,8 @@ class Role:
     port: Optional[int] = None
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: Sequence[Mapping[str, Any]] = ()
+    affinity: Mapping[str, Any] = field(default_factory=dict)
+    topology_spread_constraints: Sequence[Mapping[str, Any]] = ()
     service_account: str = ""
     volume_mounts: Sequence[Mapping[str, Any]] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -67,6 +69,11 @@ class Role:
             spec.setdefault("nodeSelector", {}).update(self.node_selector)
         if self.tolerations:
             spec.setdefault("tolerations", []).extend(dict(one) for one in self.tolerations)
+        if self.affinity:
+            spec.setdefault("affinity", {}).update(copy.deepcopy(dict(self.affinity)))
+        if self.topology_spread_constraints:
+            spec.setdefault("topologySpreadConstraints", []).extend(
+                copy.deepcopy(dict(one)) for one in self.topology_spread_constraints)
         if self.service_account:
             spec["serviceAccountName"] = self.service_account
         self._fill(main_container(spec))
