@@ -174,6 +174,9 @@ class Contents(unittest.TestCase):
             for program in (f"{top}/nervexctl", f"{top}/kubectl-nervex", "kubectl-nervex"):
                 done = subprocess.run([os.path.join(folder, program), "--version"], capture_output=True, text=True, cwd="/")
                 self.assertEqual((done.returncode, done.stdout), (0, f"nervexctl {versions.read().version}\n"), done.stderr)
+            completed = subprocess.run([os.path.join(folder, top, "kubectl_complete-nervex"), "susp"],
+                                       capture_output=True, text=True, check=True)
+            self.assertEqual(completed.stdout, "suspend\n:4\n")
             # it takes none of the machine's
             lib = os.path.join(folder, top, "lib")
             loader = os.path.join(lib, os.path.basename(self.RELEASE.architecture.loader))
@@ -194,6 +197,12 @@ class Contents(unittest.TestCase):
             "sha256": hashlib.sha256(b"a").hexdigest(), "bin": "nervexctl",
             "files": [{"from": "nervexctl-1.2.0-linux-amd64/*", "to": "."}]})
         self.assertEqual(second["selector"]["matchLabels"]["arch"], "arm64")
+
+    def test_krew_can_unpack_the_cli(self):
+        """It refuses an archive that has anything but files and folders."""
+        _, content = contents.cli_archive(self.RELEASE)
+        with tarfile.open(fileobj=io.BytesIO(content)) as opened:
+            self.assertEqual([one.name for one in opened if not one.isfile() and not one.isdir()], [])
 
     def test_the_cli_made_twice_is_the_same_bytes(self):
         self.assertEqual(contents.cli_archive(self.RELEASE), contents.cli_archive(self.RELEASE))

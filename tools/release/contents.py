@@ -20,11 +20,11 @@ CLI = "nervexctl"
 CHART = "charts/nervex"
 KUBE_SCHEDULER = "registry.k8s.io/kube-scheduler"
 # The program with the libraries and the loader that it was linked with: it runs on every distribution, independent of the
-# machine's own libraries.
+# machine's own libraries. It is there under each name that has a meaning, and not as a link: krew unpacks none.
 LAUNCHER = """\
 #!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
-exec "$here/lib/{loader}" --library-path "$here/lib" "$here/lib/{cli}" "$@"
+exec "$here/lib/{loader}" --argv0 "$0" --library-path "$here/lib" "$here/lib/{cli}" "$@"
 """
 
 
@@ -60,15 +60,15 @@ def cli_files(release):
              for one in suite.libraries([program], release.architecture) if isinstance(one, files.File)]
     with open(os.path.join(ROOT, "LICENSE"), "rb") as file:
         licence = file.read()
+    launcher = LAUNCHER.format(loader=loader, cli=CLI).encode()
     return [*found, files.File(f"lib/{CLI}", suite.stripped(program, release.architecture), 0o755),
-            files.File(CLI, LAUNCHER.format(loader=loader, cli=CLI).encode(), 0o755),
-            files.Link("kubectl-nervex", CLI), files.Link("kubectl_complete-nervex", CLI), files.File("LICENSE", licence)]
+            *(files.File(name, launcher, 0o755) for name in (CLI, "kubectl-nervex", "kubectl_complete-nervex")),
+            files.File("LICENSE", licence)]
 
 
 def cli_archive(release):
     top = f"{CLI}-{release.version}-linux-{release.architecture.name}"
-    inside = [files.Link(f"{top}/{one.path}", one.target) if isinstance(one, files.Link)
-              else files.File(f"{top}/{one.path}", one.content, one.mode) for one in cli_files(release)]
+    inside = [files.File(f"{top}/{one.path}", one.content, one.mode) for one in cli_files(release)]
     return f"{top}.tar.gz", gzip.compress(files.tar(inside, release.epoch), 9, mtime=0)
 
 
