@@ -20,12 +20,15 @@
 namespace nervex::cli {
 namespace {
 
-constexpr std::string_view kPodGroupKind = "PodGroup";  // the controller's, not for users
 constexpr std::array<std::string_view, 2> kKinds{job::kKind, job::kAggregatorConfigKind};
+// The API server alone checks these, by their schemas.
+constexpr std::array<std::string_view, 3> kOtherKinds{"PodGroup", "Queue", "Simulation"};
 
-bool is_ours(std::string_view kind) {
-  return std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
+bool is_one_of(const auto& kinds, std::string_view kind) {
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
+
+bool is_ours(std::string_view kind) { return is_one_of(kKinds, kind); }
 
 std::string format_finding(const Finding& finding) {
   return finding.field.empty() ? finding.message
@@ -290,7 +293,7 @@ std::optional<Finding> judge_kind(const Json& object) {
     return Finding{"kind", fmt::format("unknown kind {}: did you mean {}?", kind, meant),
                    in_our_group};
   }
-  if (!in_our_group || is_ours(kind) || kind == kPodGroupKind) return std::nullopt;
+  if (!in_our_group || is_ours(kind) || is_one_of(kOtherKinds, kind)) return std::nullopt;
   const Json* written = kube::find(object, {"kind"});
   if (written == nullptr) return Finding{"kind", "Required value"};
   return Finding{"kind", fmt::format("Unsupported value: {}: supported values: \"{}\"",

@@ -446,7 +446,9 @@ TEST_CASE("a misspelt kind is reported, also beside a valid job", "[cli][validat
   CHECK(kind(ours.c_str(), "NerveXjob") == Finding{"kind", guess});  // no API has such a kind
   CHECK(kind("acme.com/v1", "NerveXjob") == Finding{"kind", guess, false});
   CHECK_FALSE(kind(ours.c_str(), "AggregatorConfig"));
-  CHECK_FALSE(kind(ours.c_str(), "PodGroup"));
+  for (const char* other : {"PodGroup", "Queue", "Simulation"}) {
+    CHECK_FALSE(kind(ours.c_str(), other));
+  }
   const std::string supported = "supported values: \"NerveXJob\", \"AggregatorConfig\"";
   CHECK(kind(ours.c_str(), "Job") == Finding{"kind", "Unsupported value: \"Job\": " + supported});
   CHECK(judge_kind({{"apiVersion", ours}, {"kind", Json::array({1})}}) ==

@@ -22,7 +22,7 @@ from support.jobs import load
 from support.wait import wait_for
 
 EXAMPLES = ["nervex-mock-agconfig.yaml", "nervex-mock-nervexjob.yaml", "gang-first.yaml", "gang-second.yaml",
-            "limits-and-retries.yaml", "reserved-capacity.yaml"]
+            "limits-and-retries.yaml", "queues.yaml", "reserved-capacity.yaml"]
 PROGRAMS = ["nervex-controller", "nervex-extender", "nervex-server", "nervex-webhook", "nervexctl"]
 SCHEDULER = "registry.k8s.io/kube-scheduler"
 MANIFEST = os.path.join(ROOT, "manifests", "nervex-manager.yaml")
@@ -39,7 +39,8 @@ def test_every_example_is_tested():
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_accepted(kubectl, namespace, name):
     path = os.path.join(ROOT, "examples", name)
-    objects = [{**one, "metadata": {**one["metadata"], "namespace": namespace}} for one in load(path)]
+    objects = [one if one["kind"] == "Queue" else {**one, "metadata": {**one["metadata"], "namespace": namespace}}
+               for one in load(path)]
     said = kubectl("create", "--dry-run=server", "-f", "-", body=manifests.dump_all(objects))
     assert said.returncode == 0, said.stderr
     # The mock job's replicas are those that its coordinator asks for: a user who wants them for certain sets reservedReplicas.
