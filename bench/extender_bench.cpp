@@ -181,8 +181,7 @@ struct Extender {
 // The cluster's text, made before anything is measured.
 class Feeder {
  public:
-  explicit Feeder(const Options& options)
-      : options_(options), pod_(read_file(NERVEX_CACHE_OBJECTS "/pod_foreign.json")) {}
+  Feeder() : pod_(read_file(NERVEX_CACHE_OBJECTS "/pod_foreign.json")) {}
 
   std::string pod(int number, int node, const std::string& phase) {
     const int set = number / 20;
@@ -221,7 +220,6 @@ class Feeder {
   }
 
  private:
-  const Options& options_;
   const std::string pod_;
   std::uint64_t version_ = 810'000'000;
 };
@@ -328,9 +326,11 @@ void wait_for_writes(Extender& extender, int writes) {
 
 int run(const Options& options) {
   set_log_level(LogLevel::kError);
-  Feeder feeder(options);
+  Feeder feeder;
   std::vector<std::string> nodes;
   std::vector<std::string> pods;
+  nodes.reserve(static_cast<std::size_t>(options.nodes));
+  pods.reserve(static_cast<std::size_t>(options.pods));
   for (int i = 0; i < options.nodes; ++i) nodes.push_back(feeder.node(i));
   for (int i = 0; i < options.pods; ++i)
     pods.push_back(feeder.pod(i, i % options.nodes, "Running"));

@@ -127,6 +127,7 @@ void positions_of_users(benchmark::State& state) {
     waiting.back().priority = 0;
   }
   std::vector<const Workload*> pointers;
+  pointers.reserve(waiting.size());
   for (const Workload& workload : waiting) pointers.push_back(&workload);
   for (auto _ : state) {
     const auto served = serving_order(Line(queue, capacity, {}, pointers));

@@ -135,6 +135,7 @@ std::vector<double> send_all(const Options& options, const std::vector<std::stri
     }
   };
   std::vector<std::jthread> threads;
+  threads.reserve(dialed.size());
   for (auto& one : dialed) threads.emplace_back([&] { run(one->connection); });
   threads.clear();
   return took;
