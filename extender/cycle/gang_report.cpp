@@ -34,6 +34,7 @@ bool is_shortage(const gang::NoFit& no_fit) {
 }
 
 std::string describe(const LastReported& report) {
+  if (!report.message.empty()) return report.message;
   std::string text = placement::explain(report.no_fit);
   if (report.healing_cause) {
     HealingState healing;
@@ -109,13 +110,15 @@ GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_
     current.healing_deadline = healing->deadline;
   }
   if (before != nullptr && before->refusals.count > 0) current.refusals = before->refusals.message;
-  report.message = describe(current);
+  // A thousand gangs may wait for the same as in the last cycle: their sentences are kept.
+  const bool has_same = last_reported != nullptr && has_same_values(*last_reported, current);
+  current.message = describe(has_same ? *last_reported : current);
+  report.message = current.message;
   const bool was_waiting = last_reported != nullptr && before != nullptr &&
                            before->reason == gang::waiting_reason(last_reported->no_fit);
   if (was_waiting) {
     // Not all numbers of a cause are part of its sentence.
-    const std::string known =
-        has_same_values(*last_reported, current) ? report.message : describe(*last_reported);
+    std::string known = has_same ? report.message : describe(*last_reported);
     const bool has_news = known != report.message;
     const bool is_small = gang::same_cause(last_reported->no_fit, no_fit) ||
                           (refresh_period > kShortestRefresh &&
@@ -124,7 +127,7 @@ GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_
     const SysTime due = last_reported->at + refresh_period;
     if (!has_news || (are_only_numbers && now < due)) {
       if (has_news) report.refresh_after = due - now;
-      report.message = known;
+      report.message = std::move(known);
       report.reason = before->reason;
       report.since = before->since;
       current = *last_reported;

@@ -25,6 +25,7 @@ struct LastReported {
   std::optional<gang::HealingCause> healing_cause{};
   std::optional<SysTime> healing_deadline{};
   std::string refusals{};  // PlanRefusals::message
+  std::string message{};   // made from the values above; empty: not made yet
 };
 
 // The last report of each waiting gang, by PodGroup UID and gang.

@@ -1,6 +1,7 @@
 #include "extender/cycle/placer.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -21,7 +22,11 @@ bool depends_on_nodes_alone(const GangWork& gang) {
 }  // namespace
 
 Placer::Placer(const Snapshot& snapshot, const WaitingGangs& waiting, SysTime now)
-    : waiting_(waiting), now_(now), ledger_(snapshot.nodes, snapshot.nominated), quotas_(snapshot) {
+    : waiting_(waiting),
+      now_(now),
+      ledger_(snapshot.nodes, snapshot.nominated),
+      quotas_(snapshot),
+      counts_taken_(snapshot.nominated.empty()) {
   waits_otherwise = std::any_of(snapshot.foreign.begin(), snapshot.foreign.end(),
                                 [](const auto& seen) { return !seen.pending.empty(); });
 }
@@ -67,13 +72,30 @@ gang::NoFit Placer::explain_limited(const GangWork& gang) const {
   return no_fit ? *std::move(no_fit) : gang::NoFit(gang.group_limit_cause);
 }
 
+// Gangs that would need more than is left are refused as before, without a plan.
+void Placer::note_taken(const GangWork& gang) {
+  if (!counts_taken_) return;
+  std::map<std::string_view, kube::Resources> used;
+  for (const PlacedSlot& slot : gang.placed) {
+    used[slot.placement.node] += slot.set->shape.requests;
+  }
+  const placement::Cluster& nodes = ledger_.nodes();
+  for (const auto& [name, requests] : used) {
+    const auto node = nodes.find(name);
+    if (!node) continue;
+    kube::Resources before = nodes.free(*node);
+    before += requests;
+    waiting_.take(nodes.node(*node), before, requests, taken_);
+  }
+}
+
 std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
   const GangKey key(work.seen->group->meta.uid, gang.name);
   const bool may_remember = !gang.committed && !gang.claims_reserved();
   // The nodes do not show yet what was given back in this cycle.
   if (may_remember && gang.placed.empty() && !ledger_.has_given_back()) {
-    if (auto known =
-            waiting_.still_refused(key, gang.missing, gang.limits, now_, gang.group_limits)) {
+    if (auto known = waiting_.still_refused(key, gang.missing, gang.limits, now_, gang.group_limits,
+                                            taken_)) {
       gang::NoFit no_fit = known->no_fit;
       refused.insert_or_assign(key, std::move(known));
       return no_fit;
@@ -85,10 +107,14 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
     return equal->no_fit;
   }
   ++planned;
+  const bool is_new = gang.placed.empty();
   auto no_fit = work.reserved.complete(gang, ledger_);
   if (no_fit && !gang.group_limits.empty()) no_fit = explain_limited(gang);
   refused.erase(key);
-  if (!no_fit) return no_fit;
+  if (!no_fit) {
+    if (is_new) note_taken(gang);
+    return no_fit;
+  }
   if (may_remember && gang.placed.empty()) {
     const RefusedGang now_refused{gang.missing, gang.limits, *no_fit, now_, gang.group_limits};
     refused.emplace(key, std::make_shared<const RefusedGang>(now_refused));

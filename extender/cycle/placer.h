@@ -48,6 +48,8 @@ class Placer {
  private:
   std::optional<gang::NoFit> place(GroupWork& work, GangWork& gang);
   gang::NoFit explain_limited(const GangWork& gang) const;
+  // The gang, which had no node before, is placed.
+  void note_taken(const GangWork& gang);
   // An uncommitted gang that was planned in this pass and refused, with equal requests. Null: none,
   // or capacity was given back since.
   const GangWork* find_equal_refused(const GroupWork& work, const GangWork& gang) const;
@@ -62,6 +64,9 @@ class Placer {
     const GangWork* gang = nullptr;
   };
   std::vector<RefusedNow> refused_now_;
+  // Empty where nominated pods make it depend on the priority what is free.
+  TakenPods taken_;
+  const bool counts_taken_;
 };
 
 }  // namespace nervex::extender

@@ -135,13 +135,13 @@ bool WaitingGangs::any_may_fit() const {
 std::shared_ptr<const RefusedGang> WaitingGangs::still_refused(
     const GangKey& key, const std::vector<gang::MemberSet>& sets,
     const std::vector<placement::NodeLimit>& limits, SysTime now,
-    const std::vector<placement::GroupLimit>& group_limits) const {
+    const std::vector<placement::GroupLimit>& group_limits, const TakenPods& taken) const {
   const auto known = gangs_.find(key);
   if (known == gangs_.end()) return nullptr;
   const Waiting& gang = known->second;
   const bool is_same = gang.refused->limits == limits && gang.refused->sets == sets &&
                        gang.refused->group_limits == group_limits;
-  if (may_fit(gang) || !is_same) return nullptr;
+  if (may_fit(gang, taken) || !is_same) return nullptr;
   const bool is_old =
       gang.has_changed && now >= gang.refused->at + refresh_period(gangs_.size(), key.first);
   return is_old ? nullptr : gang.refused;
@@ -157,12 +157,25 @@ std::optional<SysTime> WaitingGangs::first_refresh() const {
   return first;
 }
 
-bool WaitingGangs::may_fit(const Waiting& gang) const {
+void WaitingGangs::take(const kube::Node& node, const kube::Resources& spare,
+                        const kube::Resources& used, TakenPods& taken) const {
+  kube::Resources left = spare;
+  left -= used;
+  taken.resize(shapes_.size());
+  for (std::size_t i = 0; i < shapes_.size(); ++i) {
+    const Shape& shape = shapes_[i];
+    if (shape.gangs == 0 || !shape.is_summed) continue;
+    taken[i] += pods_on(&node, spare, shape.shape) - pods_on(&node, left, shape.shape);
+  }
+}
+
+bool WaitingGangs::may_fit(const Waiting& gang, const TakenPods& taken) const {
   if (gang.has_other_node) return true;
   return gang.has_gained &&
-         std::all_of(gang.wanted.begin(), gang.wanted.end(), [this](const auto& entry) {
+         std::all_of(gang.wanted.begin(), gang.wanted.end(), [&](const auto& entry) {
            const Shape& shape = shapes_[entry.first];
-           return !shape.is_summed || shape.total >= entry.second;
+           const std::int64_t less = taken.empty() ? 0 : taken[entry.first];
+           return !shape.is_summed || shape.total - less >= entry.second;
          });
 }
 

@@ -53,6 +53,10 @@ struct RefusedGang {
 using GangKey = std::pair<std::string, std::string>;  // PodGroup UID, gang
 using RefusedGangs = std::map<GangKey, std::shared_ptr<const RefusedGang>>;
 
+// By how many pods of each shape the total has become smaller. Of one WaitingGangs, and until its
+// next change. Empty: none.
+using TakenPods = std::vector<std::int64_t>;
+
 // Not thread-safe.
 class WaitingGangs {
  public:
@@ -75,11 +79,15 @@ class WaitingGangs {
   // At least one gang may fit.
   bool any_may_fit() const;
   // Why that gang does not fit, if it still has these slots and limits and no gain helps it. Null:
-  // plan it, or the numbers in the reason are old.
+  // plan it, or the numbers in the reason are old. `taken`: what was placed since the last change.
   std::shared_ptr<const RefusedGang> still_refused(
       const GangKey& gang, const std::vector<gang::MemberSet>& sets,
       const std::vector<placement::NodeLimit>& limits, SysTime now,
-      const std::vector<placement::GroupLimit>& group_limits = {}) const;
+      const std::vector<placement::GroupLimit>& group_limits = {},
+      const TakenPods& taken = {}) const;
+  // Adds that a node with `spare` gives up `used` of it. Cost: shapes.
+  void take(const kube::Node& node, const kube::Resources& spare, const kube::Resources& used,
+            TakenPods& taken) const;
   // When the first reason with possibly changed numbers gets old (refresh_period()).
   std::optional<SysTime> first_refresh() const;
   bool empty() const { return gangs_.empty(); }
@@ -102,7 +110,7 @@ class WaitingGangs {
     bool has_changed = false;                    // on any node
     bool has_other_node = false;                 // a node was added, deleted or changed
   };
-  bool may_fit(const Waiting& gang) const;
+  bool may_fit(const Waiting& gang, const TakenPods& taken = {}) const;
   Waiting start(std::shared_ptr<const RefusedGang> refused);
   void drop(const Waiting& gang);
   std::optional<std::size_t> find_shape(const gang::PodShape& shape);

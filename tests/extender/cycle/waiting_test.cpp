@@ -95,6 +95,25 @@ TEST_CASE("a gang that waits is planned again for another spec, other limits and
   CHECK(waiting.any_may_fit());  // its reason counts nodes by what they are like
 }
 
+TEST_CASE("what a gang of this cycle has taken keeps the next one from being planned",
+          "[extender][waiting]") {
+  const NodePtr a = shared(a_node("a", 8));
+  const std::vector<gang::MemberSet> sets{a_set("learner", 2, ask(4))};
+  WaitingGangs waiting;
+  waiting.replace(refused(sets));
+  waiting.sum_up({{a, spare(0, 8)}});
+  waiting.note({{a, a, spare(0, 8), spare(12, 8)}});
+  TakenPods taken;
+  const auto is_planned = [&] {
+    return waiting.still_refused(kWaitingGang, sets, {}, kRefusedAt, {}, taken) == nullptr;
+  };
+  CHECK(is_planned());
+  waiting.take(*a, spare(12, 8), ask(4), taken);  // two more fit
+  CHECK(is_planned());
+  waiting.take(*a, spare(8, 8), ask(2), taken);
+  CHECK_FALSE(is_planned());
+}
+
 TEST_CASE("the numbers in a reason are counted again once in a while, if anything changed",
           "[extender][waiting]") {
   const NodePtr a = shared(a_node("a", 8));
