@@ -7,7 +7,7 @@ packages=(
   nlohmann-json3-dev libfmt-dev libspdlog-dev libyaml-cpp-dev libcli11-dev libvalijson-dev
   libsimdjson-dev libjemalloc-dev libprotozero-dev libssl-dev prometheus-cpp-dev libbenchmark-dev
   clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 shellcheck
-  python3 python3-venv openssl curl ca-certificates xz-utils zsh fish
+  python3 python3-venv openssl curl ca-certificates xz-utils zsh fish lua5.1
 )
 
 go_minimum=1.21
