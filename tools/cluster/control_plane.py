@@ -39,7 +39,7 @@ def kwokctl_environment(settings):
     """The environment with our kubectl first on the PATH: kwokctl uses the first one to wait for the cluster, and
     tries to download one if there is none."""
     path = os.pathsep.join([binaries.folder(), os.environ.get("PATH", os.defpath)])
-    return {**os.environ, "PATH": path, "KWOK_WORKDIR": settings.path("kwok"), "KWOK_KUBE_VERSION": binaries.kubernetes_version()}
+    return {**os.environ, "PATH": path, "KWOK_WORKDIR": settings.path("kwok"), "KWOK_KUBE_VERSION": binaries.cluster_version()}
 
 
 def kwokctl(settings, *arguments):

@@ -82,7 +82,7 @@ def up(settings):
 def build(cluster):
     settings = cluster.settings
     cluster.save()
-    with step(f"control plane ({binaries.kubernetes_version()})"):
+    with step(f"control plane ({binaries.cluster_version()})"):
         cluster.control_plane = list(control_plane.create(settings).values())
         cluster.save()
     api = cluster.api()

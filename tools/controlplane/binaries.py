@@ -33,12 +33,20 @@ def helm():
 
 
 def kubernetes_version():
+    """The pinned one."""
     with open(os.path.join(MODULES, "kubernetes", "go.mod"), encoding="utf-8") as file:
         for line in file:
             words = line.split()
             if words[:1] == ["k8s.io/kubernetes"]:
                 return words[1]
     raise Failure("tools/controlplane/kubernetes/go.mod names no k8s.io/kubernetes")
+
+
+@functools.lru_cache(maxsize=None)
+def cluster_version():
+    """That of the programs which clusters run: another one with NERVEX_CONTROL_PLANE_BIN."""
+    said = subprocess.run([path("kube-apiserver"), "--version"], check=True, capture_output=True, text=True).stdout
+    return said.split()[-1]
 
 
 def stages():

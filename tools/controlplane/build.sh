@@ -20,6 +20,10 @@ bin_dir() {
         echo "$all/$(key "$modules"/{etcd,kwok,kubernetes}/go.{mod,sum} <(declare -f build_etcd build_kwok build_kubernetes))"
       fi
       ;;
+    kubernetes)
+      echo "$all/kubernetes-$minor-$(key "$modules"/{etcd,kwok,"versions/$minor/kubernetes"}/go.{mod,sum} \
+        <(declare -f build_etcd build_kwok build_kubernetes build_minor))"
+      ;;
     operator) echo "$all/operator-$(key "$modules"/training-operator/go.{mod,sum} <(declare -f build_operator))" ;;
     peers) echo "$all/coscheduling-$(key "$modules"/coscheduling/go.{mod,sum} <(declare -f build_coscheduling))" ;;
     node)
@@ -28,6 +32,8 @@ bin_dir() {
       ;;
     cert_manager) echo "$all/cert-manager-$(key "$modules"/cert-manager/go.{mod,sum} <(declare -f build_cert_manager))" ;;
     helm) echo "$all/helm-$(key "$modules"/helm/go.{mod,sum} <(declare -f build_helm))" ;;
+    helm_3) echo "$all/helm-3-$(key "$modules"/helm-3/go.{mod,sum} <(declare -f build_helm_3))" ;;
+    prometheus) echo "$all/prometheus-$(key "$modules"/prometheus/go.{mod,sum} <(declare -f build_prometheus))" ;;
   esac
 }
 
@@ -58,6 +64,13 @@ build_kubernetes() {
     -X $package.gitMajor=$(cut -d. -f1 <<<"${version#v}") -X $package.gitMinor=$(cut -d. -f2 <<<"$version") \
     -X $package.gitTreeState=clean" \
     -o "$1/" k8s.io/kubernetes/cmd/{kube-apiserver,kube-scheduler,kube-controller-manager,kubectl}
+}
+
+# Another minor version beside the pinned etcd and kwok.
+build_minor() {
+  cp "$(what=control_plane bin_dir)"/{etcd,kwok,kwokctl} "$1/"
+  local modules="$modules/versions/$minor"
+  build_kubernetes "$1"
 }
 
 # Else the kubelet reports its node as one of v0.0.0.
@@ -95,6 +108,20 @@ build_helm() {
   cd "$modules/helm"
   "${go_build[@]}" -ldflags "-s -w -X helm.sh/helm/v4/internal/version.version=$(version_in helm helm.sh/helm/v4)" \
     -o "$1/helm" helm.sh/helm/v4/cmd/helm
+}
+
+build_helm_3() {
+  cd "$modules/helm-3"
+  "${go_build[@]}" -ldflags "-s -w -X helm.sh/helm/v3/internal/version.version=$(version_in helm-3 helm.sh/helm/v3)" \
+    -o "$1/helm" helm.sh/helm/v3/cmd/helm
+}
+
+# Without discovery of targets in clouds and clusters, which is most of it: the tests name their targets.
+build_prometheus() {
+  cd "$modules/prometheus"
+  "${go_build[@]}" -tags remove_all_sd -ldflags \
+    "-s -w -X github.com/prometheus/common/version.Version=$(version_in prometheus github.com/prometheus/prometheus)" \
+    -o "$1/" github.com/prometheus/prometheus/cmd/{prometheus,promtool}
 }
 
 # With the CRDs of the same versions: its own kinds, and the PodGroup that it asks for gang scheduling with.
@@ -135,6 +162,7 @@ build() {
       step "build kwok $(version_in kwok sigs.k8s.io/kwok)" build_kwok "$partial"
       step "build Kubernetes $(version_in kubernetes k8s.io/kubernetes) (the longest part)" build_kubernetes "$partial"
       ;;
+    kubernetes) step "build $(title)" build_minor "$partial" ;;
     operator) step "build the $(title)" build_operator "$partial" ;;
     peers) step "build the $(title)" build_coscheduling "$partial" ;;
     node)
@@ -143,6 +171,8 @@ build() {
       ;;
     cert_manager) step "build $(title)" build_cert_manager "$partial" ;;
     helm) step "build $(title)" build_helm "$partial" ;;
+    helm_3) step "build $(title)" build_helm_3 "$partial" ;;
+    prometheus) step "build $(title)" build_prometheus "$partial" ;;
   esac
   rm -rf "$dir"
   mv -T "$partial" "$dir"
@@ -152,10 +182,13 @@ build() {
 title() {
   case $what in
     control_plane) echo "control plane: Kubernetes $(version_in kubernetes k8s.io/kubernetes)" ;;
+    kubernetes) echo "Kubernetes $(version_in "versions/$minor/kubernetes" k8s.io/kubernetes)" ;;
     operator) echo "training operator $(version_in training-operator github.com/kubeflow/training-operator)" ;;
     peers) echo "coscheduling scheduler $(version_in coscheduling sigs.k8s.io/scheduler-plugins)" ;;
     node) echo "programs of a node: Kubernetes $(version_in node k8s.io/kubernetes), CoreDNS $(version_in coredns github.com/coredns/coredns)" ;;
     helm) echo "Helm $(version_in helm helm.sh/helm/v4)" ;;
+    helm_3) echo "Helm $(version_in helm-3 helm.sh/helm/v3)" ;;
+    prometheus) echo "Prometheus $(version_in prometheus github.com/prometheus/prometheus)" ;;
     cert_manager) echo "cert-manager $(version_in cert-manager github.com/cert-manager/cert-manager)" ;;
   esac
 }
