@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import re
+import subprocess
 
 import pytest
 import yaml
@@ -406,27 +407,32 @@ def test_an_older_cluster_is_refused():
     assert done.returncode != 0 and "1.31.0" in done.stderr
 
 
-# -- alerts and dashboards
+# -- by Helm 3
 
 
-def test_alerts_and_documentation_name_the_same_expressions():
-    page = re.sub(r"\s+", " ", read("docs", "tasks", "operate.md"))
-    rule = find(render_text(MONITORING), "PrometheusRule nervex")
-    for alert in rule["spec"]["groups"][0]["rules"]:
-        assert re.sub(r"\s+", " ", alert["expr"]) in page, alert["alert"]
+def by_title(objects):
+    return {variants.title(one): one for one in objects}
 
 
-def test_alerts_and_dashboards_read_metrics_that_exist():
-    rendered = render_text(MONITORING)
-    rules = find(rendered, "PrometheusRule nervex")["spec"]["groups"][0]["rules"]
-    dashboards = find(rendered, "ConfigMap nervex-dashboards")["data"]
-    queries = [rule["expr"] for rule in rules] + [
-        query["expr"] for text in dashboards.values() for panel in json.loads(text)["panels"] for query in panel["targets"]]
-    used = {name.removesuffix("_bucket") for query in queries
-            for name in re.findall(r"\b(?:nervex|controller_runtime|workqueue|rest_client|leader_election|process)_\w+", query)}
-    assert len(used) > 10
-    listed = set(re.findall(r"`(\w+)`", read("docs", "reference", "metrics.md")))
-    assert used - listed == set()
+@pytest.fixture(scope="module")
+def helm_3():
+    """The path of Helm 3. Builds it if it is missing."""
+    done = subprocess.run([os.path.join(ROOT, "scripts", "control-plane"), "--helm-3"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return binaries.path("helm", "--helm-3")
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("values", [*map(load_values, variants.VARIANTS), every_value()], ids=[*variants.VARIANTS, "every-value"])
+def test_helm_3_renders_the_same(helm_3, monkeypatch, values):
+    """In another order."""
+    want = by_title(render(values))
+    monkeypatch.setenv("HELM", helm_3)
+    done = template(values)
+    assert done.returncode == 0, done.stderr
+    assert by_title(one for one in manifests.load_all(done.stdout) if one) == want
+    refused = template({"webhook": {"replicas": "3"}})
+    assert refused.returncode != 0 and "'/webhook/replicas': got string, want integer" in refused.stderr
 
 
 # -- the packaged chart
