@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,6 +24,7 @@ using Checks = std::vector<Check>;
 
 constexpr const char* kInstall = "install the suite, or update it: docs/tasks/install.md";
 constexpr std::chrono::days kExpiresSoon{14};
+constexpr int kOldestMinor = 31;  // of Kubernetes: docs/tasks/install.md
 // More than clocks differ.
 constexpr std::chrono::seconds kLeaseTolerance{30};
 
@@ -37,10 +39,29 @@ Check unreadable(const std::string& subject, const Error& error) {
   return {subject, Health::kBad, error.message, suggest(error)};
 }
 
+// 36 of "v1.36.3-gke.100"; none if it is no version of Kubernetes.
+std::optional<int> read_minor(std::string_view version) {
+  constexpr std::string_view kMajor = "v1.";
+  if (!version.starts_with(kMajor)) return std::nullopt;
+  version.remove_prefix(kMajor.size());
+  int minor = 0;
+  const auto read = std::from_chars(version.data(), version.data() + version.size(), minor);
+  return read.ec == std::errc() ? std::optional(minor) : std::nullopt;
+}
+
+std::string server_version(const SuiteFacts& facts) {
+  return facts.server_version ? kube::string_at(*facts.server_version, {"gitVersion"}) : "";
+}
+
 Checks check_api_server(const SuiteFacts& facts) {
   if (!facts.server_version) return {unreadable("API server", facts.server_version.error())};
-  return {{"API server", Health::kGood,
-           "Kubernetes " + kube::string_at(*facts.server_version, {"gitVersion"})}};
+  Check check{"API server", Health::kGood, "Kubernetes " + server_version(facts)};
+  if (const auto minor = read_minor(server_version(facts)); minor && *minor < kOldestMinor) {
+    check.health = Health::kBad;
+    check.remedy =
+        fmt::format("upgrade the cluster: the suite needs Kubernetes 1.{} or newer", kOldestMinor);
+  }
+  return {check};
 }
 
 Checks check_resources(const SuiteFacts& facts) {
@@ -236,6 +257,38 @@ Checks check_deployments(const SuiteFacts& facts) {
   return checks;
 }
 
+// The image of the kube-scheduler that runs beside the extender; "" if there is none.
+std::string scheduler_image(const Json& deployments) {
+  for (const auto& deployment : kube::array_at(deployments, {"items"})) {
+    if (kube::string_at(deployment, {"metadata", "name"}) != "nervex-scheduler") continue;
+    for (const auto& container :
+         kube::array_at(deployment, {"spec", "template", "spec", "containers"})) {
+      if (kube::string_at(container, {"name"}) == "kube-scheduler") {
+        return kube::string_at(container, {"image"});
+      }
+    }
+  }
+  return "";
+}
+
+// Kubernetes' version skew policy: not newer than the API server, and at most one minor older.
+Checks check_scheduler(const SuiteFacts& facts) {
+  if (!facts.deployments) return {};  // check_deployments says why
+  const std::string version = image_version(scheduler_image(*facts.deployments));
+  const auto scheduler = read_minor(version);
+  const auto server = read_minor(server_version(facts));
+  if (!scheduler || !server) return {};  // an image of the user's own
+  Check check{"Version of kube-scheduler", Health::kGood, version};
+  if (*scheduler > *server || *scheduler < *server - 1) {
+    check.health = Health::kWarning;
+    check.finding = fmt::format("{} does not suit Kubernetes {}", version, server_version(facts));
+    check.remedy =
+        "set its image to the version of the cluster: docs/tasks/install.md, The version of your "
+        "cluster";
+  }
+  return {check};
+}
+
 Checks check_rights(const SuiteFacts& facts) {
   std::vector<std::string> missing;
   bool sees_cluster = true;
@@ -300,13 +353,13 @@ std::string_view to_string(Health health) {
 std::vector<Check> examine(const SuiteFacts& facts) {
   constexpr std::array kSteps{check_api_server,  check_resources,   check_admission,
                               check_authorities, check_certificate, check_leaders,
-                              check_deployments, check_rights};
+                              check_deployments, check_scheduler,   check_rights};
   Checks checks;
   for (const auto step : kSteps) {
     const Checks more = step(facts);
     checks.insert(checks.end(), more.begin(), more.end());
     // Without an API server all others would say the same.
-    if (step == check_api_server && more[0].health == Health::kBad) break;
+    if (!facts.server_version) break;
   }
   return checks;
 }

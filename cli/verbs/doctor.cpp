@@ -122,7 +122,7 @@ void add_doctor(Verbs& verbs) {
       {.name = "doctor",
        .what = "Checks the suite: kinds, webhook and its certificates, leaders, versions, and your "
                "rights. Says what to do about each failure, and what you may not see (Hidden). "
-               "Changes nothing.",
+               "Changes nothing. For problems that it does not see: docs/tasks/troubleshoot.md.",
        .examples = {"doctor", "doctor -o json"},
        .exit_codes = "0 nothing has failed, 1 a check has failed, 2 wrong usage"},
       define_doctor, run_doctor);

@@ -45,6 +45,13 @@ SuiteFacts healthy_facts() {
         {"template",
          {{"spec", {{"containers", Json::array({{{"image", "r:5000/nervex-server:1.2.3"}}})}}}}}}},
       {"status", {{"readyReplicas", 2}}}};
+  const Json scheduler = {
+      {"metadata", {{"name", "nervex-scheduler"}}},
+      {"spec",
+       {{"template",
+         {{"spec",
+           {{"containers", Json::array({{{"name", "kube-scheduler"},
+                                         {"image", "r:5000/kube-scheduler:v1.36.3"}}})}}}}}}}};
   return {.now = kVisit,
           .cli_version = "1.2.3",
           .ns = "rl",
@@ -55,7 +62,7 @@ SuiteFacts healthy_facts() {
           .webhook_configurations = {a_configuration(ca), a_configuration(ca)},
           .serving_secret = Json{{"data", {{"tls.crt", kube::base64_encode(ca)}}}},
           .leases = {{"nervex-extender", a_lease("pod_1", "2026-11-21T14:04:55.000000Z")}},
-          .deployments = Json{{"items", Json::array({deployment})}},
+          .deployments = Json{{"items", Json::array({deployment, scheduler})}},
           .rights = {{"list", "nervexjobs", "rl", true}, {"list", "nodes", "", true}}};
 }
 
@@ -75,7 +82,7 @@ TEST_CASE("a healthy suite passes every check", "[cli][doctor]") {
     CHECK(check.health == Health::kGood);
     CHECK(check.remedy.empty());
   }
-  CHECK(checks.size() == 8);
+  CHECK(checks.size() == 9);
 }
 
 TEST_CASE("each failure is found, with what to do", "[cli][doctor]") {
@@ -128,6 +135,21 @@ TEST_CASE("each failure is found, with what to do", "[cli][doctor]") {
        "Deployment nervex-server", Health::kBad},
       {"nervexctl is of another version", [](SuiteFacts& f) { f.cli_version = "1.3.0"; },
        "Deployment nervex-server", Health::kWarning},
+      {"the cluster is too old",
+       [](SuiteFacts& f) {
+         f.server_version = Json{{"gitVersion", "v1.30.9"}};
+       },
+       "API server", Health::kBad},
+      {"kube-scheduler is newer than the API server",
+       [](SuiteFacts& f) {
+         f.server_version = Json{{"gitVersion", "v1.35.4-gke.100"}};
+       },
+       "Version of kube-scheduler", Health::kWarning},
+      {"kube-scheduler is two versions older",
+       [](SuiteFacts& f) {
+         f.server_version = Json{{"gitVersion", "v1.38.0"}};
+       },
+       "Version of kube-scheduler", Health::kWarning},
       {"a right is missing", [](SuiteFacts& f) { f.rights[0].is_allowed = false; }, "Your rights",
        Health::kWarning},
   };
