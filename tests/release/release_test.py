@@ -257,6 +257,20 @@ class Contents(unittest.TestCase):
     def test_every_variant_is_in_it(self):
         self.assertEqual(sorted(contents.VARIANTS), sorted(os.listdir(os.path.join(ROOT, "manifests", "variants"))))
 
+    def test_its_readme_names_what_is_in_it(self):
+        version = versions.read().version
+        for registry, image in {"r.example.com/a/": "r.example.com/a/nervex-mock", "": "nervex-mock"}.items():
+            text = contents.readme(version, registry)
+            self.assertNotRegex(text, "@[A-Z]+@")
+            self.assertIn(f"docker://{registry.rstrip('/') or 'registry.example.com'}/$image:{version}", text)
+            listed = re.search(r"for image in (.*); do", text)[1].split()
+            self.assertEqual(sorted(listed), sorted(suite.NAMES))
+            documents = dict(contents.documents())
+            self.assertEqual([name for name in re.findall(r"docs/[\w/-]+\.md", text) if name not in documents], [])
+            for title in re.findall(r'"([A-Z][^"]+)"', text):
+                self.assertIn(f" {title}\n", documents["docs/tasks/install.md"].decode())
+            self.assertIn(f"image: {image}:{version}\n", contents.example(version, registry))
+
     def test_checksums_are_those_of_sha256sum(self):
         with tempfile.TemporaryDirectory() as folder:
             contents.write(os.path.join(folder, "images", "a.tar"), b"a")

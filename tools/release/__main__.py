@@ -60,7 +60,7 @@ def make(version, registry, scheduler, downloads, folder, text):
     shutil.rmtree(partial, ignore_errors=True)
     with step("images"):
         lines = contents.images(releases, os.path.join(partial, "images"), httplib)
-    with step("manifests, chart, CLI, checksums"):
+    with step("manifests, chart, CLI, documents, checksums"):
         for variant in contents.VARIANTS:
             contents.write(os.path.join(partial, f"nervex-{version}-{variant}.yaml"),
                            contents.manifest(variant, version, registry, scheduler).encode())
@@ -72,6 +72,10 @@ def make(version, registry, scheduler, downloads, folder, text):
         if downloads:
             contents.write(os.path.join(partial, f"nervex-{version}-krew.yaml"),
                            contents.krew_manifest(version, downloads, archives).encode())
+        contents.write(os.path.join(partial, "README.md"), contents.readme(version, registry).encode())
+        contents.write(os.path.join(partial, "example.yaml"), contents.example(version, registry).encode())
+        for name, content in contents.documents():
+            contents.write(os.path.join(partial, name), content)
         contents.write(os.path.join(partial, "CHANGES.md"), text.encode())
         contents.write(os.path.join(partial, "SHA256SUMS"), contents.checksums(partial).encode())
     shutil.rmtree(folder, ignore_errors=True)

@@ -123,6 +123,36 @@ def with_images(text, version, registry, scheduler=None):
     return text
 
 
+def readme(version, registry):
+    """What the folder is, for a reader who has nothing else."""
+    with open(os.path.join(ROOT, "tools", "release", "readme.md.in"), encoding="utf-8") as file:
+        text = file.read()
+    registry = registry.rstrip("/")
+    where = f"The manifests and the chart look for them in `{registry}`." if registry else (
+        "Write yours instead of `registry.example.com`. The manifests name none: to\ninstall with kubectl see \"Use your registry\" in "
+        "`docs/tasks/install.md`, or load the images on each node.")
+    for name, value in {"VERSION": version, "WHERE": where, "REGISTRY": registry or "registry.example.com"}.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+def documents():
+    """(path, content) of the documentation."""
+    for where, _, names in sorted(os.walk(os.path.join(ROOT, "docs"))):
+        for name in sorted(names):
+            with open(os.path.join(where, name), "rb") as file:
+                yield os.path.relpath(os.path.join(where, name), ROOT), file.read()
+
+
+def example(version, registry):
+    """The usual job and its aggregator as one file."""
+    texts = []
+    for name in ("nervex-mock-agconfig", "nervex-mock-nervexjob"):
+        with open(os.path.join(ROOT, "examples", f"{name}.yaml"), encoding="utf-8") as file:
+            texts.append(re.sub(r"^#.*\n", "", file.read(), flags=re.MULTILINE))
+    return with_images("---\n".join(texts), version, registry)
+
+
 def chart_archive(version, epoch, registry="", scheduler=None):
     """The Helm chart as `helm package` makes it, with the images of this release as its defaults. Helm takes the time
     from the files of the checkout; here each entry has the time of the commit, so that the same commit gives the same
