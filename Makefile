@@ -76,6 +76,10 @@ test-e2e: ## only the tests on a real control plane (ARGS="-k resize" goes to py
 test-node: ## only the tests on a real node of this machine, all of them (root; ARGS="-k example" goes to pytest)
 	@scripts/test --only node -- $(ARGS)
 
+.PHONY: test-versions
+test-versions: ## a short set of end-to-end tests on each older and newer Kubernetes (NERVEX_E2E_KUBERNETES=1.35: on that alone)
+	@scripts/test --only versions -- $(ARGS)
+
 .PHONY: test-direct
 test-direct: ## the tests of gangs with --direct-placement (NERVEX_E2E_DIRECT=1; ARGS="-k healing" chooses others)
 	@NERVEX_E2E_DIRECT=1 scripts/test --only e2e -- -n 2 $(if $(ARGS),$(ARGS),-k "test_partial_gangs or test_hold or test_healing or test_gang or test_replacement or test_restart or test_kill or test_reserved_capacity")

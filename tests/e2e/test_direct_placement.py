@@ -62,6 +62,7 @@ def wait_whole(jobs, starts, observer, pods=PODS, attempt=1, timeout=60):
     return found
 
 
+@pytest.mark.versions
 def test_workers_are_created_on_their_nodes_and_the_coordinator_is_bound_after_them(
         direct, jobs, audit, namespace, starts, observer):
     jobs.create(gang())
@@ -74,6 +75,7 @@ def test_workers_are_created_on_their_nodes_and_the_coordinator_is_bound_after_t
     assert written["controller", "create pods"] == PODS
 
 
+@pytest.mark.versions
 @pytest.mark.scheduled
 def test_direct_placement_is_off_by_default(controller_with, jobs, audit, namespace, starts, observer):
     controller_with()

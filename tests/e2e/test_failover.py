@@ -97,6 +97,7 @@ def test_a_standby_that_is_behind_deletes_nothing_when_it_leads(jobs, programs, 
     assert jobs.get(NAME)["status"]["attempt"] == 1
 
 
+@pytest.mark.versions
 def test_an_idle_cluster_does_not_hold_a_new_leader_up(jobs, programs, standby):
     processes.send(programs.programs["controller"], signal.SIGKILL)
     wait_for(standby.leads, "the standby to lead", timeout=TAKE_OVER)

@@ -60,6 +60,7 @@ def test_a_waiting_gang_has_no_pods(jobs, first_and_second):
            "a waiting gang without pods and services")
 
 
+@pytest.mark.versions
 def test_a_waiting_gang_starts_by_itself_when_the_other_ends(jobs, node_agent, first_and_second):
     node_agent.finish("gang-first-coordinator")
     pods = jobs.wait_pods("gang-second", 6, "Running")
@@ -75,6 +76,7 @@ def test_smaller_jobs_pass_a_waiting_gang(jobs, first_and_second):
     assert jobs.phase("gang-second") == "Created"
 
 
+@pytest.mark.versions
 def test_a_gang_that_can_never_fit_says_so(jobs, core):
     largest = max(gpu_nodes(core).values(), default=0)
     body = job("never", learner={"replicas": 1, "template": template(gpus=largest + 1)})

@@ -121,6 +121,7 @@ def test_a_slot_moves_when_its_node_is_cordoned_or_tainted_before_the_bind(jobs,
     assert observer.broken == []
 
 
+@pytest.mark.versions
 def test_a_pod_that_kube_scheduler_refuses_gets_another_node(jobs, healing, core, namespace, pair):
     """Another owner's pod uses a port there, unknown to the planner."""
     spec = on(pair)
@@ -140,6 +141,7 @@ def test_a_pod_that_kube_scheduler_refuses_gets_another_node(jobs, healing, core
 # -- after the bind
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("how", ["deleted", "not ready"])
 def test_a_pod_on_a_lost_node_is_replaced_at_once(jobs, healing, core, observer, pair, how):
     small, large = pair

@@ -110,6 +110,7 @@ def wait_refused(jobs, starts):
 # -- refused by kube-scheduler
 
 
+@pytest.mark.versions
 def test_a_gang_goes_elsewhere_as_a_whole_when_kube_scheduler_refuses_one_pod(
         jobs, core, namespace, starts, observer, pair):
     small, large = pair

@@ -182,6 +182,7 @@ def cert_manager_kinds(kubectl):
     kubectl("delete", "-f", path)
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("variant", variants.VARIANTS)
 def test_a_variant_is_accepted_to_the_last_field(kubectl, cert_manager_kinds, variant):
     said = variants.check_accepted(kubectl, manifests.variant(variant))
@@ -287,6 +288,7 @@ def test_the_generated_manifests_are_current():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("kind", ["nervexjobs", "aggregatorconfigs", "podgroups", "queues", "simulations"])
 def test_kubectl_explains_our_kinds(kubectl, kind):
     said = kubectl("explain", f"{kind}.spec")

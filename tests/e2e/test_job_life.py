@@ -73,6 +73,7 @@ def test_every_pod_has_its_environment(grown, namespace):
             "KUBERNETES_AGGREGATOR_URL": f"{EXAMPLE}-aggregator.{namespace}:80"}.items()
 
 
+@pytest.mark.versions
 def test_the_namespaces_headless_service_names_every_pod(grown, jobs, namespace):
     service = jobs.shared_service()
     assert service.metadata.labels == {"group-name": "nervex.sensetime.com", "controller-name": "nervex-operator"}
@@ -100,6 +101,7 @@ def test_every_pod_has_a_headless_service_of_its_name(per_pod_services, grown, j
         assert one.spec.selector["pod-name"] == one.metadata.name
 
 
+@pytest.mark.versions
 def test_every_pod_runs_where_the_plan_says(grown, jobs, core, namespace):
     (group,) = jobs.pod_groups(EXAMPLE)
     plan = placements(group)

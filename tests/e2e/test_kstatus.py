@@ -22,6 +22,7 @@ def test_a_job_that_no_controller_has_seen_is_in_progress(jobs, programs):
     wait_kstatus(jobs, "Current")
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("exit_code, end", [(0, "Current"), (1, "Failed")])
 def test_an_ended_job_is_not_waited_for(jobs, node_agent, kubectl, exit_code, end):
     jobs.create(job(NAME))

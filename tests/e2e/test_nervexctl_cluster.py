@@ -8,6 +8,7 @@ from support.jobs import job, template
 from support.wait import wait_for
 
 
+@pytest.mark.versions
 def test_doctor_finds_a_healthy_suite(nervexctl, namespace):
     said = nervexctl("doctor", "-n", namespace)
     assert said.returncode == 0, said.stdout + said.stderr

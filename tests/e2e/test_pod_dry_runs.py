@@ -39,6 +39,7 @@ def quota_wants_limits(core, namespace):
     return waits(), "must specify limits.cpu"
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("cause", [unknown_account, pod_security, limit_range, quota_wants_limits],
                          ids=lambda one: one.__name__)
 def test_a_refused_dry_run_shows_while_the_job_waits(jobs, core, namespace, cause):

@@ -78,6 +78,7 @@ def running(jobs, *names):
     return [name for name in names if jobs.phase(name) == "Running"]
 
 
+@pytest.mark.versions
 @situation
 def test_a_queue_within_its_quota_goes_first(jobs, queues, gpus):
     """Of the jobs that wait for a full node, the later one starts: only its queue is within quota."""
@@ -118,6 +119,7 @@ def test_what_is_not_guaranteed_is_shared_by_weight(jobs, queues, gpus):
     assert len(running(jobs, *threes)) == 3
 
 
+@pytest.mark.versions
 @situation
 def test_a_limit_holds_although_the_node_is_idle(jobs, queues, gpus):
     queues.create("small", limit=[{"resources": {GPU: 4}}])

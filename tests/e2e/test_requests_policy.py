@@ -183,6 +183,7 @@ NOT_BY_OTHERS = {
 }
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("how", NOT_BY_OTHERS)
 def test_no_other_user_writes_the_requests_also_without_hooks(jobs, server_jobs, no_hooks, how):
     jobs.create(labelled(job("asked", suspend=True), no_hooks))
@@ -223,6 +224,7 @@ def test_applying_a_file_without_requests_keeps_them(jobs, server_jobs, kubectl,
 # -- while the webhook is away
 
 
+@pytest.mark.versions
 def test_a_job_grows_while_the_webhook_is_down(jobs, programs, replicas_api, namespace, kubectl):
     jobs.create(job("grows"))
     jobs.wait_phase("grows", "Running")

@@ -88,6 +88,7 @@ def test_a_service_that_gets_another_owner_is_not_touched_and_running_pods_keep_
     assert jobs.shared_service().metadata.labels["controller-name"] == "another"
 
 
+@pytest.mark.versions
 def test_a_namespace_that_begins_with_a_digit(core, custom):
     """Its name is valid for a Service from Kubernetes 1.36 on; earlier API servers refuse it and pods have their
     own."""
@@ -133,6 +134,7 @@ def slices(core, namespace):
     return look
 
 
+@pytest.mark.versions
 def test_slices_belong_to_the_controller_and_are_deleted_with_the_job(jobs, slices):
     start(jobs, job("one"), 2)
     start(jobs, job("two"), 2)

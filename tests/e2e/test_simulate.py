@@ -67,6 +67,7 @@ def wait_unschedulable(jobs, name):
     return jobs.condition(name, "Scheduled")["message"]
 
 
+@pytest.mark.versions
 def test_the_answer_comes_true_and_leaves_no_trace(jobs, gpu_job, simulate, node):
     code, answer = simulate(body=gpu_job("asked", 4))
     assert code == 0

@@ -3,12 +3,15 @@ there exactly what docs/tasks/run-a-job.md describes."""
 
 import json
 
+import pytest
+
 from support.jobs import job
 from support.users import may, wait_until_user_may
 
 GROUPS = "podgroups.nervex.sensetime.com"
 
 
+@pytest.mark.versions
 def test_a_user_who_may_edit_a_namespace_runs_jobs_there(users, kubectl, nervexctl, jobs):
     editor = users.kubeconfig("edit")
     for verb, what in (("create", "nervexjobs"), ("create", "pods"), ("get", GROUPS),

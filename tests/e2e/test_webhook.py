@@ -33,6 +33,7 @@ def test_w1_a_known_policy_is_stored(jobs, policy, stored):
     assert jobs.create(with_policy(policy))["spec"]["cleanPodPolicy"] == stored
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("spec", [{"cleanPodPolicy": ""}, {}], ids=["empty", "absent"])
 def test_w2_no_policy_becomes_running(jobs, spec):
     assert jobs.create(job("policy", **spec))["spec"]["cleanPodPolicy"] == "Running"
@@ -143,6 +144,7 @@ def test_a_wrong_job_is_refused_with_its_field(jobs, what):
     assert words in says
 
 
+@pytest.mark.versions
 def test_all_errors_are_reported_at_once(jobs):
     says = refusal(jobs.create, load_job("examples/wrong-job.yaml"))
     assert "spec.cleanPodPolicy: " in says
@@ -153,6 +155,7 @@ POLICY_CAUSE = ('spec.cleanPodPolicy: Unsupported value: "hello": '
                 'supported values: "All", "None", "Running" (Invalid CleanPodPolicy)')
 
 
+@pytest.mark.versions
 def test_kubectl_prints_a_line_for_each_wrong_field(kubectl, namespace):
     said = kubectl("create", "-n", namespace, "-f", os.path.join(ROOT, "examples", "wrong-job.yaml"))
     assert said.returncode == 1
@@ -303,6 +306,7 @@ def as_user(target, namespace, core, api_client):
     return make
 
 
+@pytest.mark.versions
 def test_a_user_who_may_not_create_pods_creates_no_job(jobs, as_user):
     user = as_user("no-pods")
     said = wait_for(lambda: refusal_seen(user.create, job("theirs", suspend=True)), "the role to count")
@@ -485,6 +489,7 @@ def test_a_stored_error_does_not_block_updates(jobs, validated_only, api_client)
     jobs.patch("faulty", {"spec": {"suspend": True}})
 
 
+@pytest.mark.versions
 def test_templates_do_not_change_while_a_job_runs(jobs):
     jobs.create(job("runs"))
     jobs.wait_phase("runs", "Running")
