@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "kube/config.h"
 #include "kube/metrics.h"
+#include "kube/model/server_version.h"
 
 namespace nervex::kube {
 
@@ -66,6 +67,17 @@ void Manager::show_caches() {
   health_.add_ready("caches", [this] { return caches_->check_current(); });
 }
 
+// An API server that does not answer is reported by the caches.
+void Manager::report_server_version() {
+  const auto reply = client_->send({"GET", "/version", "", ""});
+  const auto version = reply ? decode_server_version(*reply) : Result<std::string>(reply.error());
+  if (!version) return;
+  log_info("API server found", {{"kubernetes", *version}});
+  if (is_supported(*version)) return;
+  log_warn("this Kubernetes is older than the suite supports",
+           {{"kubernetes", *version}, {"oldest", "1." + std::to_string(kOldestMinor)}});
+}
+
 std::optional<int> Manager::start(HttpServer& ops) {
   caches_->start();  // from here on there are threads
   if (auto started = ops.start(); !started) return fatal("serve metrics", started.error());
@@ -104,6 +116,7 @@ void Manager::stop(HttpServer& ops) {
 
 int Manager::run() {
   show_caches();
+  add_thread([this](const std::stop_token&) { report_server_version(); });
   HttpServer ops(ops_options(flags_.metrics_listen));
   add_ops_routes(ops, metrics_, health_);
   for (HttpServer* server : servers_) add_health_routes(*server, health_);

@@ -73,6 +73,7 @@ class Manager {
   Manager(std::string name, CommonFlags flags);
   void connect(ConnectionConfig config, const LeaderFlags* leader);
   void show_caches();
+  void report_server_version();
   std::optional<int> start(HttpServer& ops);  // exit code of a failure, which is logged
   void stop(HttpServer& ops);
 

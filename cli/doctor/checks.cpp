@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,6 +15,7 @@
 #include "cli/text.h"
 #include "kube/leader/lease.h"
 #include "kube/model/admission.h"
+#include "kube/model/server_version.h"
 
 namespace nervex::cli {
 namespace {
@@ -24,7 +24,6 @@ using Checks = std::vector<Check>;
 
 constexpr const char* kInstall = "install the suite, or update it: docs/tasks/install.md";
 constexpr std::chrono::days kExpiresSoon{14};
-constexpr int kOldestMinor = 31;  // of Kubernetes: docs/tasks/install.md
 // More than clocks differ.
 constexpr std::chrono::seconds kLeaseTolerance{30};
 
@@ -39,16 +38,6 @@ Check unreadable(const std::string& subject, const Error& error) {
   return {subject, Health::kBad, error.message, suggest(error)};
 }
 
-// 36 of "v1.36.3-gke.100"; none if it is no version of Kubernetes.
-std::optional<int> read_minor(std::string_view version) {
-  constexpr std::string_view kMajor = "v1.";
-  if (!version.starts_with(kMajor)) return std::nullopt;
-  version.remove_prefix(kMajor.size());
-  int minor = 0;
-  const auto read = std::from_chars(version.data(), version.data() + version.size(), minor);
-  return read.ec == std::errc() ? std::optional(minor) : std::nullopt;
-}
-
 std::string server_version(const SuiteFacts& facts) {
   return facts.server_version ? kube::string_at(*facts.server_version, {"gitVersion"}) : "";
 }
@@ -56,10 +45,10 @@ std::string server_version(const SuiteFacts& facts) {
 Checks check_api_server(const SuiteFacts& facts) {
   if (!facts.server_version) return {unreadable("API server", facts.server_version.error())};
   Check check{"API server", Health::kGood, "Kubernetes " + server_version(facts)};
-  if (const auto minor = read_minor(server_version(facts)); minor && *minor < kOldestMinor) {
+  if (!kube::is_supported(server_version(facts))) {
     check.health = Health::kBad;
-    check.remedy =
-        fmt::format("upgrade the cluster: the suite needs Kubernetes 1.{} or newer", kOldestMinor);
+    check.remedy = fmt::format("upgrade the cluster: the suite needs Kubernetes 1.{} or newer",
+                               kube::kOldestMinor);
   }
   return {check};
 }
@@ -275,8 +264,8 @@ std::string scheduler_image(const Json& deployments) {
 Checks check_scheduler(const SuiteFacts& facts) {
   if (!facts.deployments) return {};  // check_deployments says why
   const std::string version = image_version(scheduler_image(*facts.deployments));
-  const auto scheduler = read_minor(version);
-  const auto server = read_minor(server_version(facts));
+  const auto scheduler = kube::read_minor(version);
+  const auto server = kube::read_minor(server_version(facts));
   if (!scheduler || !server) return {};  // an image of the user's own
   Check check{"Version of kube-scheduler", Health::kGood, version};
   if (*scheduler > *server || *scheduler < *server - 1) {
