@@ -6,7 +6,7 @@ import re
 from tools.base import versions
 from tools.base.tree import ROOT
 
-# Files that name images of this version, besides those of NAMING_FOLDERS.
+# Files that name images of this version, besides those of NAMING_FOLDERS that have such images.
 NAMING = ("manifests/images/kustomization.yaml", "manifests/nervex-manager.yaml", "docs/tasks/install.md", "docs/tasks/run-a-job.md",
           "docs/tasks/use-python.md", "examples/first-job.ipynb", "examples/mock/README.md", "bench/job_start.py", "Dockerfile",
           "charts/nervex/Chart.yaml", "charts/nervex/README.md", "sdk/python/nervex/__init__.py")
@@ -26,10 +26,16 @@ def renamed(content, old, new):
     return re.sub(rf"^(ARG VERSION=){old}$", rf"\g<1>{new}", content, flags=re.MULTILINE)  # Dockerfile
 
 
+def has_our_images(path):
+    with open(path, encoding="utf-8") as file:
+        return "image: nervex" in file.read()
+
+
 def naming_files():
     found = list(NAMING)
     for folder, ending in NAMING_FOLDERS.items():
-        found += [os.path.join(folder, name) for name in sorted(os.listdir(os.path.join(ROOT, folder))) if name.endswith(ending)]
+        paths = [os.path.join(folder, name) for name in sorted(os.listdir(os.path.join(ROOT, folder))) if name.endswith(ending)]
+        found += [path for path in paths if has_our_images(os.path.join(ROOT, path))]
     return found
 
 
