@@ -24,7 +24,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, ROOT)
 
-from tools.base import versions  # noqa: E402
+from tools.base import tree, versions  # noqa: E402
 from tools.base.console import Failure  # noqa: E402
 from tools.images import debian, dockerfile, elf, files, oci, sbom, suite  # noqa: E402
 
@@ -92,6 +92,32 @@ class OneList(unittest.TestCase):
             self.assertEqual(oci.full_reference(short), full)
 
 
+class FilesAsLayers(unittest.TestCase):
+    """Layers that are too large for the memory are tar files on disk."""
+
+    def test_the_archive_is_the_same_as_of_a_layer_in_memory(self):
+        entries = [files.File("usr/bin/a", b"program" * 1000, 0o755), files.Link("bin", "usr/bin")]
+        own = [files.Folder("tmp", 0o1777)]
+        with tempfile.TemporaryDirectory() as folder:
+            layer, written = os.path.join(folder, "layer.tar"), os.path.join(folder, "image.tar")
+            with open(layer, "wb") as file:
+                files.write_tar(entries, 7, file)
+            in_memory = oci.Image("a:1", (entries, own), ("/usr/bin/a",), epoch=7)
+            on_disk = dataclasses.replace(in_memory, layers=(layer, own))
+            content, name = oci.archive(in_memory, compress=False)
+            self.assertEqual(oci.write(on_disk, written, compress=False), name)
+            with open(written, "rb") as file:
+                self.assertEqual(file.read(), content)
+
+    def test_only_the_others_are_compressed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            layer = os.path.join(folder, "layer.tar")
+            with open(layer, "wb") as file:
+                files.write_tar([files.File("a", b"1")], 0, file)
+            archive = Archive(oci.Image("a:1", (layer, [files.File("b", b"2")]), ("/a",)), compress=True)
+            self.assertEqual([one["mediaType"] for one in archive.manifest["layers"]], [oci.LAYER, oci.LAYER + "+gzip"])
+
+
 class Reproducible(unittest.TestCase):
     def test_an_image_is_reproducible(self):
         for name, first in IMAGES.items():
@@ -106,10 +132,9 @@ class Reproducible(unittest.TestCase):
 
     def test_no_program_names_the_folder_it_was_compiled_in(self):
         """Else the same commit is other bytes in another folder, or with another cache."""
-        cache = os.environ.get("NERVEX_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "nervex")
         for name in suite.PROGRAMS:
             content = files_of(IMAGES[name])[f"usr/bin/{name}"].content
-            for folder in (ROOT, cache):
+            for folder in (ROOT, tree.cache()):
                 found = re.findall(re.escape(folder.encode()) + rb"/[ -~]*", content)
                 self.assertEqual(found, [], name)
 

@@ -1,9 +1,15 @@
-"""Where this checkout is, and which commit it is of."""
+"""Where this checkout and its cache are, and which commit it is of."""
 
 import os
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def cache():
+    """What is expensive to make and not part of the tree lives below this folder. As in tools/base/lib.sh."""
+    return os.environ.get("NERVEX_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "nervex")
 
 
 def git(*arguments):

@@ -1,6 +1,7 @@
 """What goes into an image: entries of a file tree, as values. The order is that of their paths, not the order
 in which they were listed, so that the same list always makes the same bytes."""
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -23,6 +24,14 @@ class File:
     @functools.cached_property
     def sha1(self):
         return hashlib.sha1(self.content).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """A file that is too large to be kept in memory: read when it is written."""
+    path: str
+    source: str
+    mode: int = 0o644
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,19 +70,26 @@ def with_parents(entries):
 def tar(entries, epoch):
     """The tree as a tar archive: everything belongs to root and has one time."""
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+    write_tar(entries, epoch, out)
+    return out.getvalue()
+
+
+def write_tar(entries, epoch, out):
+    with contextlib.ExitStack() as opened, tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for entry in with_parents(entries):
             one = tarfile.TarInfo(entry.path)
             one.mtime = epoch
             content = None
             if isinstance(entry, File):
                 one.size, one.mode, content = len(entry.content), entry.mode, io.BytesIO(entry.content)
+            elif isinstance(entry, Stored):
+                content = opened.enter_context(open(entry.source, "rb"))
+                one.size, one.mode = os.path.getsize(entry.source), entry.mode
             elif isinstance(entry, Link):
                 one.type, one.linkname, one.mode = tarfile.SYMTYPE, entry.target, 0o777
             else:
                 one.type, one.mode = tarfile.DIRTYPE, entry.mode
             archive.addfile(one, content)
-    return out.getvalue()
 
 
 def write_tree(entries, folder):

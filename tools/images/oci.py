@@ -21,7 +21,8 @@ LAYER = "application/vnd.oci.image.layer.v1.tar"
 @dataclasses.dataclass(frozen=True)
 class Image:
     reference: str  # as pods name it, for example nervex-webhook:0.1.0
-    layers: tuple  # of lists of entries (tools.images.files); what changes least comes first
+    # Of lists of entries (tools.images.files), or of paths of tar files; what changes least comes first.
+    layers: tuple
     entrypoint: tuple
     architecture: str = "amd64"
     user: str = "65532:65532"
@@ -55,27 +56,40 @@ def encode(value):
 
 
 def digest(data):
-    return "sha256:" + hashlib.sha256(data).hexdigest()
+    """Of bytes, or of the file of that path."""
+    if isinstance(data, bytes):
+        return "sha256:" + hashlib.sha256(data).hexdigest()
+    found = hashlib.sha256()
+    with open(data, "rb") as file:
+        while part := file.read(1 << 20):
+            found.update(part)
+    return "sha256:" + found.hexdigest()
 
 
 def descriptor(media_type, data, **more):
-    return {"mediaType": media_type, "digest": digest(data), "size": len(data), **more}
+    size = len(data) if isinstance(data, bytes) else os.path.getsize(data)
+    return {"mediaType": media_type, "digest": digest(data), "size": size, **more}
+
+
+def pack(layer, compress):
+    """Bytes, or the path of a file. A layer that is a file already is not compressed: it stays on this machine."""
+    return gzip.compress(layer, 6, mtime=0) if compress and isinstance(layer, bytes) else layer
 
 
 def blobs(image, compress=True):
-    """({digest: bytes}, descriptor of the manifest)"""
-    tars = [files.tar(layer, image.epoch) for layer in image.layers]
-    packed = [gzip.compress(one, 6, mtime=0) if compress else one for one in tars]
+    """({digest: bytes or path}, descriptor of the manifest)"""
+    tars = [layer if isinstance(layer, str) else files.tar(layer, image.epoch) for layer in image.layers]
+    packed = [pack(one, compress) for one in tars]
     config = encode({
         "architecture": image.architecture, "os": "linux", "created": image.created,
         "config": {"User": image.user, "Entrypoint": list(image.entrypoint), "Env": [f"PATH={image.path}"],
                    "Labels": image.labels, "WorkingDir": "/"},
         "rootfs": {"type": "layers", "diff_ids": [digest(one) for one in tars]},
         "history": [{"created": image.created, "created_by": "scripts/images"} for _ in tars]})
-    media_type = LAYER + "+gzip" if compress else LAYER
     manifest = encode({
         "schemaVersion": 2, "mediaType": MANIFEST, "config": descriptor(CONFIG, config),
-        "layers": [descriptor(media_type, one) for one in packed], "annotations": image.labels})
+        "layers": [descriptor(LAYER if one is plain else LAYER + "+gzip", one) for one, plain in zip(packed, tars)],
+        "annotations": image.labels})
     found = {digest(one): one for one in (*packed, config, manifest)}
     return found, descriptor(MANIFEST, manifest)
 
@@ -86,8 +100,14 @@ def archive(image, compress=True):
 
 
 def archive_of(images, compress=True):
-    """One image for several architectures: (the bytes of the archive, the digest to pull). That is an index of their
-    manifests, or the manifest if there is only one."""
+    """One image for several architectures: (the bytes of the archive, the digest to pull)."""
+    entries, name = layout(images, compress)
+    return files.tar(entries, images[0].epoch), name
+
+
+def layout(images, compress=True):
+    """(the files of the archive, the digest to pull). That is an index of the images' manifests, or the manifest if
+    there is only one."""
     found, manifests = {}, []
     for image in images:
         more, manifest = blobs(image, compress)
@@ -106,8 +126,10 @@ def archive_of(images, compress=True):
         "annotations": {"io.containerd.image.name": reference,
                         "org.opencontainers.image.ref.name": reference.rpartition(":")[2]}}]})
     entries = [files.File("oci-layout", encode({"imageLayoutVersion": "1.0.0"})), files.File("index.json", names)]
-    entries += [files.File("blobs/" + name.replace(":", "/"), data) for name, data in found.items()]
-    return files.tar(entries, first.epoch), top["digest"]
+    for name, data in found.items():
+        kind = files.File if isinstance(data, bytes) else files.Stored
+        entries.append(kind("blobs/" + name.replace(":", "/"), data))
+    return entries, top["digest"]
 
 
 def write(image, path, compress=True):
@@ -118,9 +140,9 @@ def write(image, path, compress=True):
 def write_all(images, path, compress=True):
     """The same for one image for several architectures."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    content, name = archive_of(images, compress)
+    entries, name = layout(images, compress)
     partial = path + ".partial"
     with open(partial, "wb") as file:
-        file.write(content)
+        files.write_tar(entries, images[0].epoch, file)
     os.replace(partial, path)
     return name

@@ -4,10 +4,11 @@ no service of theirs is started, and a Docker that is there stays as it is."""
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 
+from tools.base import apt
 from tools.base.console import Failure, step
+from tools.base.tree import cache
 
 # With the libraries that they need, as far as not every Debian machine has them.
 NAMES = (
@@ -20,11 +21,6 @@ PROGRAMS = ("usr/bin/containerd", "usr/bin/containerd-shim-runc-v2", "usr/bin/ct
             "usr/lib/cni/bridge", "usr/lib/cni/host-local", "usr/lib/cni/loopback")
 
 
-def cache():
-    return os.environ.get("NERVEX_CACHE") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "nervex")
-
-
 def root():
     """The folder they are (or would be) unpacked in."""
     key = hashlib.sha256(" ".join(NAMES).encode()).hexdigest()[:12]
@@ -35,12 +31,6 @@ def missing():
     return [one for one in PROGRAMS if not os.access(os.path.join(root(), one), os.X_OK)]
 
 
-def _run(*command, folder):
-    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Failure(f"{' '.join(command[:4])} ...: {(done.stderr or done.stdout).strip()[-2000:]}")
-
-
 def provide():
     if not missing():
         return
@@ -48,15 +38,11 @@ def provide():
     os.makedirs(parent, exist_ok=True)
     with step(f"unpack {len(NAMES)} Debian packages (containerd, runc, CNI plugins, nft) into the cache"), \
             tempfile.TemporaryDirectory(dir=parent) as folder:
-        options = ("-q", "-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=3")
-        known = subprocess.run(["apt-cache", "show", "containerd"], capture_output=True).returncode == 0
-        if not known:
-            _run("apt-get", *options, "update", folder=folder)
-        _run("apt-get", *options, "download", *NAMES, folder=folder)
+        apt.get(folder, "download", *NAMES)
         tree = os.path.join(folder, "root")
         for name in sorted(os.listdir(folder)):
             if name.endswith(".deb"):
-                _run("dpkg-deb", "--extract", name, tree, folder=folder)
+                apt.run(folder, "dpkg-deb", "--extract", name, tree)
         shutil.rmtree(root(), ignore_errors=True)
         os.rename(tree, root())
     if missing():

@@ -7,13 +7,12 @@ import subprocess
 
 from tools.base import versions
 from tools.base.console import Failure, step
-from tools.base.tree import ROOT
+from tools.base.tree import ROOT, cache
 from tools.images import suite
-from tools.realnode import packages
 
 
 def folder(commit):
-    return os.path.join(packages.cache(), "released", commit)
+    return os.path.join(cache(), "released", commit)
 
 
 def tree(commit):
