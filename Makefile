@@ -56,6 +56,10 @@ demo: ## see a job checked, gang-scheduled, resized and finished (KEEP=1 leaves 
 demo-node: ## see it installed on a real node of this machine, and a job run in containers (root; KEEP=1)
 	@scripts/demo-node
 
+.PHONY: demo-training
+demo-training: ## see a real framework, DI-engine, train CartPole as jobs on a real node of this machine (root; KEEP=1)
+	@scripts/demo-training
+
 .PHONY: test
 test: ## everything the ordinary run checks: build, unit and integration tests, end-to-end tests
 	@scripts/test

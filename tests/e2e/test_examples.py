@@ -12,8 +12,10 @@ from tools.cluster import manifests
 from support.jobs import load, load_job
 
 WRONG = "examples/wrong-job.yaml"
-FILES = sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, "examples", "*.yaml")))
-GOOD = [path for path in FILES if path != WRONG]
+FILES = sorted(os.path.relpath(path, ROOT) for pattern in ("*.yaml", "di-engine/*.yaml")
+               for path in glob.glob(os.path.join(ROOT, "examples", pattern)))
+KINDS = ("NerveXJob", "AggregatorConfig")
+GOOD = [path for path in FILES if path != WRONG and load(path)[0]["kind"] in KINDS]
 JOBS = [path for path in GOOD if load(path)[0]["kind"] == "NerveXJob"]
 WITH_PODS = [path for path in GOOD if load(path)[0]["kind"] != "Queue"]
 ROLES = ("coordinator", "aggregator", "collector", "learner")
@@ -30,7 +32,9 @@ def pods(path):
         for role in ROLES:
             template = one["spec"].get(role)
             if isinstance(template, dict):
-                yield {"metadata": {"name": role}, "spec": copy.deepcopy(template["template"]["spec"])}
+                spec = copy.deepcopy(template["template"]["spec"])
+                spec["volumes"] = spec.get("volumes", []) + one["spec"].get("volumes", [])
+                yield {"metadata": {"name": role}, "spec": spec}
 
 
 @pytest.mark.parametrize("path", JOBS)

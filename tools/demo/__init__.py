@@ -1,1 +1,1 @@
-"""`make demo` and `make demo-node`: what a user sees of the suite, told and checked."""
+"""`make demo`, `make demo-node` and `make demo-training`: what a user sees of the suite, told and checked."""
