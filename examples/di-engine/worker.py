@@ -18,13 +18,14 @@ SECONDS_TO_DISCONNECT = 5
 
 
 def main() -> int:
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # before any thread starts: taken in below
+    awaited = {signal.SIGTERM, signal.SIGCHLD}
+    signal.pthread_sigmask(signal.SIG_BLOCK, awaited)  # before any thread starts
     logging.getLogger("werkzeug").disabled = True
     role, start = next((role, start) for role, start in ROLES.items() if f"{role}_PORT" in os.environ)
     started = start(int(os.environ[f"{role}_PORT"]))
     say(f"{role.lower()} serves on port {os.environ[f'{role}_PORT']}")
-    processes = started if isinstance(started, list) else []
-    while signal.sigtimedwait({signal.SIGTERM}, 1) is None:
+    processes = started if isinstance(started, list) else []  # of a learner with several GPUs
+    while signal.sigwait(awaited) != signal.SIGTERM:
         if any(process.poll() is not None for process in processes):
             say("a learner's process has ended")
             return 1
@@ -65,8 +66,10 @@ def start_learner(port: int):
 
 def join_without_gpus():
     """DI-engine's own dist_init needs NCCL and a GPU for each process."""
+    import ding
     import torch.distributed
 
+    ding.enable_linklink = True  # else it moves what it logs to the GPU before it sums it up
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.distributed.init_process_group("gloo", rank=rank, world_size=size)
     return rank, size

@@ -18,6 +18,7 @@ from tools.realnode import install, lifecycle
 EXAMPLE = "examples/di-engine"
 JOB, FIRST, SECOND = "cartpole", "cartpole-first", "cartpole-second"
 WORKERS = ("collector", "collector", "learner")
+STOP_VALUE = 195  # of cartpole.py
 STARTED, TRAINED = 180, 600  # seconds at most
 
 
@@ -26,6 +27,7 @@ class TrainingDemo(NodeDemo):
         super().__init__(node, folder)
         self.volume, self.results = node.settings.path("volume"), results
         self.marks = []  # what happened when, for the picture
+        self.memory = {}  # MB of each training pod
 
     # -- looking
 
@@ -47,10 +49,11 @@ class TrainingDemo(NodeDemo):
         except FileNotFoundError:
             return ""
 
-    def rewards(self, job):
-        """Mean rewards of the evaluations so far."""
+    def evaluations(self, job):
+        """[(iteration of the learner, mean reward)] so far."""
         log = self.training_log(job, "commander", "commander_evaluator_logger.txt")
-        return [float(one) for one in re.findall(r"^reward_mean: (\S+)$", log, re.MULTILINE)]
+        found = re.findall(r"^train_iter: (\d+)$.*?^reward_mean: (\S+)$", log, re.MULTILINE | re.DOTALL)
+        return [(int(iteration), float(reward)) for iteration, reward in found]
 
     def iterations(self, job):
         """Those of the learner, as collectors saw its newest policy."""
@@ -85,15 +88,30 @@ class TrainingDemo(NodeDemo):
     def wait_for_task(self, job, pod):
         self.wait(job, lambda: "CFG INFO" in self.log(pod), f"a task of {pod}")
 
-    def wait_for_success(self, job):
-        self.wait(job, lambda: self.phase(job) == "Succeeded", f"{job} to succeed", TRAINED)
+    def follow(self, job):
+        """Says how each evaluation ended, until the job has succeeded. Checks that the last one reached the stop value."""
+        told = 0
 
-    def memory(self):
-        """{pod: MB} that the training pods use, as the kubelet says."""
+        def done():
+            nonlocal told
+            self.measure_memory()
+            ended = self.phase(job) == "Succeeded"
+            found = self.evaluations(job)
+            for iteration, reward in found[told:]:
+                say(f"   evaluation at iteration {iteration}: mean reward {reward:g}")
+            told = len(found)
+            return ended
+
+        self.wait(job, done, f"{job} to succeed", TRAINED)
+        self.check(self.evaluations(job)[-1][1] >= STOP_VALUE, f"{job} has succeeded: the last evaluation reached {STOP_VALUE}")
+
+    def measure_memory(self):
+        """Keeps the most that each training pod has used, as the kubelet says."""
         path = f"/api/v1/nodes/{self.node.settings.name}/proxy/stats/summary"
-        found = json.loads(self.node.kubectl("get", "--raw", path).stdout)
-        return {one["podRef"]["name"]: one["memory"]["workingSetBytes"] / 1e6 for one in found["pods"]
-                if one["podRef"]["namespace"] == "default" and "memory" in one}
+        for one in json.loads(self.node.kubectl("get", "--raw", path).stdout)["pods"]:
+            name, used = one["podRef"]["name"], one.get("memory", {}).get("workingSetBytes", 0) / 1e6
+            if one["podRef"]["namespace"] == "default":
+                self.memory[name] = max(used, self.memory.get(name, 0))
 
     def mark(self, label):
         self.marks.append(f"{datetime.datetime.now(datetime.timezone.utc):%H:%M:%S}={label}")
@@ -154,18 +172,18 @@ class TrainingDemo(NodeDemo):
         self.run("kubectl", "nervex", "list")
         self.check(True, "two collectors are left, and the learner's iterations go on")
 
-    def finish(self, begin, memory):
+    def finish(self, begin):
         self.chapter("The reward rises to the stop value, and the job succeeds")
-        self.wait_for_success(JOB)
-        say(f"   from 'kubectl create' to Succeeded: {time.monotonic() - begin:.1f} s, {self.iterations(JOB)} iterations")
-        say(f"   mean reward of each evaluation: {', '.join(f'{one:g}' for one in self.rewards(JOB))}")
-        self.check(self.rewards(JOB)[-1] >= 195, "the last evaluation reached 195")
+        learner, = self.pods(JOB, "learner")
+        self.run("kubectl", "logs", "--tail=12", learner)
+        self.follow(JOB)
+        say(f"   from 'kubectl create' to Succeeded: {time.monotonic() - begin:.1f} s")
         self.wait(JOB, lambda: len(self.statuses().splitlines()) == 1, "the workers to be deleted")
         self.run("kubectl", "get", "nvxjob,pods")
         self.run("kubectl", "logs", "--tail=3", f"{JOB}-coordinator")
         left = self.statuses().split()
         self.check(left[0] == f"{JOB}-coordinator" and left[2] == "Completed", "only the coordinator is left, with its log")
-        say(f"   memory: {', '.join(f'{name} {used:.0f} MB' for name, used in sorted(memory.items()))}")
+        say(f"   memory: {', '.join(f'{name} {used:.0f} MB' for name, used in sorted(self.memory.items()) if used)}")
         self.draw()
         self.run("kubectl", "delete", "nvxjob", JOB)
 
@@ -188,15 +206,14 @@ class TrainingDemo(NodeDemo):
         said = self.run("kubectl", "nervex", "explain", SECOND)
         self.check("cpu" in said and self.phase(SECOND) == "Created" and not self.pods(SECOND),
                    f"{SECOND} has no pods, and says what it lacks")
-        self.wait_for_success(FIRST)
-        say(f"   {FIRST} has trained after {time.monotonic() - begin:.1f} s; evaluations: {self.rewards(FIRST)}")
+        self.follow(FIRST)
+        say(f"   {FIRST} has trained after {time.monotonic() - begin:.1f} s")
         self.wait_for_workers(SECOND)
         self.run("kubectl", "nervex", "list")
         self.check(True, f"{SECOND} started by itself")
-        self.wait_for_success(SECOND)
-        say(f"   {SECOND} has trained after {time.monotonic() - begin:.1f} s; evaluations: {self.rewards(SECOND)}")
+        self.follow(SECOND)
+        say(f"   {SECOND} has trained after {time.monotonic() - begin:.1f} s")
         self.run("kubectl", "get", "nvxjob,pods")
-        self.check(self.rewards(FIRST)[-1] >= 195 and self.rewards(SECOND)[-1] >= 195, "both reached the stop value")
 
     def learner_milli(self):
         """CPU of a learner with which a job takes more than half of what is free on the node."""
@@ -257,9 +274,8 @@ def run(settings, folder, keep, results=os.path.join(ROOT, "build", "training"))
         started = demo.start()
         demo.grow()
         demo.lose()
-        memory = demo.memory()
         demo.shrink()
-        demo.finish(started, memory)
+        demo.finish(started)
         demo.compete()
     except BaseException as error:
         if not keep:

@@ -80,17 +80,19 @@ def blobs(image, compress=True):
     """({digest: bytes or path}, descriptor of the manifest)"""
     tars = [layer if isinstance(layer, str) else files.tar(layer, image.epoch) for layer in image.layers]
     packed = [pack(one, compress) for one in tars]
+    layers = [descriptor(LAYER if one is plain else LAYER + "+gzip", one) for one, plain in zip(packed, tars)]
+    contents = [layer["digest"] if one is plain else digest(plain) for layer, one, plain in zip(layers, packed, tars)]
     config = encode({
         "architecture": image.architecture, "os": "linux", "created": image.created,
         "config": {"User": image.user, "Entrypoint": list(image.entrypoint), "Env": [f"PATH={image.path}"],
                    "Labels": image.labels, "WorkingDir": "/"},
-        "rootfs": {"type": "layers", "diff_ids": [digest(one) for one in tars]},
+        "rootfs": {"type": "layers", "diff_ids": contents},
         "history": [{"created": image.created, "created_by": "scripts/images"} for _ in tars]})
     manifest = encode({
         "schemaVersion": 2, "mediaType": MANIFEST, "config": descriptor(CONFIG, config),
-        "layers": [descriptor(LAYER if one is plain else LAYER + "+gzip", one) for one, plain in zip(packed, tars)],
-        "annotations": image.labels})
-    found = {digest(one): one for one in (*packed, config, manifest)}
+        "layers": layers, "annotations": image.labels})
+    found = {**{layer["digest"]: one for layer, one in zip(layers, packed)},
+             **{digest(one): one for one in (config, manifest)}}
     return found, descriptor(MANIFEST, manifest)
 
 
