@@ -14,10 +14,8 @@ from support.jobs import load, load_job
 WRONG = "examples/wrong-job.yaml"
 FILES = sorted(os.path.relpath(path, ROOT) for pattern in ("*.yaml", "di-engine/*.yaml")
                for path in glob.glob(os.path.join(ROOT, "examples", pattern)))
-KINDS = ("NerveXJob", "AggregatorConfig")
-GOOD = [path for path in FILES if path != WRONG and load(path)[0]["kind"] in KINDS]
-JOBS = [path for path in GOOD if load(path)[0]["kind"] == "NerveXJob"]
-WITH_PODS = [path for path in GOOD if load(path)[0]["kind"] != "Queue"]
+WITH_PODS = [path for path in FILES if path != WRONG and load(path)[0]["kind"] in ("NerveXJob", "AggregatorConfig")]
+JOBS = [path for path in WITH_PODS if load(path)[0]["kind"] == "NerveXJob"]
 ROLES = ("coordinator", "aggregator", "collector", "learner")
 
 
@@ -57,7 +55,7 @@ def test_pods_pass_pod_security_restricted(core, restricted, path):
 
 def test_a_pod_without_security_context_does_not_pass(core, restricted):
     """Otherwise the test above proves nothing."""
-    pod = next(pods(GOOD[0]))
+    pod = next(pods(WITH_PODS[0]))
     del pod["spec"]["securityContext"]
     with pytest.raises(kubernetes.client.ApiException) as refused:
         core.create_namespaced_pod(restricted, pod, dry_run="All")
