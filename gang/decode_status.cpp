@@ -127,6 +127,11 @@ Result<GangStatus> decode_gang_status(const Json& from, const std::string& where
     gang.healing_since = *healing;
     gang.healing_cause = decode_healing_cause(from);
   }
+  if (kube::find(from, {"startedAt"}) != nullptr) {
+    auto started = read_time(from, "startedAt", where);
+    if (!started) return started.error();
+    gang.started_at = *started;
+  }
   if (auto read = read_int64(from, "directThrough", where, gang.direct_through); !read) {
     return read.error();
   }

@@ -38,10 +38,12 @@ struct CommitGuard {
   ~CommitGuard() { cache.end_commit(uid, gang, result, outcome); }
 };
 
-gang::PodGroupStatus with_committed(gang::PodGroupStatus status, std::string_view gang) {
+gang::PodGroupStatus with_committed(gang::PodGroupStatus status, std::string_view gang,
+                                    SysTime now) {
   for (gang::GangStatus& entry : status.gangs) {
     if (entry.name != gang) continue;
     entry.committed = true;
+    entry.started_at = now;
     entry.refusals = {};
   }
   return status;
@@ -200,7 +202,7 @@ Result<Nothing> Binder::commit(const std::string& uid, const std::string& gang) 
 
 Result<Nothing> Binder::write_commit(const gang::PodGroup& group, const std::string& gang) {
   CommitGuard commit{cache_, group.meta.uid, gang};
-  const auto written = write_status(api_, group, with_committed(group.status, gang));
+  const auto written = write_status(api_, group, with_committed(group.status, gang, clock_.now()));
   const auto stored = written ? written : read_pod_group(api_, group);
   if (stored) cache_.fold(*stored);
   if (stored && is_committed(*stored, gang)) {

@@ -73,7 +73,8 @@ GangReport make_report(const GroupWork& group, const GangWork& work,
 }
 
 gang::GangStatus make_status(const GangWork& work, const GangReport& report,
-                             const std::optional<HealingState>& healing, Numbers& numbers) {
+                             const std::optional<HealingState>& healing, Numbers& numbers,
+                             SysTime now) {
   gang::GangStatus status;
   if (healing && healing->is_shown) {
     status.healing_since = healing->since;
@@ -94,6 +95,10 @@ gang::GangStatus make_status(const GangWork& work, const GangReport& report,
   }
   if (work.before != nullptr && !work.is_stored_committed) {
     status.refusals = work.before->refusals;
+  }
+  if (status.committed) {
+    status.started_at = work.before == nullptr ? std::nullopt : work.before->started_at;
+    if (!status.started_at) status.started_at = now;
   }
   return status;
 }
@@ -120,7 +125,7 @@ gang::GangStatus decide_gang(const GroupWork& group, const GangWork& gang, Numbe
     look_by(next_look, healed->look_again);
   }
   GangReport report = make_report(group, gang, healed, context);
-  gang::GangStatus status = make_status(gang, report, healed, numbers);
+  gang::GangStatus status = make_status(gang, report, healed, numbers, now);
   if (gang.kind == gang::GangKind::kBase) {
     status.reserved = collect_reserved(group, gang);
     const std::string text = status.planned && !report.is_unchanged
