@@ -108,6 +108,19 @@ HealingCause decode_healing_cause(const Json& from) {
   return cause;
 }
 
+Result<Victim> decode_victim(const Json& from, const std::string& where) {
+  auto uid = required_text(from, "podGroupUID", where);
+  if (!uid) return uid.error();
+  auto gang = required_text(from, "gang", where);
+  if (!gang) return gang.error();
+  Victim victim{*std::move(uid), *std::move(gang), 0, kube::string_at(from, {"reason"}) == kReclaim,
+                kube::string_at(from, {"podGroup"})};
+  if (auto read = read_int64(from, "placedThrough", where, victim.through); !read) {
+    return read.error();
+  }
+  return victim;
+}
+
 Result<GangStatus> decode_gang_status(const Json& from, const std::string& where) {
   auto name = required_text(from, "name", where);
   if (!name) return name.error();
@@ -155,6 +168,11 @@ Result<GangStatus> decode_gang_status(const Json& from, const std::string& where
   }
   for (const auto& [place, count] : reserved) {
     gang.reserved.push_back({place.first, place.second, count});
+  }
+  for (const Json& entry : kube::array_at(from, {"victims"})) {
+    auto victim = decode_victim(entry, fmt::format("{}.victims[{}]", where, gang.victims.size()));
+    if (!victim) return victim.error();
+    gang.victims.push_back(*std::move(victim));
   }
   return gang;
 }

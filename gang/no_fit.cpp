@@ -54,6 +54,7 @@ void visit_fields(Cause& cause, const Codec& codec) {
   if constexpr (requires { cause.need.each; }) visit_fields(cause.need, codec);
   if constexpr (requires { cause.search_gave_up; }) {
     codec.flag("searchGaveUp", cause.search_gave_up);
+    codec.outcome("preemption", cause.preemption);
   }
   if constexpr (requires { cause.largest_node; }) {
     codec.number("most", cause.most);
@@ -76,6 +77,10 @@ void visit_fields(Cause& cause, const Codec& codec) {
   }
 }
 
+// By PreemptionOutcome; the first one is left out.
+constexpr std::array<std::string_view, 4> kOutcomes = {"", "NotEnough", "SearchGaveUp",
+                                                       "RateLimited"};
+
 struct Encoder {
   Json& out;
 
@@ -87,6 +92,11 @@ struct Encoder {
   }
   void flag(const char* name, bool value) const {
     if (value) out[name] = true;
+  }
+  void outcome(const char* name, PreemptionOutcome value) const {
+    if (value != PreemptionOutcome::kNotSearched) {
+      out[name] = kOutcomes[static_cast<std::size_t>(value)];
+    }
   }
   void amount(const char* name, std::string_view resource, std::int64_t value) const {
     if (value != 0) out[name] = kube::format_amount(strip_requests(resource), value);
@@ -111,6 +121,11 @@ struct Decoder {
   void text(const char* name, std::string& value) const { value = kube::string_at(from, {name}); }
   void number(const char* name, int& value) const { value = read_count(from, name); }
   void flag(const char* name, bool& value) const { value = kube::bool_at(from, {name}); }
+  void outcome(const char* name, PreemptionOutcome& value) const {
+    const auto at = std::find(kOutcomes.begin(), kOutcomes.end(), kube::string_at(from, {name}));
+    if (at == kOutcomes.end()) return;
+    value = static_cast<PreemptionOutcome>(at - kOutcomes.begin());
+  }
   void amount(const char* name, std::string_view resource, std::int64_t& value) const {
     const std::string key(strip_requests(resource));
     const Json* quantity = kube::find(from, {name});

@@ -50,6 +50,14 @@ struct ResourceNeed {
 
 // -- the causes
 
+// What a search for workloads that could be preempted has found.
+enum class PreemptionOutcome {
+  kNotSearched,   // its queue does not preempt
+  kNotEnough,     // the gang would not fit even without all workloads that may be preempted
+  kSearchGaveUp,  // used up its steps
+  kRateLimited,   // the queue has preempted too often in the last minutes
+};
+
 // Other pods or reservations hold the capacity.
 struct InsufficientCapacity {
   UnplacedSet set;
@@ -57,6 +65,7 @@ struct InsufficientCapacity {
   // The search used up its budget before it tried all placements. That the gang does not fit now is
   // not proven.
   bool search_gave_up = false;
+  PreemptionOutcome preemption = PreemptionOutcome::kNotSearched;
   bool operator==(const InsufficientCapacity&) const = default;
 };
 

@@ -150,6 +150,15 @@ Json encode_avoided(const AvoidedNode& avoided) {
               {"until", to_rfc3339_micro(avoided.until)}};
 }
 
+Json encode_victim(const Victim& victim) {
+  Json out{{"podGroupUID", victim.pod_group_uid},
+           {"gang", victim.gang},
+           {"placedThrough", victim.through},
+           {"reason", victim.is_reclaimed ? kReclaim : kLowerPriority}};
+  if (!victim.pod_group.empty()) out["podGroup"] = victim.pod_group;
+  return out;
+}
+
 Json encode_gang(const GangStatus& gang) {
   Json out{{"name", gang.name},
            {"planned", gang.planned},
@@ -176,6 +185,7 @@ Json encode_gang(const GangStatus& gang) {
   if (!gang.reserved.empty()) out["reserved"] = encode_reserved(gang.reserved);
   if (gang.direct_through > 0) out["directThrough"] = gang.direct_through;
   if (gang.started_at) out["startedAt"] = to_rfc3339_micro(*gang.started_at);
+  for (const Victim& victim : gang.victims) out["victims"].push_back(encode_victim(victim));
   return out;
 }
 

@@ -24,6 +24,9 @@ inline constexpr std::string_view kApiVersion = "nervex.sensetime.com/v1alpha1";
 inline constexpr std::string_view kKind = "PodGroup";
 inline constexpr std::string_view kBaseGang = "base";  // name of the only gang of kind Base
 inline constexpr std::string_view kDirect = "Direct";  // of spec.placement
+// Of status.gangs[].victims[].reason.
+inline constexpr std::string_view kReclaim = "Reclaim";
+inline constexpr std::string_view kLowerPriority = "LowerPriority";
 // A short text can name many slots. One that names more than a role has ordinals is rejected.
 inline constexpr int kMostSlots = 65'536;
 
@@ -186,10 +189,24 @@ struct HealingCause {
 };
 std::string_view to_string(HealingCause::Code code);  // as in JSON: "PodLost"
 
+// A gang that ends so that another one gets its capacity. If it is the base gang, the whole job
+// does.
+struct Victim {
+  std::string pod_group_uid;
+  std::string gang;  // Gang::name
+  // Its highest placement number when it was chosen: a gang with only higher ones has started again
+  // since.
+  std::int64_t through = 0;
+  // It borrows what the other's queue is guaranteed; false: its priority is lower in one queue.
+  bool is_reclaimed = false;
+  std::string pod_group{};  // name; empty if it is in another namespace, whose names are private
+  bool operator==(const Victim&) const = default;
+};
+
 struct GangStatus {
   std::string name;  // Gang::name; a gang that the spec no longer has is being released
   // Every slot of the gang has a placement. If false, no slot has one, except in a committed gang,
-  // where placed slots keep theirs.
+  // where placed slots keep theirs, and in one that is preempting.
   bool planned = false;
   // The first bind, or for direct placement the planner, has checked the plan against the cluster.
   // From then on only slots without a placement get one.
@@ -214,6 +231,9 @@ struct GangStatus {
   // Why the gang waits for capacity or quota, as in the message. JSON: cause, and the remedy that
   // follows from it.
   std::optional<NoFit> cause{};
+  // Not empty: the gang is preempting. Its placements are kept from others, and it is planned when
+  // the pods of its victims have ended.
+  std::vector<Victim> victims{};
   bool operator==(const GangStatus&) const = default;
 };
 
@@ -287,10 +307,16 @@ inline constexpr std::string_view kReasonHealingTimeout = "HealingDeadlineExceed
 
 // An administrator drains the gang's queue (HoldAndDrain): the controller requeues it.
 inline constexpr std::string_view kReasonQueueDrained = "QueueDrained";
+// The gang has nodes, and waits until the pods of its victims have ended.
+inline constexpr std::string_view kReasonPreempting = "Preempting";
+// Another gang gets its capacity: the controller requeues it.
+inline constexpr std::string_view kReasonPreempted = "Preempted";
 // The extender has released a committed gang: the controller requeues it.
 inline bool is_released(const GangStatus& gang) {
-  return gang.reason == kReasonHealingTimeout || gang.reason == kReasonQueueDrained;
+  return gang.reason == kReasonHealingTimeout || gang.reason == kReasonQueueDrained ||
+         gang.reason == kReasonPreempted;
 }
+inline bool is_preempting(const GangStatus& gang) { return !gang.victims.empty(); }
 
 // Codec. decode: kInvalid names the field; an absent spec or status has defaults. Neighbouring
 // slots form one entry with a count, placements by role and node: 5,000 slots, each on its own node

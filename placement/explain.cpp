@@ -130,6 +130,22 @@ std::string_view search_part(const gang::NoFit& no_fit) {
              : "";
 }
 
+std::string_view preemption_part(const gang::NoFit& no_fit) {
+  using gang::PreemptionOutcome;
+  const auto* cause = std::get_if<InsufficientCapacity>(&no_fit);
+  switch (cause == nullptr ? PreemptionOutcome::kNotSearched : cause->preemption) {
+    case PreemptionOutcome::kNotEnough:
+      return "; what its queue may preempt is not enough";
+    case PreemptionOutcome::kSearchGaveUp:
+      return "; preemption may help: the search for victims stopped at its limit";
+    case PreemptionOutcome::kRateLimited:
+      return "; its queue has reached its limit of preemptions for now";
+    case PreemptionOutcome::kNotSearched:
+      break;
+  }
+  return "";
+}
+
 // The user does not find this amount in the template.
 std::string_view enlarged_part(const ResourceNeed& need) {
   return need.enlarged
@@ -151,7 +167,10 @@ std::string explain_without_role(const gang::NoFit& no_fit) {
   const ResourceNeed* need = gang::find_need(no_fit);
   if (set != nullptr) text += domain_part(*set);
   if (set == nullptr || need == nullptr) return text;
-  return text.append(search_part(no_fit)).append(reserved_part(*set)).append(enlarged_part(*need));
+  return text.append(search_part(no_fit))
+      .append(preemption_part(no_fit))
+      .append(reserved_part(*set))
+      .append(enlarged_part(*need));
 }
 
 std::string explain(const gang::NoFit& no_fit) {

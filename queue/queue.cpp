@@ -186,6 +186,12 @@ Result<Queue> decode_queue(const Json& object) {
   queue.uid = std::move(meta.uid);
   queue.resource_version = std::move(meta.resource_version);
   queue.generation = meta.generation;
+  for (const Json& time : kube::array_at(object, {"status", "recentPreemptions"})) {
+    if (!time.is_string()) continue;
+    if (const auto read = parse_rfc3339(time.get<std::string>()))
+      queue.preemptions.push_back(*read);
+  }
+  std::sort(queue.preemptions.begin(), queue.preemptions.end());
   static const Json kNoSpec = Json::object();
   const Json* spec = kube::find(object, {"spec"});
   const auto read = decode_spec_into(spec == nullptr ? kNoSpec : *spec, queue);

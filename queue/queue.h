@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "kube/model/json.h"
 #include "kube/model/label_selector.h"
@@ -72,6 +73,7 @@ struct Queue {
   std::string uid{};
   std::string resource_version{};
   std::int64_t generation = 0;
+  std::vector<SysTime> preemptions{};  // of its status: queue/preemption.h
   bool operator==(const Queue&) const = default;
 };
 inline constexpr std::int64_t kMostWeight = 1'000'000;

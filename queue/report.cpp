@@ -117,6 +117,9 @@ Json encode_status(const Report& report, const Json& before, SysTime now) {
               {"share", report.share.to_percent()},
               {"conditions", Json::array({make_ready(report, before, now),
                                           make_unambiguous(report, before, now)})}};
+  for (const SysTime time : report.preemptions) {
+    status["recentPreemptions"].push_back(to_rfc3339_micro(time));
+  }
   if (report.head) {
     status["head"] = {{"since", to_rfc3339(report.head->since)},
                       {"priority", report.head->priority}};

@@ -38,6 +38,7 @@ struct Report {
   Fraction share;                       // borrowed, over the weight
   std::optional<Head> head;             // the workload of the queue itself that is served next
   std::optional<Inadmissible> problem;  // why nothing can start
+  std::vector<SysTime> preemptions{};   // that its workloads started by lately: queue/preemption.h
   std::int64_t ambiguous = 0;  // namespaces that it and another queue select, and that name neither
   bool operator==(const Report&) const = default;
 };

@@ -78,6 +78,10 @@ QueueTree::QueueTree(std::vector<QueuePtr> queues) {
     return std::any_of(queue.quota.begin(), queue.quota.end(), has_classes) ||
            std::any_of(queue.limit.begin(), queue.limit.end(), has_classes);
   });
+  uses_preemption_ = std::any_of(nodes_.begin(), nodes_.end(), [](const Node& node) {
+    return node.queue->reclaim != Queue::Reclaim::kNever ||
+           node.queue->preemption != Queue::Preemption::kNever;
+  });
   resolve_parents();
   break_cycles();
   inherit();

@@ -53,6 +53,8 @@ class QueueTree {
   std::optional<std::int64_t> max_runtime_seconds(QueueIndex queue) const;
   // A quota or limit names node classes.
   bool uses_classes() const { return uses_classes_; }
+  // A queue reclaims, or preempts by priority.
+  bool uses_preemption() const { return uses_preemption_; }
   // There is nothing but the root, which has no rules.
   bool is_root_alone() const { return nodes_.size() == 1; }
   // The queue or one of its ancestors says HoldAndDrain.
@@ -80,6 +82,7 @@ class QueueTree {
 
   std::vector<Node> nodes_;  // the root, then by name
   bool uses_classes_ = false;
+  bool uses_preemption_ = false;
 };
 
 // The queue of a job: the one that the job names (`wanted`, empty: none), else the one that its

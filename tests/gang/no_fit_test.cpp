@@ -20,6 +20,7 @@ TEST_CASE("a cause survives its JSON, amounts as quantities", "[gang][no_fit]") 
   all.set.domain = "zone";
   all.need.enlarged = true;
   all.search_gave_up = true;
+  all.preemption = PreemptionOutcome::kRateLimited;
   const auto row = GENERATE_COPY(values<Row>({
       {all,
        {{"code", "InsufficientCapacity"},
@@ -41,7 +42,8 @@ TEST_CASE("a cause survives its JSON, amounts as quantities", "[gang][no_fit]") 
         {"resource", "nvidia.com/gpu"},
         {"each", "8"},
         {"enlarged", true},
-        {"searchGaveUp", true}}},
+        {"searchGaveUp", true},
+        {"preemption", "RateLimited"}}},
       {NoNodeAllowed{{"learner", 1, 1}},
        {{"code", "NoNodeAllowed"}, {"role", "learner"}, {"wanted", 1}, {"unplaced", 1}}},
       {NeverFits{{"learner", 2, 1}, {"cpu", 1500}, 1, 500},

@@ -116,6 +116,22 @@ TEST_CASE("a PodGroup with capacity reserved for 5,000 pods stays below 1 MiB",
   CHECK(decoded->status == group.status);
 }
 
+TEST_CASE("a PodGroup of 5,000 slots that preempts 1,024 gangs stays below 1 MiB",
+          "[gang][pod_group][size]") {
+  PodGroup group = a_large_group({"", 63, 1, 1, false});
+  for (int i = 0; i < 1'024; ++i) {
+    group.status.gangs.front().victims.push_back({std::string(36, 'u'),
+                                                  "request-" + std::to_string(i), 1'000'000, true,
+                                                  std::string(68, 'j')});
+  }
+  const std::string text = kube::to_text(encode_group(group));
+  UNSCOPED_INFO(text.size() << " bytes");
+  CHECK(text.size() < kMiB);
+  const auto decoded = decode_pod_group(*kube::parse_json(text));
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->status == group.status);
+}
+
 TEST_CASE("neighbouring slots are stored as one entry", "[gang][pod_group][size]") {
   const PodGroup group = a_large_group({"", 63, kSlots, 1, false});
   CHECK(kube::to_text(encode_group(group)).size() < 2000);

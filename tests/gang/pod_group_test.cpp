@@ -83,6 +83,8 @@ PodGroup a_pod_group() {
   group.spec.active_seconds = 60;
   group.spec.termination_grace_seconds = 0;
   group.status.gangs[0].started_at = SysTime(std::chrono::milliseconds(1'795'269'365'250));
+  group.status.gangs[0].victims = {{"uid-1", "request-3", 17, true, ""},
+                                   {"uid-2", "base", 4, false, "dqn-2"}};
   group.spec.user = "ada";
   group.spec.gangs.back().queued_since = SysTime(std::chrono::seconds(1'700'000'000));
   group.status.queue = {"vision", 20, 3'600};

@@ -83,6 +83,18 @@ TEST_CASE("a report says what keeps the queue's jobs from starting", "[queue][re
   CHECK(reports[2].ambiguous == 0);
 }
 
+TEST_CASE("a new leader reads from the status when the queue has preempted", "[queue][report]") {
+  Report report;
+  report.queue = "vision";
+  report.preemptions = {kNow, kNow + std::chrono::milliseconds(1'500)};
+  const Json object{{"metadata", {{"name", "vision"}}},
+                    {"spec", Json::object()},
+                    {"status", encode_status(report, Json(), kNow)}};
+  const auto queue = decode_queue(object);
+  REQUIRE(queue.has_value());
+  CHECK(queue->preemptions == report.preemptions);
+}
+
 TEST_CASE("a condition keeps the time of its last transition", "[queue][report]") {
   Report report;
   report.queue = "vision";
