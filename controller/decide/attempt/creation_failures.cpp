@@ -152,16 +152,17 @@ bool runs(const Attempt& attempt, const WantedSlot& slot) {
   });
 }
 
-// The gang's incomplete multi-GPU learners; nullopt stands for a gang that has none.
-std::set<std::optional<int>> units_not_whole(const Round& round, const gang::Gang& gang,
-                                             const GangBySlot& gangs) {
+// The gang's multi-GPU learners to requeue; nullopt stands for a gang that has none. Those that are
+// complete run on, unless another gang gets their capacity.
+std::set<std::optional<int>> units_to_requeue(const Round& round, const gang::Gang& gang,
+                                              const GangBySlot& gangs, bool is_preempted) {
   std::set<std::optional<int>> units;
   for (const auto& slot : round.slots.all()) {
     const auto at = gangs.find({slot.role, slot.slot.ordinal});
     if (at == gangs.end() || at->second != &gang || slot.is_over) continue;
     // A requeued gang stays in the PodGroup until its pods are deleted.
     if (round.backing_off.count({slot.role, slot.slot.ordinal}) != 0) continue;
-    if (runs(round.attempt, slot)) continue;
+    if (!is_preempted && runs(round.attempt, slot)) continue;
     units.insert(is_of_a_learner(slot) ? std::optional(slot.replica.slot.ordinal) : std::nullopt);
   }
   return units;
@@ -235,9 +236,10 @@ Actions requeue_released_gang(const Round& round) {
     const gang::GangStatus* released = find_released_gang(round.attempt, gang.name);
     if (released == nullptr) continue;
     const auto gangs = index_gangs(*round.attempt.group);
+    const bool is_preempted = released->reason == gang::kReasonPreempted;
     job::Status status = round.seen.job.status;
     std::string names;
-    for (const auto& learner : units_not_whole(round, gang, gangs)) {
+    for (const auto& learner : units_to_requeue(round, gang, gangs, is_preempted)) {
       Requeued& entry = find_or_add_entry(status, gang, learner);
       const auto delay = retry_delay(round.seen.retry_delay, ++entry.count);
       entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(round.seen.now + delay);

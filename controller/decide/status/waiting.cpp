@@ -51,9 +51,10 @@ std::string missing_config(const Observed& seen) {
 std::optional<Finding> backing_off(const Observed& seen) {
   for (const auto& entry : seen.job.status.requeued_gangs) {
     if (entry.requeue_at <= seen.now) continue;
-    const auto why = has_failed_creation(seen.job.status)
-                         ? "the API server refused one of its pods"
-                         : "lost pods could not be replaced in time";
+    const auto why =
+        has_failed_creation(seen.job.status)
+            ? "the API server refused one of its pods"
+            : "lost pods could not be replaced in time, or another gang got their capacity";
     return Finding{false, kBackOff,
                    fmt::format("{}: {}; it is retried at {}", describe(entry), why,
                                to_rfc3339(entry.requeue_at))};

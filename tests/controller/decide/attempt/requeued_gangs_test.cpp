@@ -402,7 +402,8 @@ TEST_CASE("a request that could not be healed is requeued as a whole, and starts
   CHECK(cluster.condition("RequestsScheduled").reason == "BackOff");
   CHECK(cluster.condition("RequestsScheduled")
             .message.starts_with(
-                "request-1: lost pods could not be replaced in time; it is retried at "));
+                "request-1: lost pods could not be replaced in time, or another gang got their "
+                "capacity; it is retried at "));
   const Strings events = cluster.event_reasons();
   CHECK(std::count(events.begin(), events.end(), "Requeued") == 1);
 
@@ -413,6 +414,28 @@ TEST_CASE("a request that could not be healed is requeued as a whole, and starts
     CHECK(std::count(pods.begin(), pods.end(), cluster.name(Role::kCollector, kFirst + i, 1)) == 1);
   }
   CHECK(cluster.job().status.requeued_gangs.empty());
+}
+
+TEST_CASE("a request that is preempted is requeued although all its pods run",
+          "[controller][requeue]") {
+  GrowingCluster cluster;
+  cluster.request({testing::an_entry(1, Role::kCollector, 3)});
+  cluster.start_planned();
+  cluster.run_pods();
+  cluster.settle();
+  gang::PodGroup group = *gang::decode_pod_group(cluster.api.list(kube::kPodGroups).front());
+  for (auto& gang : group.status.gangs) {
+    if (gang.name != "request-1") continue;
+    gang.reason = gang::kReasonPreempted;
+    gang.message = "preempted: queue vision takes back capacity within its quota";
+  }
+  cluster.api.change(kube::kPodGroups, kNamespace, group.meta.name,
+                     {{"status", gang::encode_status(group.status)}});
+  CHECK(cluster.settle() >= 0);
+  CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});
+  CHECK(cluster.gangs() == Strings{"base"});
+  CHECK(cluster.job().status.attempt == 1);
+  CHECK(cluster.condition("RequestsScheduled").message.starts_with("request-1: "));
 }
 
 TEST_CASE("a finished pod gets no placement when its gang is requeued and starts again",

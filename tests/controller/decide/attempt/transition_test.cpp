@@ -385,15 +385,16 @@ TEST_CASE("a base gang that could not be healed is requeued", "[controller][atte
   }
 }
 
-TEST_CASE("a running job of a drained queue is requeued and keeps its place",
+TEST_CASE("a running job of a drained queue, or that is preempted, is requeued and keeps its place",
           "[controller][attempts]") {
+  const std::string reason(GENERATE(gang::kReasonQueueDrained, gang::kReasonPreempted));
   World world = running(a_job_with_retries(0));
   const auto queued = world.seen.job.status.queued_since;
   world.seen.now += 1h;
   world.change_group([&](gang::PodGroup& group) {
     group.status.queue = {"vision"};
     group.status.gangs.front().committed = true;
-    group.status.gangs.front().reason = gang::kReasonQueueDrained;
+    group.status.gangs.front().reason = reason;
     group.status.gangs.front().message = "queue vision is drained";
   });
   CHECK(live_checks(make_round(world.seen)).released);
@@ -401,7 +402,7 @@ TEST_CASE("a running job of a drained queue is requeued and keeps its place",
   world.apply(reconcile(world.seen).actions);
   const job::Status& status = world.seen.job.status;
   CHECK(condition(world, kRequeued).status);
-  CHECK(condition(world, kRequeued).reason == "QueueDrained");
+  CHECK(condition(world, kRequeued).reason == reason);
   CHECK(condition(world, kRequeued).message == "queue vision is drained");
   CHECK(world.events == std::vector<std::string>{"Requeued"});
   CHECK(status.phase == job::Phase::kCreated);
