@@ -117,6 +117,8 @@ constexpr std::array kRules = std::to_array<Rule>({
      "the extender has not planned the gang yet. Is nervex-scheduler running? kubectl get deployments -n nervex-system"},
     {AdviceCode::kPlanTooLarge, "PlanTooLarge", false, [](const JobSnapshot& s) { return waits_for(s, gang::kReasonPlanRefused); },
      "ask for fewer pods: the API server does not store a plan for so many. If it objects to something other than the size, the CustomResourceDefinitions may be of another version."},
+    {AdviceCode::kPreempting, "Preempting", false, [](const JobSnapshot& s) { return waits_for(s, gang::kReasonPreempting); },
+     "nothing: the nodes are kept for the gang, and it starts when the pods of the preempted workloads have ended. Which these are, in this namespace by name: kubectl get podgroups -n {ns} -l nervexjob-name={job} -o yaml"},
     {AdviceCode::kHealing, "Healing", false, [](const JobSnapshot& s) {
        const auto* gang = first_waiting_gang(s);
        return gang != nullptr && gang->healing_since.has_value();

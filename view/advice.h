@@ -30,6 +30,7 @@ enum class AdviceCode {
   kAboutToBeQueued,
   kNotPlanned,
   kPlanTooLarge,
+  kPreempting,
   kHealing,
   kFixQueue,
   kExceedsLimit,

@@ -254,6 +254,7 @@ RULES: Tuple[Tuple[str, bool, Callable[[Seen], Any]], ...] = (
     ("AboutToBeQueued", True, lambda s: s.group is None),
     ("NotPlanned", False, lambda s: not s.is_observed()),
     ("PlanTooLarge", False, lambda s: waits_for(s, "PlanRefused")),
+    ("Preempting", False, lambda s: waits_for(s, "Preempting")),
     ("Healing", False, lambda s: s.first_waiting().get("healingSince")),
     ("FixQueue", False, lambda s: s.remedy() == "FixQueue"),
     ("ExceedsLimit", False, lambda s: s.is_held_by_queue() and s.remedy() == "AskForLess"),
