@@ -79,9 +79,19 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->capture_default_str();
   add_object_name(app, "--aggregator-config", flags.aggregator_config,
                   "the AggregatorConfig of simulated jobs; as in nervex-controller");
+  std::string preemption = "off";
+  app.add_option(
+         "--preemption", preemption,
+         "which running workloads may be requeued so that others can start, where a "
+         "Queue's reclaim and preemption allow it: off: none; reclaim: those that borrow "
+         "what another queue is guaranteed; full: also those of lower priority in one queue")
+      ->check(CLI::IsMember({"off", "reclaim", "full"}))
+      ->capture_default_str();
   add_help_footer(app, "nervex-extender --listen 127.0.0.1:9080 --metrics-listen 0.0.0.0:8082");
   if (const auto code = parse_flags(app, argc, argv, flags.common)) return code;
   complete(flags.holds);
+  if (preemption == "reclaim") flags.preemption = queue::PreemptionMode::kReclaim;
+  if (preemption == "full") flags.preemption = queue::PreemptionMode::kFull;
   const auto plan_deadline = flags.plan_expiry.deadline;
   const bool is_order_wrong = plan_deadline.count() > 0 && plan_deadline <= flags.holds.longest;
   if (flags.holds.longest.count() == 0 || is_order_wrong) {

@@ -9,6 +9,7 @@
 #include "extender/recovery/healing.h"
 #include "extender/recovery/plan_expiry.h"
 #include "kube/leader/flags.h"
+#include "queue/preemption.h"
 
 namespace nervex::extender {
 
@@ -20,6 +21,7 @@ struct Flags {
   PlanExpiryOptions plan_expiry;
   HealingOptions healing;
   std::chrono::milliseconds node_lost_after{60'000};  // 0: never
+  queue::PreemptionMode preemption = queue::PreemptionMode::kOff;
   std::string node_class_label = "nvidia.com/gpu.product";
   std::string aggregator_config = "nervex-system/aggregator-config";  // of simulated jobs
 };

@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   extender::ClusterCache cache(stores.groups, stores.volumes, manager->clock());
   cache.set_class_label(flags.node_class_label);
   extender::Planner planner(planner_api, cache.planner, manager->clock(), flags.healing,
-                            flags.plan_expiry);
+                            flags.plan_expiry, flags.preemption);
   extender::Holds holds(cache.binds, manager->clock(), flags.holds);
   cache.observe_folds([&holds](const std::string& uid) { holds.group_changed(uid); });
   extender::LostNodes lost_nodes(planner_api, stores.nodes, stores.pods, manager->clock(),
@@ -51,6 +51,7 @@ int main(int argc, char** argv) {
   extender::add_gang_metrics(manager->metrics(), stores.groups);
   extender::add_hold_metrics(manager->metrics(), holds);
   extender::add_queue_metrics(manager->metrics(), planner.queues(), manager->clock());
+  planner.observe_preemptions(extender::preemption_observer(manager->metrics()));
   planner.observe_starts(extender::start_observer(manager->metrics(), manager->clock()));
 
   HttpServer server(extender::server_options(flags.common.listen, flags.holds.most_calls,

@@ -111,6 +111,22 @@ std::function<void(const gang::PodGroup&)> start_observer(Metrics& metrics, cons
   };
 }
 
+std::function<void(const gang::PodGroupStatus&, const gang::GangStatus&)> preemption_observer(
+    Metrics& metrics) {
+  return [&metrics](const gang::PodGroupStatus& status, const gang::GangStatus& gang) {
+    for (const gang::Victim& victim : gang.victims) {
+      const auto reason = victim.is_reclaimed ? gang::kReclaim : gang::kLowerPriority;
+      metrics
+          .counter("nervex_preemptions_total",
+                   "Jobs, and gangs of requests, that end so that a workload of the queue can "
+                   "start: reason Reclaim (they borrow what the queue is guaranteed) or "
+                   "LowerPriority.",
+                   {{"queue", status.queue.name}, {"reason", std::string(reason)}})
+          .add();
+    }
+  };
+}
+
 std::function<void(const Planner::CycleTimes&)> cycle_observer(Metrics& metrics) {
   const Histogram total =
       metrics.histogram("nervex_scheduling_cycle_duration_seconds",

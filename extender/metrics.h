@@ -29,6 +29,10 @@ void add_queue_metrics(Metrics& metrics, const QueueWrites& queues, const Clock&
 // For Planner::observe_starts(): nervex_queue_wait_duration_seconds{queue,priority}.
 std::function<void(const gang::PodGroup&)> start_observer(Metrics& metrics, const Clock& clock);
 
+// For Planner::observe_preemptions(): nervex_preemptions_total{queue,reason}.
+std::function<void(const gang::PodGroupStatus&, const gang::GangStatus&)> preemption_observer(
+    Metrics& metrics);
+
 // For Planner::observe_cycles(): nervex_scheduling_cycle_duration_seconds and
 // nervex_scheduling_algorithm_duration_seconds.
 std::function<void(const Planner::CycleTimes&)> cycle_observer(Metrics& metrics);

@@ -48,6 +48,13 @@ bool has_planned_base(const gang::PodGroup& group) {
   return base != nullptr && base->planned;
 }
 
+// Later plans follow a loss, not a wait.
+bool is_first_plan(const gang::PodGroup& before, const gang::PodGroup& stored) {
+  if (!has_planned_base(stored)) return false;
+  const gang::GangStatus* base = gang::find_gang(before.status, gang::kBaseGang);
+  return before.status.next_placement == 1 || (base != nullptr && gang::is_preempting(*base));
+}
+
 void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
   for (const gang::GangStatus& gang : stored.status.gangs) {
     const gang::GangStatus* before = gang::find_gang(base.status, gang.name);
@@ -102,11 +109,11 @@ void Planner::schedule_once() {
   expire_plans();
   const MonoTime began = clock_.mono();
   std::vector<NodeChange> changes;
-  const Snapshot snapshot = cache_.snapshot(changes);
+  const Snapshot snapshot = cache_.snapshot(changes, preemption_ != queue::PreemptionMode::kOff);
   note_changes(changes);
   forget_deleted();
   forget_old_rejections();
-  CycleResult result = run_cycle(snapshot, std::move(state_), clock_.now(), healing_);
+  CycleResult result = run_cycle(snapshot, std::move(state_), clock_.now(), healing_, preemption_);
   deciding_ = clock_.mono() - began;
   gangs_planned_ += result.planned;
   state_ = std::move(result.state);
@@ -277,8 +284,12 @@ void Planner::write(std::vector<StatusWrite> writes) {
 void Planner::after_first_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written) {
   if (written) {
     log_decision(base, *written);
-    // Its first plan: later ones follow a loss, not a wait.
-    if (base.status.next_placement == 1 && has_planned_base(*written)) observe_start_(*written);
+    if (is_first_plan(base, *written)) observe_start_(*written);
+    for (const gang::GangStatus& gang : written->status.gangs) {
+      const gang::GangStatus* before = gang::find_gang(base.status, gang.name);
+      const bool was_preempting = before != nullptr && gang::is_preempting(*before);
+      if (gang::is_preempting(gang) && !was_preempting) observe_preemption_(written->status, gang);
+    }
   }
   if (!written && written.error().code == Code::kInvalid) {
     // This was the first try, so it is not stored: its capacity is free at once.

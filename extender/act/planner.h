@@ -24,12 +24,14 @@ namespace nervex::extender {
 class Planner {
  public:
   Planner(kube::Api& api, PlannerCache& cache, const Clock& clock, HealingOptions healing = {},
-          PlanExpiryOptions plan_expiry = {})
+          PlanExpiryOptions plan_expiry = {},
+          queue::PreemptionMode preemption = queue::PreemptionMode::kOff)
       : api_(api),
         cache_(cache),
         clock_(clock),
         healing_(healing),
         plan_expiry_(plan_expiry),
+        preemption_(preemption),
         queue_(clock),
         foreign_(api, cache, clock),
         queues_(api, clock) {}
@@ -60,6 +62,11 @@ class Planner {
   void observe_starts(std::function<void(const gang::PodGroup&)> observe) {
     observe_start_ = std::move(observe);
   }
+  // Called with each PodGroup's stored status and the gang in it that has begun to preempt. Call
+  // before run().
+  using PreemptionObserver =
+      std::function<void(const gang::PodGroupStatus&, const gang::GangStatus&)>;
+  void observe_preemptions(PreemptionObserver observe) { observe_preemption_ = std::move(observe); }
   // What the queues use and have waiting, for metrics.
   const QueueWrites& queues() const { return queues_; }
   // For the queue's metrics.
@@ -121,10 +128,12 @@ class Planner {
   const Clock& clock_;
   const HealingOptions healing_;
   const PlanExpiryOptions plan_expiry_;
+  const queue::PreemptionMode preemption_;
   kube::WorkQueue queue_;
   std::function<void(const CycleTimes&)> observe_ = [](const CycleTimes&) {};
   CycleStep first_step_ = [] { return std::nullopt; };
   std::function<void(const gang::PodGroup&)> observe_start_ = [](const gang::PodGroup&) {};
+  PreemptionObserver observe_preemption_ = [](const auto&, const auto&) {};
   ForeignWrites foreign_;
   QueueWrites queues_;
   // Below: used by the planner's thread only.

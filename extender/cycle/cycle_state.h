@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "extender/cycle/foreign/foreign_attempts.h"
@@ -33,6 +34,17 @@ struct Rejection {
 };
 using Rejections = std::map<std::string, Rejection>;  // by PodGroup UID
 
+// The searches for workloads to preempt that found nothing, and when each queue has preempted.
+struct PreemptionMemory {
+  struct Search {
+    SysTime again{};  // nothing may have changed before
+    gang::PreemptionOutcome outcome = gang::PreemptionOutcome::kNotSearched;
+  };
+  std::map<GangKey, Search> searches{};
+  // Ascending, by the name of the queue: those that its status lacks, too.
+  std::map<std::string, std::vector<SysTime>, std::less<>> times{};
+};
+
 // In memory only: a new leader begins with an empty one. The writer of the decisions of a cycle
 // corrects it where the API server did not store them.
 struct CycleState {
@@ -45,6 +57,7 @@ struct CycleState {
   std::optional<SysTime> queues_reported{};                 // when CycleResult::queues was last set
   std::shared_ptr<const queue::QueueTree> reported_tree{};  // the queues then
   std::map<std::string, queue::Report::Head> heads{};       // of the queues then, by UID
+  PreemptionMemory preemption{};
   // Gangs without any node that wait for capacity.
   WaitingGangs waiting{};
   // Something else waits for capacity, too: the missing part of a gang, or gangs of other

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "extender/cycle/next_look.h"
 #include "extender/recovery/healing.h"
 #include "placement/explain.h"
@@ -62,6 +64,35 @@ GangReport paused_report(const gang::GangStatus& before, SysTime now) {
   report.is_unchanged = true;
   report.cause = before.cause;
   report.refresh_after = before.refusals.plan_after - now;
+  return report;
+}
+
+GangReport preempting_report(const gang::GangStatus* before,
+                             const std::vector<gang::Victim>& victims, bool may_need_fewer,
+                             SysTime now) {
+  GangReport report = with_reason(before, gang::kReasonPreempting, now);
+  if (before != nullptr && before->reason == gang::kReasonPreempting) {
+    report.message = before->message;
+    return report;
+  }
+  const auto jobs = static_cast<std::size_t>(
+      std::count_if(victims.begin(), victims.end(),
+                    [](const gang::Victim& victim) { return victim.gang == gang::kBaseGang; }));
+  const std::size_t requests = victims.size() - jobs;
+  const auto count = [](std::size_t number, std::string_view what) {
+    return number == 0 ? "" : fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+  };
+  report.message =
+      fmt::format("{}{}{} of others {} preempted; it starts when their pods have ended",
+                  count(jobs, "job"), jobs > 0 && requests > 0 ? " and " : "",
+                  count(requests, "request"), victims.size() == 1 ? "is" : "are");
+  if (may_need_fewer) report.message += "; fewer may do: the search stopped at its limit";
+  return report;
+}
+
+GangReport preempted_report(const gang::GangStatus* before, std::string_view message, SysTime now) {
+  GangReport report = with_reason(before, gang::kReasonPreempted, now);
+  report.message = message;
   return report;
 }
 

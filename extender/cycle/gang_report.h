@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "gang/no_fit.h"
@@ -59,6 +60,14 @@ GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_
                           const LastReported* last_reported, SysTime now,
                           std::chrono::milliseconds refresh_period,
                           const HealingState* healing = nullptr);
+
+// It gets its nodes when `victims` have ended. `may_need_fewer`: not all were tried for sparing.
+GangReport preempting_report(const gang::GangStatus* before,
+                             const std::vector<gang::Victim>& victims, bool may_need_fewer,
+                             SysTime now);
+
+// A committed gang that ends for another one.
+GangReport preempted_report(const gang::GangStatus* before, std::string_view message, SysTime now);
 
 // A committed gang whose queue is drained.
 GangReport drained_report(const gang::GangStatus* before, std::string_view queue, SysTime now);

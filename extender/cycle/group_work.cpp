@@ -73,7 +73,7 @@ gang::QueuePlace find_lost_queue(const GroupSeen& seen, const Snapshot& snapshot
 bool may_wait(const GroupSeen& seen, const placement::Cluster& nodes, const HealingMemory& memory,
               const HealingOptions& healing, SysTime now, HealingMemory& next,
               std::optional<SysTime>& next_look) {
-  if (seen.unconfirmed || seen.is_restored) return false;
+  if (seen.unconfirmed || seen.is_restored || seen.is_victim) return false;
   if (!is_settled(*seen.group, seen.enlarged)) return false;
   if (seen.open.empty()) {
     keep_rejections(seen, memory, next);

@@ -56,6 +56,11 @@ GangReport make_report(const GroupWork& group, const GangWork& work,
   if (group.is_drained && work.is_stored_committed) {
     return drained_report(work.before, group.queue.name, now);
   }
+  if (!work.preempted.empty() && work.is_stored_committed) {
+    return preempted_report(work.before, work.preempted, now);
+  }
+  if (!work.victims.empty())
+    return preempting_report(work.before, work.victims, work.may_need_fewer, now);
   const bool is_shown = healing && healing->is_shown;
   if (is_shown && (healing->is_over || (!work.no_fit && !work.is_rejected))) {
     return healing_report(work.before, *healing, work.no_fit ? &*work.no_fit : nullptr, now);
@@ -81,7 +86,8 @@ gang::GangStatus make_status(const GangWork& work, const GangReport& report,
     status.healing_cause = healing->cause;
   }
   status.name = work.name;
-  status.planned = !work.no_fit && !work.is_rejected && !work.is_paused;
+  status.planned = !work.no_fit && !work.is_rejected && !work.is_paused && work.victims.empty();
+  status.victims = work.victims;
   status.committed = work.is_stored_committed;
   status.reason = report.reason;
   status.message = report.message;

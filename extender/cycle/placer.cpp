@@ -45,6 +45,15 @@ void Placer::complete(GroupWork& work, GangWork& gang) {
   }
 }
 
+void Placer::reserve(GroupWork& work, GangWork& gang, std::vector<PlacedSlot> placed) {
+  gang.placed = std::move(placed);
+  gang.missing.clear();
+  gang.no_fit.reset();
+  take_unchecked(gang, ledger_);
+  quotas_.take(*work.seen, gang);
+  refused.erase(GangKey(work.seen->group->meta.uid, gang.name));
+}
+
 void Placer::hold(GroupWork& work, GangWork& gang, gang::NoFit why) {
   if (!gang.placed.empty()) ledger_.note_dropped_plan();
   drop_plan(gang);

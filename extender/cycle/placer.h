@@ -35,6 +35,12 @@ class Placer {
   // From now on a gang is planned although an equal one was refused before in this cycle: the
   // numbers in its reason are to count what was placed since.
   void begin_pass() { refused_now_.clear(); }
+  // The gang, which has no plan, gets these nodes although others still use them.
+  void reserve(GroupWork& work, GangWork& gang, std::vector<PlacedSlot> placed);
+  // Its quota that the gang would exceed, if it had a plan; nullopt: none.
+  bool is_over_quota(const GroupWork& work, const GangWork& gang) const {
+    return quotas_.exceeded_by(*work.seen, gang).has_value();
+  }
   // A rule that nodes have no part in keeps the gang from starting: it loses its plan.
   void hold(GroupWork& work, GangWork& gang, gang::NoFit why);
 

@@ -6,6 +6,7 @@
 
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/placer.h"
+#include "extender/cycle/preempt.h"
 #include "extender/cycle/settled.h"
 #include "extender/cycle/start_waiting.h"
 #include "extender/recovery/heal.h"
@@ -41,7 +42,11 @@ void take_plans(CycleWork& work, Placer& placer) {
       [&](GroupWork* group) {
         if (group->seen->unconfirmed) return;
         Ledger& ledger = placer.ledger_for(*group);
-        for (GangWork& gang : group->gangs) recheck(gang, ledger);
+        for (GangWork& gang : group->gangs) {
+          const bool is_taken =
+              !gang.committed && gang.is_reserved;  // by a gang that is preempting
+          if (!is_taken) recheck(gang, ledger);
+        }
       },
   };
   for (const Work& one : work.queue) std::visit(take, one);
@@ -129,7 +134,9 @@ std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueS
   next.reported_tree = state.reported_tree;
   next.heads = state.heads;
   if (state.queues_reported) {
-    const bool is_changed = state.reported_tree != facts.settled->tree;
+    // A preemption counts even if this process ends now.
+    const bool is_changed = state.reported_tree != facts.settled->tree ||
+                            state.preemption.times != next.preemption.times;
     const SysTime due =
         *state.queues_reported + (is_changed ? kChangedQueueReportPeriod : kQueueReportPeriod);
     if (now < due) {
@@ -141,13 +148,17 @@ std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueS
   next.reported_tree = facts.settled->tree;
   auto reports = queue::report_queues(facts, queues.usage, queues.capacity, queues.waiting);
   note_heads(reports, state, now, next);
+  for (queue::Report& report : reports) {
+    const auto times = next.preemption.times.find(report.queue);
+    if (times != next.preemption.times.end()) report.preemptions = times->second;
+  }
   return reports;
 }
 
 }  // namespace
 
 CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
-                      const HealingOptions& healing) {
+                      const HealingOptions& healing, queue::PreemptionMode preemption) {
   CycleResult out;
   CycleState& next = out.state;
   std::optional<SysTime> next_look;
@@ -157,6 +168,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
 
   // 1. What runs or is planned takes its capacity, as far as it can still have it.
   drop_unbindable(work, placer);
+  continue_preemptions(work, placer, now, next_look);
   take_plans(work, placer);
   drop_drained(work, placer.ledger());
   drop_rejected(work);
@@ -168,7 +180,10 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   place_on_reserved(work, placer, !snapshot.facts.tree().is_root_alone());
   // 4. Waiting gangs start in the order of their queues.
   const QueueState queues = start_waiting(work, placer, snapshot.facts);
-  // 5. What was decided becomes a status, or why not.
+  // 5. Gangs that do not fit get nodes whose workloads are to end.
+  next.preemption = state.preemption;
+  start_preemptions(snapshot, work, placer, queues, preemption, next.preemption, now, next_look);
+  // 6. What was decided becomes a status, or why not.
   const StatusContext context{state, healing, now, state.waiting.size(), next, next_look};
   for (const GroupWork* group : work.groups) {
     if (group->is_left_alone()) continue;
@@ -183,7 +198,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
     look_by(next_look, out.foreign.back().look_again);
   }
   out.queues = report_queues(snapshot.facts, queues, state, now, next, next_look);
-  // 6. The rest of what the next cycle has to know.
+  // 7. The rest of what the next cycle has to know.
   out.planned = placer.planned;
   next.rejections = std::move(state.rejections);
   next.waiting = std::move(state.waiting);

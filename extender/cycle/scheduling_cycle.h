@@ -10,6 +10,7 @@
 #include "extender/cycle/cycle_state.h"
 #include "extender/cycle/new_status.h"
 #include "extender/cycle/snapshot.h"
+#include "queue/preemption.h"
 #include "queue/report.h"
 
 namespace nervex::extender {
@@ -33,6 +34,7 @@ struct CycleResult {
 // server has rejected gets no placements and reports it. Gangs of CycleState::waiting that still
 // cannot fit are not planned again. `state` is taken at the end: an exception leaves it as it was.
 CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
-                      const HealingOptions& healing = {});
+                      const HealingOptions& healing = {},
+                      queue::PreemptionMode preemption = queue::PreemptionMode::kOff);
 
 }  // namespace nervex::extender

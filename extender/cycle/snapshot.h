@@ -50,6 +50,22 @@ struct EndingPod {
   SysTime until{};  // its deletionTimestamp: the end of its grace period
 };
 
+// What has become of a gang that is to end for another one (gang::Victim).
+enum class VictimState {
+  kRuns,    // also while it is being requeued
+  kEnding,  // its PodGroup was deleted, and some of its pods have not finished
+  kGone,    // or it has started again since
+};
+
+// Placement numbers of slots whose pods have finished: they use no capacity.
+using FinishedPlacements = std::set<std::int64_t>;
+
+// A PodGroup that runs, with nothing to decide.
+struct RunningGroup {
+  PodGroupPtr group;
+  FinishedPlacements finished;
+};
+
 // A PodGroup in a snapshot.
 struct GroupSeen {
   PodGroupPtr group;
@@ -75,6 +91,10 @@ struct GroupSeen {
   bool is_settled = false;
   // The stored status lacks parts of `group`: write it again.
   bool is_restored = false;
+  // Of its gangs that are preempting, by name: in the order of GangStatus::victims.
+  std::map<std::string, std::vector<VictimState>, std::less<>> victims{};
+  bool is_victim = false;  // a gang that is preempting names it
+  FinishedPlacements finished{};
 
   // The gang at this index of PodGroupSpec::gangs.
   queue::Workload make_workload(std::size_t index) const {
@@ -106,6 +126,8 @@ struct Snapshot {
   // Gangs of other operators. Their nominated pods are not subtracted from `nodes`.
   std::vector<ForeignGangSeen> foreign{};
   std::vector<Nominated> nominated{};  // not of gangs; in no order
+  // Those that are not in `groups`, if workloads may be preempted; else empty.
+  std::vector<RunningGroup> running{};
 };
 
 }  // namespace nervex::extender

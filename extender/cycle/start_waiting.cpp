@@ -160,25 +160,6 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
   return usage;
 }
 
-// Caps of its queue, as limits of the planner.
-std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
-                                               const std::string& label) {
-  std::map<std::string_view, placement::GroupLimit> by_resource;
-  for (const auto& [resource, node_class, most] : caps.caps) {
-    placement::GroupLimit& limit = by_resource[resource];
-    limit.most.emplace(node_class, most);
-  }
-  std::vector<placement::GroupLimit> limits;
-  for (auto& [resource, limit] : by_resource) {
-    limit.label = label;
-    limit.resource = resource;
-    limit.closes_others =
-        std::binary_search(caps.only_capped.begin(), caps.only_capped.end(), resource);
-    limits.push_back(std::move(limit));
-  }
-  return limits;
-}
-
 gang::NotAdmitted describe_caps(const queue::Workload& workload, const queue::ClassCaps& caps) {
   queue::NodeClassLimit reason;
   reason.queue = workload.queue;
@@ -277,6 +258,13 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   queue::Backlog backlog(tree, capacity, count_use(work, facts, placer.ledger()),
                          waiting.workloads);
   Restorer restorer(work, placer);
+  std::vector<RefusedTurn> refused;
+  const auto note_refused = [&](const queue::Workload& workload) {
+    const Turn& turn = waiting.turn(workload);
+    if (turn.gang == nullptr) return;
+    refused.push_back(
+        {turn.group, turn.gang, static_cast<std::size_t>(&workload - waiting.workloads.data())});
+  };
   while (const auto offer = backlog.next()) {
     const Turn& turn = waiting.turn(*offer->workload);
     restorer.restore_before(queue::rank(*offer->workload));
@@ -290,18 +278,40 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
       backlog.place(classes);
     } else {
       backlog.skip();
+      note_refused(*offer->workload);
     }
   }
   restorer.restore_rest();
-  for (const auto& [workload, reason] : backlog.held())
+  for (const auto& [workload, reason] : backlog.held()) {
     hold(waiting.turn(*workload), reason, placer);
+    if (std::holds_alternative<queue::LimitExceeded>(reason)) note_refused(*workload);
+  }
   if (is_any_placed) return std::nullopt;
   set_positions(waiting, backlog.usage(), capacity, tree);
   queue::Usage usage = backlog.usage();
-  return QueueState{std::move(waiting.workloads), std::move(usage), std::move(capacity)};
+  return QueueState{std::move(waiting.workloads), std::move(usage), std::move(capacity),
+                    std::move(refused)};
 }
 
 }  // namespace
+
+std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
+                                               const std::string& label) {
+  std::map<std::string_view, placement::GroupLimit> by_resource;
+  for (const auto& [resource, node_class, most] : caps.caps) {
+    placement::GroupLimit& limit = by_resource[resource];
+    limit.most.emplace(node_class, most);
+  }
+  std::vector<placement::GroupLimit> limits;
+  for (auto& [resource, limit] : by_resource) {
+    limit.label = label;
+    limit.resource = resource;
+    limit.closes_others =
+        std::binary_search(caps.only_capped.begin(), caps.only_capped.end(), resource);
+    limits.push_back(std::move(limit));
+  }
+  return limits;
+}
 
 QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts) {
   while (true) {

@@ -6,17 +6,27 @@
 
 #include "extender/cycle/group_work.h"
 #include "extender/cycle/placer.h"
+#include "placement/capacity.h"
+#include "queue/admission.h"
 #include "queue/facts.h"
 #include "queue/usage.h"
 #include "queue/workload.h"
 
 namespace nervex::extender {
 
+// A gang that waits although its queue would let it start, or for a limit of its queue.
+struct RefusedTurn {
+  GroupWork* group = nullptr;
+  GangWork* gang = nullptr;
+  std::size_t workload = 0;  // into QueueState::waiting
+};
+
 // What waits and what is used at the end of a cycle.
 struct QueueState {
   std::vector<queue::Workload> waiting;  // those that did not start, with the names of their queues
   queue::Usage usage;
-  kube::Resources capacity;  // of the cluster; empty if there are no queues
+  kube::Resources capacity;          // of the cluster; empty if there are no queues
+  std::vector<RefusedTurn> refused;  // in the order of service; none of other operators
 };
 
 // Gives every gang that fits now all its placements, and the others none, in the order of
@@ -25,5 +35,9 @@ struct QueueState {
 // tried once more after the last one got its placements, so that their explanations count the final
 // free capacity.
 QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts);
+
+// The queue's caps as limits of the planner. `label`: of the nodes' class.
+std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
+                                               const std::string& label);
 
 }  // namespace nervex::extender

@@ -15,25 +15,29 @@ namespace nervex::extender {
 
 Snapshot PlannerCache::snapshot() const {
   MutexLock lock(state_.mutex);
-  return make_snapshot();
+  return make_snapshot(false);
 }
 
-Snapshot PlannerCache::snapshot(std::vector<NodeChange>& changes) {
+Snapshot PlannerCache::snapshot(std::vector<NodeChange>& changes, bool with_running) {
   MutexLock lock(state_.mutex);
   changes = state_.nodes.take_changes();
-  return make_snapshot();
+  return make_snapshot(with_running);
 }
 
 Snapshot PlannerCache::snapshot_for(std::string_view ns) const {
   MutexLock lock(state_.mutex);
-  return make_snapshot(ns);
+  return make_snapshot(false, ns);
 }
 
-Snapshot PlannerCache::make_snapshot(std::string_view with_quotas_of) const {
+Snapshot PlannerCache::make_snapshot(bool with_running, std::string_view with_quotas_of) const {
+  with_running = with_running && state_.queues.tree().uses_preemption();
   Snapshot snapshot;
   snapshot.nodes = state_.nodes.cluster();
   for (const auto& [uid, entry] : state_.groups.all()) {
-    if (has_nothing_to_decide(entry)) continue;
+    if (has_nothing_to_decide(entry)) {
+      if (with_running) snapshot.running.push_back({entry.group(), entry.placements.finished()});
+      continue;
+    }
     const bool unconfirmed = entry.placements.attempted() != nullptr;
     GroupSeen& seen = snapshot.groups.emplace_back();
     seen.group = unconfirmed ? entry.placements.attempted() : entry.group();
@@ -46,6 +50,9 @@ Snapshot PlannerCache::make_snapshot(std::string_view with_quotas_of) const {
     seen.is_settled = entry.is_settled;
     seen.is_restored = entry.effective.is_restored;
     seen.losses = entry.history.losses();
+    seen.victims = state_.groups.see_victims(*seen.group);
+    seen.is_victim = state_.groups.is_victim(uid);
+    if (with_running) seen.finished = entry.placements.finished();
     seen.ending = state_.pods.ending(uid, seen.group->meta.ns.str());
   }
   add_facts(snapshot, with_quotas_of);
@@ -57,6 +64,7 @@ Snapshot PlannerCache::make_snapshot(std::string_view with_quotas_of) const {
 bool PlannerCache::has_nothing_to_decide(const CachedGroup& entry) const {
   return entry.is_settled && !entry.placements.is_open() && !entry.history.has_rejections() &&
          !entry.placements.attempted() && entry.placements.committing().empty() &&
+         !state_.groups.is_victim(entry.group()->meta.uid) &&
          !state_.queues.has_quota(entry.group()->meta.ns.str()) &&
          !state_.queues.tree().is_drained(entry.group()->status.queue.name);
 }

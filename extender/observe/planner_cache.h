@@ -26,7 +26,8 @@ class PlannerCache {
   // The same, with the quotas of a namespace that may have no PodGroup.
   Snapshot snapshot_for(std::string_view ns) const;
   // The same, plus node changes since they were last taken. Only the planner takes changes.
-  Snapshot snapshot(std::vector<NodeChange>& changes);
+  // `with_running`: and what is needed to preempt workloads, if a queue does.
+  Snapshot snapshot(std::vector<NodeChange>& changes, bool with_running = false);
   std::vector<NodeChange> take_changes();
   // The same, plus each node's spare capacity at that moment.
   std::vector<NodeChange> take_changes(std::vector<placement::NodeView>& spare);
@@ -77,7 +78,8 @@ class PlannerCache {
   void resolve_bind(const UnconfirmedBind& bind);
 
  private:
-  Snapshot make_snapshot(std::string_view with_quotas_of = {}) const REQUIRES(state_.mutex);
+  Snapshot make_snapshot(bool with_running, std::string_view with_quotas_of = {}) const
+      REQUIRES(state_.mutex);
   bool has_nothing_to_decide(const CachedGroup& entry) const REQUIRES(state_.mutex);
   void add_facts(Snapshot& snapshot, std::string_view with_quotas_of) const REQUIRES(state_.mutex);
   UncommittedPlan describe_plan(const CachedGroup& entry, const gang::GangStatus& gang) const

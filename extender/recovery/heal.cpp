@@ -30,7 +30,8 @@ std::vector<OpenPlan> find_open_plans(const CycleWork& work) {
       [&](GroupWork* group) {
         if (group->seen->unconfirmed) return;
         for (GangWork& gang : group->gangs) {
-          if (gang.committed || !gang.is_reserved) continue;
+          // Its nodes are still in use: nothing is gained from one that is preempting.
+          if (gang.committed || !gang.is_reserved || !gang.victims.empty()) continue;
           plans.push_back({&gang, nullptr, group->priority()});
         }
       },

@@ -41,6 +41,29 @@ TEST_CASE("beyond loopback the extender wants a certificate and an authority for
   CHECK(parse(static_cast<int>(argv.size()), argv.data(), flags) == row.exit_code);
 }
 
+TEST_CASE("nothing is preempted unless the flag says so", "[extender][flags]") {
+  using queue::PreemptionMode;
+  struct Row {
+    std::string flag;
+    std::optional<int> exit_code;
+    PreemptionMode mode;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"--log-level=info", std::nullopt, PreemptionMode::kOff},
+      {"--preemption=off", std::nullopt, PreemptionMode::kOff},
+      {"--preemption=reclaim", std::nullopt, PreemptionMode::kReclaim},
+      {"--preemption=full", std::nullopt, PreemptionMode::kFull},
+      {"--preemption=on", kExitUsage, PreemptionMode::kOff},
+  }));
+  INFO(row.flag);
+  std::string program = "nervex-extender";
+  std::string word = row.flag;
+  std::vector<char*> argv{program.data(), word.data()};
+  Flags flags;
+  CHECK(parse(static_cast<int>(argv.size()), argv.data(), flags) == row.exit_code);
+  CHECK(flags.preemption == row.mode);
+}
+
 TEST_CASE("pods are given time to be bound", "[extender][flags]") {
   const auto [flag, exit_code] = GENERATE(table<std::string, std::optional<int>>({
       {"--bind-deadline=0", kExitUsage},

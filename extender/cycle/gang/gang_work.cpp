@@ -60,6 +60,10 @@ GangWork start_work(const GroupSeen& seen, const gang::Gang& gang) {
   work.before = gang::find_gang(seen.group->status, gang.name);
   work.committed = work.before != nullptr && seen.is_committed(*work.before);
   work.is_stored_committed = work.before != nullptr && work.before->committed;
+  if (work.before == nullptr) return work;
+  if (!work.committed) work.victims = work.before->victims;
+  // Its controller may have seen it: nothing takes it back.
+  if (work.before->reason == gang::kReasonPreempted) work.preempted = work.before->message;
   return work;
 }
 

@@ -45,6 +45,11 @@ struct GangWork {
   std::vector<std::string> losses;    // placements lost in this cycle, and why
   bool is_paused = false;             // not planned again yet (refusals.h)
   bool is_rejected = false;           // the API server rejects a plan for them
+  // Not empty: it has nodes whose pods, those of the victims, have to end first.
+  std::vector<gang::Victim> victims{};
+  bool may_need_fewer = false;  // of the victims: the search ended at its limit in this cycle
+  // Not empty: it is to end for another gang, and this is what its status says.
+  std::string preempted{};
   bool has_set(const gang::MemberSet* set) const;
   // The slot whose placement has this number, or end().
   std::vector<PlacedSlot>::iterator find_placed(std::int64_t number);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "extender/bind/commit.h"
+#include "extender/cycle/preempt.h"
 #include "extender/cycle/settled.h"
 
 namespace nervex::extender {
@@ -70,6 +71,7 @@ std::optional<std::string> CachedGroups::erase_replaced(const std::string& key,
   uids_.erase(known);
   const auto entry = by_uid_.find(uid);
   set_waits_in(entry->second, "");
+  set_victims(entry->second, {});
   by_uid_.erase(entry);
   queues_.erase_settled(uid);
   return uid;
@@ -96,6 +98,7 @@ void CachedGroups::set_stored(CachedGroup& entry, const PodGroupPtr& stored) {
   entry.placements.set_group(entry.effective.group);
   const gang::PodGroup& group = *entry.group();
   set_waits_in(entry, has_waiting_gang(group) ? group.meta.ns.str() : "");
+  set_victims(entry, group.status);
   entry.history.keep_uncommitted(group.status);
   entry.is_settled = !entry.effective.is_restored && is_settled(group, entry.effective.enlarged);
   entry.workloads =
@@ -114,6 +117,33 @@ void CachedGroups::count_settled(const CachedGroup& entry) {
                          [this](std::string_view node) { return queues_.find_class(node); });
   }
   queues_.set_settled(group.meta.uid, std::move(workloads));
+}
+
+void CachedGroups::set_victims(CachedGroup& entry, const gang::PodGroupStatus& status) {
+  for (const std::string& uid : entry.victims) victims_.erase(victims_.find(uid));
+  entry.victims.clear();
+  for (const gang::GangStatus& gang : status.gangs) {
+    for (const gang::Victim& victim : gang.victims) {
+      entry.victims.push_back(victim.pod_group_uid);
+      victims_.insert(victim.pod_group_uid);
+    }
+  }
+}
+
+std::map<std::string, std::vector<VictimState>, std::less<>> CachedGroups::see_victims(
+    const gang::PodGroup& group) const {
+  std::map<std::string, std::vector<VictimState>, std::less<>> seen;
+  for (const gang::GangStatus& gang : group.status.gangs) {
+    for (const gang::Victim& victim : gang.victims) {
+      const CachedGroup* entry = find(victim.pod_group_uid);
+      VictimState state = judge_victim(entry == nullptr ? nullptr : entry->group().get(), victim);
+      const bool is_ending = state == VictimState::kGone && victim.gang == gang::kBaseGang &&
+                             pods_.has_live_pod(victim.pod_group_uid, "");
+      if (is_ending) state = VictimState::kEnding;
+      seen[gang.name].push_back(state);
+    }
+  }
+  return seen;
 }
 
 void CachedGroups::recount_settled() {

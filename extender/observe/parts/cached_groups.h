@@ -6,8 +6,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "extender/observe/parts/commits.h"
@@ -33,6 +35,7 @@ struct CachedGroup {
   queue::Settled::Workloads workloads;  // of group()'s gangs, in their order; without node classes
   bool is_settled = false;              // according to spec and status
   std::string waits_in;                 // the namespace, if a gang has no plan; else ""
+  std::vector<std::string> victims;     // PodGroup UIDs that its gangs which are preempting name
 };
 
 class CachedGroups {
@@ -63,6 +66,12 @@ class CachedGroups {
   // The classes of nodes have changed.
   void recount_settled();
 
+  // A gang that is preempting names it.
+  bool is_victim(const std::string& uid) const { return victims_.count(uid) > 0; }
+  // Of these gangs that are preempting: GroupSeen::victims.
+  std::map<std::string, std::vector<VictimState>, std::less<>> see_victims(
+      const gang::PodGroup& group) const;
+
   // A gang of this namespace has no plan.
   bool is_any_waiting(const std::string& ns) const { return waiting_.count(ns) > 0; }
 
@@ -70,6 +79,7 @@ class CachedGroups {
   void set_stored(CachedGroup& entry, const PodGroupPtr& stored);
   void set_waits_in(CachedGroup& entry, const std::string& ns);
   void count_settled(const CachedGroup& entry);
+  void set_victims(CachedGroup& entry, const gang::PodGroupStatus& status);
 
   NodeTable& nodes_;
   const SlotPods& pods_;
@@ -78,6 +88,7 @@ class CachedGroups {
   QueueFacts& queues_;  // gets the workloads of CachedGroup::is_settled
   std::map<std::string, CachedGroup, std::less<>> by_uid_;
   std::map<std::string, std::string, std::less<>> uids_;  // by namespace/name
+  std::multiset<std::string> victims_;                    // CachedGroup::victims of all
   std::map<std::string, int> waiting_;  // PodGroups with a gang that has no plan, by namespace
 };
 

@@ -65,6 +65,8 @@ void GroupPlacements::see_pods(Reservation& reservation) const {
 
 void GroupPlacements::note_open(std::int64_t number, const Reservation& reservation) {
   open_.erase(number);
+  finished_.erase(number);
+  if (reservation.over) finished_.insert(number);
   if (!reservation.gang->committed || reservation.group != group_.get()) return;
   if (open_slot(reservation)) open_.insert(number);
 }
@@ -175,6 +177,7 @@ void GroupPlacements::release_all() {
   for (const auto& [number, reservation] : reservations_) count(reservation, false);
   reservations_.clear();
   open_.clear();
+  finished_.clear();
   numbers_.clear();
   count_reserved(false);
   reserved_.clear();

@@ -46,6 +46,8 @@ class GroupPlacements {
   std::vector<OpenSlot> open_slots() const;
   // An attempted status lacks this placement.
   bool may_lose(std::int64_t placement) const;
+  // Placements whose slots have had their last pod: they use no capacity.
+  const FinishedPlacements& finished() const { return finished_; }
   // `other` takes the placement of a pod that is or is being bound from a committed gang.
   bool supersedes_bound(const gang::PodGroup& other) const;
 
@@ -79,6 +81,7 @@ class GroupPlacements {
   std::set<std::string> committing_;
   std::map<std::int64_t, Reservation> reservations_;  // by placement number; wanted slots only
   std::set<std::int64_t> open_;                       // open ones, of committed gangs
+  FinishedPlacements finished_;
   // Capacity without a slot, by set and node.
   struct ReservedPods {
     const gang::MemberSet* set = nullptr;  // of group_ or attempted_

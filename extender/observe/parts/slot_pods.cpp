@@ -156,6 +156,16 @@ MemberSeen::Pod SlotPods::state(const std::string& group_uid, std::string_view n
   return state;
 }
 
+bool SlotPods::has_live_pod(const std::string& group_uid, std::string_view ns) const {
+  const auto group = groups_.find(group_uid);
+  if (group == groups_.end()) return false;
+  return std::any_of(group->second.begin(), group->second.end(), [ns](const auto& slot) {
+    return std::any_of(slot.second.begin(), slot.second.end(), [ns](const auto& pod) {
+      return (ns.empty() || pod.second.ns == ns) && !pod.second.finished;
+    });
+  });
+}
+
 bool SlotPods::has_started(const std::string& group_uid, std::string_view ns,
                            const gang::Placement& placement) const {
   const PodsOfSlot& pods = find(group_uid, {placement.role, placement.slot.ordinal});

@@ -57,6 +57,9 @@ class SlotPods {
   std::optional<OpenSlot> open_slot(const std::string& group_uid, std::string_view ns,
                                     const gang::Placement& placement) const;
 
+  // A pod of that PodGroup was or is being bound and has not finished. `ns` empty: in any
+  // namespace. Cost: its slots.
+  bool has_live_pod(const std::string& group_uid, std::string_view ns) const;
   // Pods of that PodGroup and namespace that are being deleted: GroupSeen::ending. Cost: their
   // number.
   std::map<std::pair<std::string, int>, EndingPod> ending(const std::string& group_uid,
