@@ -158,7 +158,7 @@ TEST_CASE("a PodGroup says when the attempt ends at the latest, and whether it i
   job.spec.preemptible = true;
   job.spec.active_deadline_seconds = 600;
   job.status.active_seconds = 60;
-  Json learner = *job.spec.learner->pod_template;
+  Json learner = job.spec.learner->pod_template;
   learner["spec"]["terminationGracePeriodSeconds"] = 90;
   job.spec.learner->pod_template = learner;
   Followed followed(std::move(job));
