@@ -168,18 +168,6 @@ Result<PodGroupSpec> decode_spec(const Json& from) {
     auto read = read_int64(from, "scheduleTimeoutSeconds", "spec", seconds);
     if (!read) return read.error();
   }
-  spec.preemptible = kube::bool_at(from, {"preemptible"});
-  for (const auto& [field, seconds] :
-       {std::pair("activeDeadlineSeconds", &spec.active_deadline_seconds),
-        {"terminationGracePeriodSeconds", &spec.termination_grace_seconds}}) {
-    if (kube::find(from, {field}) == nullptr) continue;
-    if (auto read = read_int64(from, field, "spec", seconds->emplace(0)); !read) {
-      return read.error();
-    }
-  }
-  if (auto read = read_int64(from, "activeSeconds", "spec", spec.active_seconds); !read) {
-    return read.error();
-  }
   spec.direct_placement = kube::string_at(from, {"placement"}) == kDirect;
   if (auto read = read_int64(from, "highestPlacement", "spec", spec.highest_placement); !read) {
     return read.error();

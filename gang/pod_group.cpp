@@ -228,12 +228,6 @@ Json encode_spec(const PodGroupSpec& spec) {
            {"gangs", std::move(gangs)}};
   if (!spec.queue.empty()) out["queue"] = spec.queue;
   if (!spec.user.empty()) out["user"] = spec.user;
-  if (spec.preemptible) out["preemptible"] = true;
-  if (spec.active_deadline_seconds) out["activeDeadlineSeconds"] = *spec.active_deadline_seconds;
-  if (spec.active_seconds > 0) out["activeSeconds"] = spec.active_seconds;
-  if (spec.termination_grace_seconds) {
-    out["terminationGracePeriodSeconds"] = *spec.termination_grace_seconds;
-  }
   if (spec.schedule_timeout_seconds) out["scheduleTimeoutSeconds"] = *spec.schedule_timeout_seconds;
   if (spec.direct_placement) out["placement"] = kDirect;
   if (spec.highest_placement > 0) out["highestPlacement"] = spec.highest_placement;

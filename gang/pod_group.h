@@ -123,14 +123,6 @@ struct PodGroupSpec {
   SysTime queued_since{};  // position of the job in the queue, kept across attempts
   std::string queue{};     // named by the job; empty: the namespace's
   std::string user{};      // who submitted the job; empty: unknown
-  // May be released for a gang whose reserved nodes it uses.
-  bool preemptible = false;
-  // When the attempt ends at the latest: the job's limit on its active time, if any; the active
-  // time of earlier attempts; and the longest grace period of its pods. nullopt: its pods outlive
-  // the job (cleanPodPolicy None). See queue::longest_run(). JSON: terminationGracePeriodSeconds.
-  std::optional<std::int64_t> active_deadline_seconds{};
-  std::int64_t active_seconds = 0;
-  std::optional<std::int64_t> termination_grace_seconds{};
   std::optional<std::int64_t> schedule_timeout_seconds;
   std::vector<Gang> gangs;  // gangs of one PodGroup are planned in this order
   // Pods of the base gang, except those bound last, may be created with their node: their shapes
@@ -226,7 +218,8 @@ struct GangStatus {
   // If not 0: the gang was committed when it was planned, and pods of placements up to this number
   // may be created with their node (is_direct()). JSON: directThrough.
   std::int64_t direct_through = 0;
-  // When it was committed; later if the status was lost. Not set: it is not committed.
+  // When it was committed. Not set: it is not committed, or was by a version that did not write it,
+  // or its status was lost.
   std::optional<SysTime> started_at{};
   // Why the gang waits for capacity or quota, as in the message. JSON: cause, and the remedy that
   // follows from it.

@@ -262,7 +262,6 @@ Spec read_spec(Fields fields) {
   spec.aggregator = fields.text("aggregator");
   spec.reservation_seconds =
       read_count(fields, "reservationSeconds").value_or(spec.reservation_seconds);
-  spec.preemptible = fields.boolean("preemptible");
   spec.suspend = fields.boolean("suspend");
   spec.active_deadline_seconds = read_seconds(fields, "activeDeadlineSeconds");
   spec.schedule_timeout_seconds = read_seconds(fields, "scheduleTimeoutSeconds");

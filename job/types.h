@@ -134,7 +134,6 @@ struct Spec {
   std::optional<RoleSpec> learner;
   std::string aggregator;         // "", "PerJob", "OnDemand"
   int reservation_seconds = 600;  // how long capacity of reservedReplicas is kept: reserved_until()
-  bool preemptible = false;       // may be requeued for a job whose reserved nodes it uses
   bool suspend = false;
   std::optional<std::int64_t> active_deadline_seconds;   // of the time with a placement
   std::optional<std::int64_t> schedule_timeout_seconds;  // from status.waitingSince

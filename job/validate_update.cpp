@@ -3,8 +3,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cstdint>
-#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -151,49 +149,9 @@ void check_suspension(const Json& /*object*/, const Json& old_object, FieldError
                     "its condition Suspended"});
 }
 
-// A reservation of nodes counts on it, and so does the job that waits for them
-// (docs/adr/2026-11-26-node-reservations.md).
-constexpr std::string_view kReliedUpon =
-    "while the job runs: a job that waits for its nodes may rely on it";
-
-std::optional<std::int64_t> active_deadline(const Json& object) {
-  const Json* found = kube::find(object, {"spec", "activeDeadlineSeconds"});
-  if (found == nullptr || !found->is_number_integer()) return std::nullopt;
-  return found->get<std::int64_t>();
-}
-
-void check_latest_end(const Json& object, const Json& old_object, FieldErrors& errors) {
-  const auto before = active_deadline(old_object);
-  if (!before) return;
-  const auto after = active_deadline(object);
-  if (!after || *after > *before) {
-    errors.push_back({FieldErrorType::kForbidden, "spec.activeDeadlineSeconds", "",
-                      fmt::format("may not be raised or removed {}", kReliedUpon)});
-  }
-  const auto keeps_pods = [](const Json& job) {
-    return kube::string_at(job, {"spec", "cleanPodPolicy"}) == "None";
-  };
-  if (keeps_pods(object) && !keeps_pods(old_object)) {
-    errors.push_back({FieldErrorType::kForbidden, "spec.cleanPodPolicy", "",
-                      fmt::format("may not be set to None {}: its pods would outlive its "
-                                  "activeDeadlineSeconds",
-                                  kReliedUpon)});
-  }
-}
-
-void check_preemptible(const Json& object, const Json& old_object, FieldErrors& errors) {
-  const auto is_preemptible = [](const Json& job) {
-    return kube::bool_at(job, {"spec", "preemptible"});
-  };
-  if (is_preemptible(object) || !is_preemptible(old_object)) return;
-  errors.push_back({FieldErrorType::kForbidden, "spec.preemptible", "",
-                    fmt::format("may not be set to false {}", kReliedUpon)});
-}
-
 using UpdateCheck = void (*)(const Json& object, const Json& old_object, FieldErrors& errors);
-constexpr std::array<UpdateCheck, 5> kRunningChecks{check_kept_templates, check_kept_volumes,
-                                                    check_suspension, check_latest_end,
-                                                    check_preemptible};
+constexpr std::array<UpdateCheck, 3> kRunningChecks{check_kept_templates, check_kept_volumes,
+                                                    check_suspension};
 
 }  // namespace
 

@@ -1,6 +1,5 @@
 #include "queue/workload.h"
 
-#include <algorithm>
 #include <limits>
 #include <map>
 #include <utility>
@@ -15,29 +14,7 @@ Workload::State state_in(const gang::PodGroupStatus& status, std::string_view na
   return gang->planned ? Workload::State::kPlanned : Workload::State::kWaiting;
 }
 
-// Its requests and added replicas end with the base gang.
-std::optional<SysTime> latest_end(const gang::PodGroup& group) {
-  const gang::GangStatus* base = gang::find_gang(group.status, gang::kBaseGang);
-  if (base == nullptr || !base->started_at) return std::nullopt;
-  const auto run = longest_run(group.spec, group.status.queue.max_runtime_seconds);
-  return run ? std::optional(*base->started_at + *run) : std::nullopt;
-}
-
 }  // namespace
-
-std::optional<std::chrono::seconds> longest_run(const gang::PodGroupSpec& spec,
-                                                std::optional<std::int64_t> max_runtime_seconds) {
-  // Far beyond any use, and small enough that sums of times do not overflow.
-  constexpr std::int64_t kMostSeconds = 100LL * 366 * 24 * 3600;
-  const auto& own = spec.active_deadline_seconds;
-  const bool has_limit = own || max_runtime_seconds;
-  if (!has_limit || !spec.termination_grace_seconds) return std::nullopt;
-  const std::int64_t active = std::min(
-      {own.value_or(kMostSeconds), max_runtime_seconds.value_or(kMostSeconds), kMostSeconds});
-  return std::chrono::seconds(std::max<std::int64_t>(0, active - spec.active_seconds) +
-                              std::min(*spec.termination_grace_seconds, kMostSeconds)) +
-         kEndAllowance;
-}
 
 void add_requests(kube::Resources& total, const kube::Resources& each, std::int64_t times) {
   for (const auto& [name, amount] : each.amounts()) {
@@ -91,10 +68,8 @@ Workload make_workload(const gang::PodGroup& group, std::size_t index) {
   workload.queue = group.status.queue.name;
   workload.user = group.spec.user;
   workload.position = static_cast<int>(index);
-  workload.is_preemptible = group.spec.preemptible;
   if (workload.state == Workload::State::kRunning) {
     workload.started_at = gang::find_gang(group.status, gang.name)->started_at;
-    workload.latest_end = latest_end(group);
   }
   for (const gang::MemberSet& set : gang.members) {
     const auto pods = static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;

@@ -1,7 +1,6 @@
 // queue/workload.h - what is queued: one gang, of this suite or of another operator. Pure.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,13 +32,9 @@ struct Workload {
   SysTime queued_since{};
   kube::Resources requests;  // of all its pods
   State state = State::kWaiting;
-  std::string queue{};                  // name; empty: the root
-  std::string user{};                   // who submitted the job; empty: unknown
-  std::optional<SysTime> started_at{};  // when it was committed to its plan
-  // When its capacity is free again at the latest, grace period included. nullopt: it has not
-  // started, or nothing bounds it.
-  std::optional<SysTime> latest_end{};
-  bool is_preemptible = false;  // may be requeued for one whose reserved nodes it uses
+  std::string queue{};  // name; empty: the root
+  std::string user{};   // who submitted the job; empty: unknown
+  std::optional<SysTime> started_at{};  // when it was committed to its plan; nullopt: unknown
   // Can be reclaimed without ending the job: counts against limits, not against quota and share.
   bool is_elastic = false;
   // Of pods that have nodes, by the nodes' class. Pods on nodes without a class are left out.
@@ -53,15 +48,6 @@ Workload make_workload(const gang::PodGroup& group, std::size_t index);
 // The gangs of a PodGroup, in the order of its spec. Cost: its sets, not its pods. The queue is
 // that of its status. Leaves out what a PodGroup does not say: classes.
 std::vector<Workload> list_workloads(const gang::PodGroup& group);
-
-// From the commit of an attempt to when its capacity is free again, at the latest: until the job's
-// activeDeadlineSeconds or the queue's maxRuntimeSeconds (nullopt: none) have passed, plus grace
-// period and kEndAllowance. nullopt: nothing bounds it.
-std::optional<std::chrono::seconds> longest_run(const gang::PodGroupSpec& spec,
-                                                std::optional<std::int64_t> max_runtime_seconds);
-// Added since the active time begins with the first bind, after the commit; the pods are deleted
-// some time after the deadline; and the times are by the clocks of several machines.
-inline constexpr std::chrono::seconds kEndAllowance{60};
 
 // Adds what `times` pods request to what queues count: without implicit resources. Saturates.
 void add_requests(kube::Resources& total, const kube::Resources& each, std::int64_t times = 1);

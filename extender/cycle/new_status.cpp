@@ -103,8 +103,8 @@ gang::GangStatus make_status(const GangWork& work, const GangReport& report,
     status.refusals = work.before->refusals;
   }
   if (status.committed) {
-    status.started_at = work.before == nullptr ? std::nullopt : work.before->started_at;
-    if (!status.started_at) status.started_at = now;
+    const bool was_committed = work.before != nullptr && work.before->committed;
+    status.started_at = was_committed ? work.before->started_at : now;
   }
   return status;
 }

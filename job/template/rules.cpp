@@ -7,7 +7,6 @@
 #include "job/pod_manifest.h"
 #include "job/ports.h"
 #include "job/template/syntax.h"
-#include "kube/model/pod.h"
 
 namespace nervex::job {
 namespace pod_template {
@@ -169,8 +168,7 @@ Facts gather_pod_facts(const Place& spec, const Place& labels, const Place& volu
   facts.main_container = main_container(pod);
   facts.added_port = added_main_port(pod, role);
   facts.host_users = kube::bool_at(pod, {"hostUsers"}, true);
-  facts.grace_seconds =
-      kube::int_at(pod, {"terminationGracePeriodSeconds"}, kube::kDefaultGraceSeconds);
+  facts.grace_seconds = kube::int_at(pod, {"terminationGracePeriodSeconds"}, 30);
   return facts;
 }
 

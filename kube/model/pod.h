@@ -1,7 +1,6 @@
 // kube/model/pod.h - what does the suite know of a pod: node, owner, progress, and resources?
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,9 +16,6 @@ namespace nervex::kube {
 // A pod condition. True: the pod's node is lost, the extender has released the pod, and the
 // controller removes it without waiting for the node.
 inline constexpr std::string_view kNodeLostCondition = "nervex.sensetime.com/NodeLost";
-
-// core/v1 PodSpec: terminationGracePeriodSeconds of pods that name none.
-inline constexpr std::int64_t kDefaultGraceSeconds = 30;
 
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 const char* to_string(PodPhase phase);

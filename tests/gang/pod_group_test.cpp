@@ -78,10 +78,6 @@ PodGroup a_pod_group() {
       {"learner", testing::ask(8, 5), 3, SysTime(std::chrono::milliseconds(1'795'269'368'000)), 2}};
   group.spec.highest_placement = 8;
   group.spec.queue = "vision";
-  group.spec.preemptible = true;
-  group.spec.active_deadline_seconds = 3'600;
-  group.spec.active_seconds = 60;
-  group.spec.termination_grace_seconds = 0;
   group.status.gangs[0].started_at = SysTime(std::chrono::milliseconds(1'795'269'365'250));
   group.status.gangs[0].victims = {{"uid-1", "request-3", 17, true, ""},
                                    {"uid-2", "base", 4, false, "dqn-2"}};

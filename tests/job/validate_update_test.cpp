@@ -96,47 +96,6 @@ TEST_CASE("templates do not change while pods are being created", "[job][validat
   CHECK(check_update(edited(job, image), job).empty());
 }
 
-TEST_CASE("a running job can end earlier than a waiting job relies on, not later",
-          "[job][validate][update]") {
-  struct Row {
-    std::string when;
-    std::string patch;
-    Messages want;
-  };
-  const std::string relied = "while the job runs: a job that waits for its nodes may rely on it";
-  const auto row = GENERATE_COPY(values<Row>({
-      {"the deadline is lowered",
-       R"([{"op": "replace", "path": "/spec/activeDeadlineSeconds", "value": 30}])",
-       {}},
-      {"the deadline is raised",
-       R"([{"op": "replace", "path": "/spec/activeDeadlineSeconds", "value": 61}])",
-       {"spec.activeDeadlineSeconds: Forbidden: may not be raised or removed " + relied}},
-      {"the deadline is removed",
-       R"([{"op": "remove", "path": "/spec/activeDeadlineSeconds"}])",
-       {"spec.activeDeadlineSeconds: Forbidden: may not be raised or removed " + relied}},
-      {"its pods are to be kept",
-       R"([{"op": "replace", "path": "/spec/cleanPodPolicy", "value": "None"}])",
-       {"spec.cleanPodPolicy: Forbidden: may not be set to None " + relied +
-        ": its pods would outlive its activeDeadlineSeconds"}},
-      {"it is no longer preemptible",
-       R"([{"op": "remove", "path": "/spec/preemptible"}])",
-       {"spec.preemptible: Forbidden: may not be set to false " + relied}},
-      {"it is suspended",
-       R"([{"op": "remove", "path": "/spec/preemptible"},
-           {"op": "remove", "path": "/spec/activeDeadlineSeconds"},
-           {"op": "add", "path": "/spec/suspend", "value": true}])",
-       {}},
-  }));
-  INFO("when " << row.when);
-  Json job = job_in();
-  job["spec"]["activeDeadlineSeconds"] = 60;
-  job["spec"]["preemptible"] = true;
-  CHECK(messages(check_update(edited(job, row.patch), job)) == row.want);
-  Json waiting = job;
-  waiting["status"] = {{"phase", "Created"}, {"reason", "Queued"}};
-  CHECK(check_update(edited(waiting, row.patch), waiting).empty());
-}
-
 TEST_CASE("suspend cannot be set to false before the attempt has ended",
           "[job][validate][update]") {
   const std::string resume = R"([{"op": "replace", "path": "/spec/suspend", "value": false}])";

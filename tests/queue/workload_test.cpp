@@ -1,7 +1,6 @@
 #include "queue/workload.h"
 
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators.hpp>
 
 #include "tests/support/gang_builders.h"
 
@@ -54,57 +53,6 @@ TEST_CASE("each gang of a PodGroup is a workload with what all its pods ask for"
   added.state = Workload::State::kWaiting;
   added.position = 2;
   CHECK(list_workloads(group) == std::vector{like, request, added});
-}
-
-TEST_CASE("a run is bounded by the shorter limit, if its pods end with the job",
-          "[queue][workload]") {
-  struct Row {
-    std::string when;
-    std::optional<std::int64_t> deadline;
-    std::optional<std::int64_t> max_runtime;
-    std::int64_t active = 0;
-    std::optional<std::int64_t> grace = 30;
-    std::optional<std::int64_t> want;
-  };
-  const auto row = GENERATE(values<Row>({
-      {"nothing bounds it", {}, {}, 0, 30, {}},
-      {"the job has a limit", 600, {}, 0, 30, 690},
-      {"the queue has one", {}, 500, 0, 30, 590},
-      {"both have one, the job the shorter", 400, 500, 0, 30, 490},
-      {"both have one, the queue the shorter", 600, 500, 0, 0, 560},
-      {"earlier attempts were active", 600, {}, 100, 30, 590},
-      {"earlier attempts used all of it", 600, {}, 700, 30, 90},
-      {"its pods outlive the job", 600, 500, 0, {}, {}},
-  }));
-  INFO("when " << row.when);
-  gang::PodGroupSpec spec;
-  spec.active_deadline_seconds = row.deadline;
-  spec.active_seconds = row.active;
-  spec.termination_grace_seconds = row.grace;
-  const auto run = longest_run(spec, row.max_runtime);
-  CHECK((run ? std::optional<std::int64_t>(run->count()) : std::nullopt) == row.want);
-}
-
-TEST_CASE("requests end with the base gang of their job", "[queue][workload]") {
-  auto group = planned(
-      a_group("dqn-1", {a_set("learner", 1, ask(8)), in_request(a_set("collector", 1, ask(0)), 7)}),
-      {"a"}, true);
-  group.spec.preemptible = true;
-  group.spec.active_deadline_seconds = 600;
-  group.spec.termination_grace_seconds = 30;
-  group.status.gangs[0].started_at = SysTime(std::chrono::seconds(1'000));
-  gang::GangStatus request;
-  request.name = "request-7";
-  request.planned = request.committed = true;
-  request.started_at = SysTime(std::chrono::seconds(1'200));
-  group.status.gangs.push_back(request);
-  const auto workloads = list_workloads(group);
-  CHECK(workloads[0].started_at == SysTime(std::chrono::seconds(1'000)));
-  CHECK(workloads[1].started_at == SysTime(std::chrono::seconds(1'200)));
-  for (const Workload& workload : workloads) {
-    CHECK(workload.latest_end == SysTime(std::chrono::seconds(1'690)));
-    CHECK(workload.is_preemptible);
-  }
 }
 
 TEST_CASE("host ports are no resources of a workload, and amounts saturate", "[queue][workload]") {

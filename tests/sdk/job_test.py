@@ -56,10 +56,10 @@ class Manifest(unittest.TestCase):
         self.assertEqual(list(spec["learner"]), ["template"])
 
     def test_fields_of_the_spec_have_kubernetes_names(self):
-        spec = Job("dqn", coordinator=Role("a"), priority_class_name="high", queue="vision", backoff_limit=0, suspend=False, preemptible=True,
+        spec = Job("dqn", coordinator=Role("a"), priority_class_name="high", queue="vision", backoff_limit=0, suspend=False,
                    active_deadline_seconds=60, volumes=[{"name": "data", "emptyDir": {}}]).to_manifest()["spec"]
         del spec["coordinator"]
-        self.assertEqual(spec, {"priorityClassName": "high", "queue": "vision", "backoffLimit": 0, "suspend": False, "preemptible": True,
+        self.assertEqual(spec, {"priorityClassName": "high", "queue": "vision", "backoffLimit": 0, "suspend": False,
                                 "activeDeadlineSeconds": 60, "volumes": [{"name": "data", "emptyDir": {}}]})
 
     def test_all_fields_of_the_schema_are_there(self):

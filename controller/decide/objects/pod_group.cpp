@@ -29,7 +29,6 @@
 #include "job/names.h"
 #include "kube/model/disruption.h"
 #include "kube/model/merge_patch.h"
-#include "kube/model/pod.h"
 
 namespace nervex::controller {
 
@@ -334,25 +333,6 @@ std::int64_t highest_placement(const Round& round, const gang::PodGroupSpec& spe
   return same == group.spec && is_known ? same.highest_placement : std::max(highest, given_out);
 }
 
-// The longest of its pods' grace periods; nullopt: they outlive the job. As the sets' shapes, that
-// of an existing PodGroup stays.
-std::optional<std::int64_t> termination_grace(const Round& round, const job::PodContext& context) {
-  if (round.job.spec.clean_pod_policy == job::CleanPodPolicy::kNone) return std::nullopt;
-  const gang::PodGroup* group = round.attempt.group;
-  if (group != nullptr && group->spec.termination_grace_seconds) {
-    return group->spec.termination_grace_seconds;
-  }
-  std::int64_t longest = 0;
-  for (const Role role :
-       {Role::kCoordinator, Role::kAggregator, Role::kCollector, Role::kLearner}) {
-    const Json& pod = job::role_template(round.job, role, context);
-    if (pod.is_null()) continue;
-    longest = std::max(longest, kube::int_at(pod, {"spec", "terminationGracePeriodSeconds"},
-                                             kube::kDefaultGraceSeconds));
-  }
-  return longest;
-}
-
 }  // namespace
 
 gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context) {
@@ -361,10 +341,6 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   spec.queue = round.job.spec.queue;
   spec.user = first_bytes(kube::annotation(round.job.meta, job::kSubmittedByAnnotation),
                           job::kMaxUserBytes);
-  spec.preemptible = round.job.spec.preemptible;
-  spec.active_deadline_seconds = round.job.spec.active_deadline_seconds;
-  spec.active_seconds = round.job.status.active_seconds;
-  spec.termination_grace_seconds = termination_grace(round, context);
   spec.attempt = round.job.status.attempt;
   spec.queued_since = place_in_queue(round.job, round.attempt.group);
   spec.gangs = GangBuilder(round, context).build();

@@ -149,7 +149,6 @@ class Job:
     queue: Optional[str] = None  # default: the queue of the namespace
     aggregator: Optional[str] = None
     clean_pod_policy: Optional[str] = None
-    preemptible: Optional[bool] = None
     suspend: Optional[bool] = None
     backoff_limit: Optional[int] = None
     active_deadline_seconds: Optional[int] = None

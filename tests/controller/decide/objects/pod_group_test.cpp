@@ -152,27 +152,6 @@ TEST_CASE("a PodGroup says which queue the job names and who submitted the job",
   CHECK(followed.group.spec.user == std::string(1024, 'a'));
 }
 
-TEST_CASE("a PodGroup says when the attempt ends at the latest, and whether it is preemptible",
-          "[controller][desired_pod_group]") {
-  job::Job job = a_job(1, 1);
-  job.spec.preemptible = true;
-  job.spec.active_deadline_seconds = 600;
-  job.status.active_seconds = 60;
-  Json learner = job.spec.learner->pod_template;
-  learner["spec"]["terminationGracePeriodSeconds"] = 90;
-  job.spec.learner->pod_template = learner;
-  Followed followed(std::move(job));
-  const gang::PodGroupSpec& spec = followed.group.spec;
-  CHECK(spec.preemptible);
-  CHECK(spec.active_deadline_seconds == 600);
-  CHECK(spec.active_seconds == 60);
-  CHECK(spec.termination_grace_seconds == 90);
-  CHECK_FALSE(followed.follow());
-  followed.job.spec.clean_pod_policy = job::CleanPodPolicy::kNone;  // its pods outlive it
-  CHECK(followed.follow());
-  CHECK_FALSE(spec.termination_grace_seconds);
-}
-
 TEST_CASE("pod-level resources are planned", "[controller][desired_pod_group]") {
   job::Job job = a_job(0, 1);
   Json& spec = job.spec.learner->pod_template["spec"];
