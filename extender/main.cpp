@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   planner.begin_cycles_with([&lost_nodes] { return lost_nodes.mark_pods(); });
   extender::Simulator simulator(planner_api, cache.planner, stores.groups, stores.volumes,
                                 stores.simulations, manager->clock(), flags.healing,
-                                flags.aggregator_config);
+                                flags.aggregator_config, flags.preemption);
   extender::add_watches(caches, stores, cache.updates, holds, planner, lost_nodes, simulator);
   extender::Binder binder(manager->client(), cache.binds, holds, stores.pods,
                           manager->clock());  // every replica binds

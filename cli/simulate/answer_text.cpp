@@ -31,6 +31,10 @@ std::string describe_verdict(const std::string& what, const Json& status, bool i
   if (verdict == "Waits") {
     return fmt::format("{} would wait{}: {}", what, describe_queue(status), message);
   }
+  if (verdict == "Preempts") {
+    const std::int64_t victims = kube::int_at(status, {"preempts", "count"});
+    return fmt::format("{} would start after {} that it preempts", what, count(victims, "gang"));
+  }
   const std::int64_t nodes = kube::int_at(status, {"nodeCount"});
   return fmt::format("{} would start now{}{}", what, describe_queue(status),
                      nodes > 0 ? ", on " + count(nodes, "node") : ": " + message);
@@ -75,6 +79,17 @@ std::string describe_nodes(const Json& status) {
   return text;
 }
 
+std::string describe_victims(const Json& status) {
+  const Json& gangs = kube::array_at(status, {"preempts", "gangs"});
+  if (gangs.empty()) return "";
+  std::string names;
+  for (const Json& one : gangs) {
+    names += fmt::format("{}{} of {}", names.empty() ? "" : ", ", kube::string_at(one, {"gang"}),
+                         kube::string_at(one, {"podGroup"}));
+  }
+  return "In this namespace it would preempt " + printable(names) + ".\n";
+}
+
 std::string describe_most(const Json& status, bool is_growth) {
   if (kube::find(status, {"most"}) == nullptr) return "";
   const std::string role = kube::string_at(status, {"most", "role"});
@@ -108,7 +123,8 @@ std::string describe_answer(const std::string& what, const Json& spec, const Jso
   const bool is_growth = spec.contains("grow");
   const bool is_about_nodes = !is_growth && !spec.contains("job");
   std::string text = printable(describe_verdict(what, status, is_about_nodes)) + "\n";
-  text += describe_nodes(status) + describe_most(status, is_growth) + describe_started(status);
+  text += describe_nodes(status) + describe_victims(status) + describe_most(status, is_growth) +
+          describe_started(status);
   const std::string remedy = describe_remedy(status);
   return remedy.empty() ? text : text + "What to do: " + remedy + "\n";
 }

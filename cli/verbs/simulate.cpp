@@ -131,7 +131,7 @@ int print_answer(const Question& question, const Json& status, const SimulateFla
                   flags.output));
   }
   const std::string verdict = kube::string_at(status, {"verdict"});
-  return verdict == "Starts" ? kExitOk : kExitFailure;
+  return verdict == "Starts" || verdict == "Preempts" ? kExitOk : kExitFailure;
 }
 
 // The extender deletes what is left here.
@@ -208,9 +208,9 @@ void add_simulate(Verbs& verbs) {
                "what if there were other nodes. The answer is of this moment and reserves nothing.",
        .examples = {"simulate -f job.yaml", "simulate -f job.yaml --set spec.collector.replicas=16",
                     "simulate --grow dqn=4"},
-       .exit_codes =
-           "0 it would start now (of --nodes alone: a waiting job would), 1 it would not, "
-           "or there is no answer, 2 wrong usage, 130 interrupted"},
+       .exit_codes = "0 it would start now, or after those that it preempts (of --nodes alone: a "
+                     "waiting job would), 1 it would not, "
+                     "or there is no answer, 2 wrong usage, 130 interrupted"},
       define_simulate, run_simulate);
 }
 

@@ -27,7 +27,8 @@ class Simulator {
   // `aggregator_config`: "namespace/name".
   Simulator(kube::Api& api, const PlannerCache& cache, const kube::Store<gang::PodGroup>& groups,
             const VolumeStores& volumes, kube::Store<Simulation>& simulations, const Clock& clock,
-            HealingOptions healing, std::string aggregator_config)
+            HealingOptions healing, std::string aggregator_config,
+            queue::PreemptionMode preemption = queue::PreemptionMode::kOff)
       : api_(api),
         cache_(cache),
         groups_(groups),
@@ -36,6 +37,7 @@ class Simulator {
         clock_(clock),
         healing_(healing),
         aggregator_config_(std::move(aggregator_config)),
+        preemption_(preemption),
         queue_(clock) {}
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
@@ -72,6 +74,7 @@ class Simulator {
   const Clock& clock_;
   const HealingOptions healing_;
   const std::string aggregator_config_;
+  const queue::PreemptionMode preemption_;
   kube::WorkQueue queue_;
   std::atomic<bool> is_running_ = false;
 };

@@ -24,9 +24,9 @@ Snapshot PlannerCache::snapshot(std::vector<NodeChange>& changes, bool with_runn
   return make_snapshot(with_running);
 }
 
-Snapshot PlannerCache::snapshot_for(std::string_view ns) const {
+Snapshot PlannerCache::snapshot_for(std::string_view ns, bool with_running) const {
   MutexLock lock(state_.mutex);
-  return make_snapshot(false, ns);
+  return make_snapshot(with_running, ns);
 }
 
 Snapshot PlannerCache::make_snapshot(bool with_running, std::string_view with_quotas_of) const {

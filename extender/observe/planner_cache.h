@@ -24,7 +24,8 @@ class PlannerCache {
   // running. Cost: nodes + PodGroups.
   Snapshot snapshot() const;
   // The same, with the quotas of a namespace that may have no PodGroup.
-  Snapshot snapshot_for(std::string_view ns) const;
+  // `with_running`: as in snapshot().
+  Snapshot snapshot_for(std::string_view ns, bool with_running = false) const;
   // The same, plus node changes since they were last taken. Only the planner takes changes.
   // `with_running`: and what is needed to preempt workloads, if a queue does.
   Snapshot snapshot(std::vector<NodeChange>& changes, bool with_running = false);

@@ -67,6 +67,14 @@ Json encode_answer(const Answer& answer, SysTime completed) {
     status["nodeCount"] = answer.nodes.size();
     status["nodes"] = std::move(nodes);
   }
+  if (!answer.victims.empty()) {
+    Json groups = Json::array();
+    for (const gang::Victim& victim : answer.victims) {
+      if (victim.pod_group.empty() || groups.size() == kMostStarted) continue;
+      groups.push_back({{"podGroup", victim.pod_group}, {"gang", victim.gang}});
+    }
+    status["preempts"] = {{"count", answer.victims.size()}, {"gangs", std::move(groups)}};
+  }
   if (answer.most) {
     status["most"] = {{"role", answer.most->role}, {"count", answer.most->count}};
     if (answer.most->is_at_least) status["most"]["isAtLeast"] = true;

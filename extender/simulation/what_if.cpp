@@ -129,8 +129,13 @@ std::vector<std::pair<std::string_view, int>> list_without_pod(const gang::PodGr
 // it had to be decided.
 class Cycle {
  public:
-  Cycle(Snapshot snapshot, const Candidate* candidate, SysTime now, const HealingOptions& healing)
-      : snapshot_(std::move(snapshot)), candidate_(candidate), now_(now), healing_(healing) {
+  Cycle(Snapshot snapshot, const Candidate* candidate, SysTime now, const HealingOptions& healing,
+        queue::PreemptionMode preemption)
+      : snapshot_(std::move(snapshot)),
+        candidate_(candidate),
+        now_(now),
+        healing_(healing),
+        preemption_(preemption) {
     if (candidate_ == nullptr) return;
     auto& groups = snapshot_.groups;
     const auto at = std::find_if(groups.begin(), groups.end(), [this](const GroupSeen& seen) {
@@ -148,7 +153,7 @@ class Cycle {
 
   CycleResult run(int replicas, const CycleState& state) {
     if (candidate_ != nullptr) put(replicas);
-    return run_cycle(snapshot_, CycleState(state), now_, healing_);
+    return run_cycle(snapshot_, CycleState(state), now_, healing_, preemption_);
   }
   // The candidate's status of that result; nullptr: there is none.
   const gang::PodGroupStatus* find_status(const CycleResult& result) const {
@@ -170,6 +175,7 @@ class Cycle {
   const Candidate* candidate_;
   const SysTime now_;
   const HealingOptions& healing_;
+  const queue::PreemptionMode preemption_;
   std::size_t at_ = 0;  // of the candidate's PodGroup
   GroupSeen before_;
 };
@@ -193,9 +199,14 @@ std::vector<NodeUse> count_pods(const gang::GangStatus& gang) {
 Answer describe(const gang::PodGroupStatus& status, const gang::GangStatus& gang) {
   Answer answer;
   const bool is_impossible = gang.cause && gang::is_proof(*gang.cause);
-  answer.verdict = gang.planned    ? SimulationVerdict::kStarts
-                   : is_impossible ? SimulationVerdict::kNever
-                                   : SimulationVerdict::kWaits;
+  if (gang.planned) {
+    answer.verdict = SimulationVerdict::kStarts;
+  } else if (gang::is_preempting(gang)) {
+    answer.verdict = SimulationVerdict::kPreempts;
+  } else {
+    answer.verdict = is_impossible ? SimulationVerdict::kNever : SimulationVerdict::kWaits;
+  }
+  answer.victims = gang.victims;
   answer.reason = gang.reason;
   answer.message = gang.message;
   answer.cause = gang.cause;
@@ -280,6 +291,8 @@ std::string_view to_string(SimulationVerdict verdict) {
   switch (verdict) {
     case SimulationVerdict::kStarts:
       return "Starts";
+    case SimulationVerdict::kPreempts:
+      return "Preempts";
     case SimulationVerdict::kWaits:
       return "Waits";
     case SimulationVerdict::kNever:
@@ -297,7 +310,8 @@ Answer refuse(std::string message) {
   return answer;
 }
 
-Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing) {
+Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing,
+                queue::PreemptionMode preemption) {
   if (!what.candidate && what.added.empty()) {
     return refuse("fewer nodes start nothing: name a job, or nodes that are added");
   }
@@ -307,11 +321,11 @@ Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const Healin
   std::set<std::string> start_anyway;
   if (changes_nodes) {
     snapshot.nodes = snapshot.nodes.for_one_plan();
-    start_anyway = list_started(Cycle(snapshot, nullptr, now, healing).run(0, {}));
+    start_anyway = list_started(Cycle(snapshot, nullptr, now, healing, preemption).run(0, {}));
   }
   snapshot.nodes = *std::move(nodes);
   const Candidate* const candidate = what.candidate ? &*what.candidate : nullptr;
-  Cycle cycle(std::move(snapshot), candidate, now, healing);
+  Cycle cycle(std::move(snapshot), candidate, now, healing, preemption);
   if (candidate != nullptr && cycle.is_being_written()) {
     return refuse("a decision about the job is being written: ask again");
   }

@@ -15,6 +15,7 @@
 #include "extender/recovery/healing.h"
 #include "gang/no_fit.h"
 #include "gang/pod_group.h"
+#include "queue/preemption.h"
 
 namespace nervex::extender {
 
@@ -44,7 +45,8 @@ struct WhatIf {
 };
 
 enum class SimulationVerdict {
-  kStarts,  // now
+  kStarts,    // now
+  kPreempts,  // when the workloads that it would preempt have ended
   kWaits,
   kNever,    // it does not fit an empty cluster
   kInvalid,  // the question has no answer: Answer::message
@@ -72,6 +74,8 @@ struct Answer {
   std::optional<gang::NoFit> cause{};
   gang::QueuePlace queue{};
   std::vector<NodeUse> nodes{};  // by name
+  // Of kPreempts; named if they are of the reader's namespace.
+  std::vector<gang::Victim> victims{};
   std::optional<MostReplicas> most{};
   // Jobs with a waiting gang that would start with these nodes, and without them would not.
   std::vector<std::string> started{};  // of the reader's namespace
@@ -84,6 +88,7 @@ Answer refuse(std::string message);  // kInvalid
 // Reserves nothing and changes nothing. Gangs that the planner has put off start to be tried. Cost:
 // a cycle that plans every waiting gang, two if nodes change, and up to 24 that plan again what
 // would start; each makes a copy of the snapshot's PodGroups' pointers.
-Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing);
+Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing,
+                queue::PreemptionMode preemption = queue::PreemptionMode::kOff);
 
 }  // namespace nervex::extender

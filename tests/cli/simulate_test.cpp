@@ -84,6 +84,14 @@ TEST_CASE("an answer says what would happen, where, and what helps", "[cli][simu
         {"most", {{"role", "collector"}, {"count", 1}}}},
        "4 more collectors of dqn would wait: others hold it\n"
        "Now at most 1 more collector would start.\n"},
+      {"dqn",
+       job,
+       {{"verdict", "Preempts"},
+        {"message", "3 pods wait for the end of others"},
+        {"preempts",
+         {{"count", 2}, {"gangs", Json::array({{{"podGroup", "a-1"}, {"gang", "base"}}})}}}},
+       "dqn would start after 2 gangs that it preempts\n"
+       "In this namespace it would preempt base of a-1.\n"},
       {"4 more collectors of dqn",
        grow,
        {{"verdict", "Invalid"}, {"message", "job dqn neither waits nor runs"}},
