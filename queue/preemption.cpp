@@ -47,9 +47,16 @@ bool is_allowed(const QueueTree& tree, PreemptionMode mode, const Preemptor& pre
          (own.reclaim == Queue::Reclaim::kLowerPriority && is_lower);
 }
 
-SysTime oldest_end(const QueueTree& tree, const Workload& victim) {
-  return *victim.started_at +
-         std::chrono::seconds(tree[find_home(tree, victim)].min_runtime_seconds);
+// When all that would end has run for long enough; nullopt: not known of some of it.
+std::optional<SysTime> protected_until(const QueueTree& tree,
+                                       const PreemptionCandidate& candidate) {
+  const Queue& home = tree[find_home(tree, candidate.first())];
+  SysTime until{};
+  for (const Workload* workload : candidate.workloads) {
+    if (!workload->started_at) return std::nullopt;
+    until = std::max(until, *workload->started_at + std::chrono::seconds(home.min_runtime_seconds));
+  }
+  return until;
 }
 
 // Of each resource that the preemptor is guaranteed and the queue had borrowed, all that ended was
@@ -143,16 +150,17 @@ void sort_by_cost(std::vector<PreemptionCandidate>& candidates) {
 
 bool may_preempt(const QueueTree& tree, PreemptionMode mode, const Preemptor& preemptor,
                  const PreemptionCandidate& candidate, SysTime now) {
-  return is_allowed(tree, mode, preemptor, candidate.first()) &&
-         oldest_end(tree, candidate.first()) <= now;
+  if (!is_allowed(tree, mode, preemptor, candidate.first())) return false;
+  const auto until = protected_until(tree, candidate);
+  return until && *until <= now;
 }
 
 std::optional<SysTime> preemptible_at(const QueueTree& tree, PreemptionMode mode,
                                       const Preemptor& preemptor,
                                       const PreemptionCandidate& candidate, SysTime now) {
   if (!is_allowed(tree, mode, preemptor, candidate.first())) return std::nullopt;
-  const SysTime at = oldest_end(tree, candidate.first());
-  return at > now ? std::optional(at) : std::nullopt;
+  const auto until = protected_until(tree, candidate);
+  return until && *until > now ? until : std::nullopt;
 }
 
 std::vector<std::size_t> find_preemptible(const QueueTree& tree, const Usage& usage,

@@ -294,6 +294,23 @@ TEST_CASE("a candidate becomes preemptible when it has run for long enough",
   CHECK_FALSE(ask(PreemptionMode::kOff, kNow));
 }
 
+TEST_CASE("a job with a young request does not end", "[queue][preemption]") {
+  const QueueTree tree = a_tree({reclaiming(with_quota(a_queue("vision"), 8)), a_queue("speech")});
+  const Workload base = running("speech", "job", 4);
+  Workload request = a_request(running("speech", "job", 4, 0, kNow - 100));
+  const Workload starts = waiting("vision", 4);
+  const Preemptor preemptor = make_preemptor(tree, Usage(tree), at(tree, "vision"), starts);
+  const auto may_end = [&](std::int64_t now) {
+    return may_preempt(tree, PreemptionMode::kFull, preemptor, {{&base, &request}}, at_second(now));
+  };
+  CHECK_FALSE(may_end(kNow));
+  CHECK(preemptible_at(tree, PreemptionMode::kFull, preemptor, {{&base, &request}},
+                       at_second(kNow)) == at_second(kNow + 200));
+  CHECK(may_end(kNow + 200));
+  request.started_at.reset();
+  CHECK_FALSE(may_end(kNow + 200));
+}
+
 // -- the search
 
 // Victims are bins with some capacity; what starts needs a sum in one group of bins.
