@@ -78,8 +78,8 @@ void visit_fields(Cause& cause, const Codec& codec) {
 }
 
 // By PreemptionOutcome; the first one is left out.
-constexpr std::array<std::string_view, 4> kOutcomes = {"", "NotEnough", "SearchGaveUp",
-                                                       "RateLimited"};
+constexpr std::array<std::string_view, 5> kOutcomes = {"", "NotEnough", "SearchGaveUp",
+                                                       "RateLimited", "BackOff"};
 
 struct Encoder {
   Json& out;

@@ -140,6 +140,8 @@ std::string_view preemption_part(const gang::NoFit& no_fit) {
       return "; preemption may help: the search for victims stopped at its limit";
     case PreemptionOutcome::kRateLimited:
       return "; its queue has reached its limit of preemptions for now";
+    case PreemptionOutcome::kBackOff:
+      return "; it preempts nothing for now, because its last plan failed";
     case PreemptionOutcome::kNotSearched:
       break;
   }

@@ -55,6 +55,15 @@ bool is_first_plan(const gang::PodGroup& before, const gang::PodGroup& stored) {
   return before.status.next_placement == 1 || (base != nullptr && gang::is_preempting(*base));
 }
 
+// A CustomResourceDefinition that is older than this program drops the field. Nodes would be kept
+// for the gang, and nothing would say for how long.
+bool has_lost_victims(const gang::PodGroupStatus& decided, const gang::PodGroupStatus& stored) {
+  return std::any_of(decided.gangs.begin(), decided.gangs.end(), [&](const auto& gang) {
+    const gang::GangStatus* after = gang::find_gang(stored, gang.name);
+    return gang::is_preempting(gang) && after != nullptr && !gang::is_preempting(*after);
+  });
+}
+
 void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
   for (const gang::GangStatus& gang : stored.status.gangs) {
     const gang::GangStatus* before = gang::find_gang(base.status, gang.name);
@@ -66,7 +75,10 @@ void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
         before->placements == gang.placements) {
       continue;
     }
-    log_info(gang.planned ? "gang planned" : "gang unschedulable",
+    const char* what = gang::is_preempting(gang) ? "gang preempts"
+                       : gang.planned            ? "gang planned"
+                                                 : "gang unschedulable";
+    log_info(what,
              {{"podgroup", stored.meta.key()}, {"gang", gang.name}, {"message", gang.message}});
   }
 }
@@ -273,7 +285,7 @@ void Planner::write(std::vector<StatusWrite> writes) {
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const gang::PodGroup& base = *writes[i].group;
     if (are_marked[i]) {
-      after_first_write(base, written[i]);
+      after_first_write(writes[i], written[i]);
     } else {  // a slot that was to move got bound, or others were faster: decide again
       not_stored(base.meta.uid);
       takes_committed(base, writes[i].status) ? back_off(base.meta.uid) : wake();
@@ -281,8 +293,17 @@ void Planner::write(std::vector<StatusWrite> writes) {
   }
 }
 
-void Planner::after_first_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written) {
+void Planner::after_first_write(const StatusWrite& decided, const Result<gang::PodGroup>& written) {
+  const gang::PodGroup& base = *decided.group;
   if (written) {
+    if (has_lost_victims(decided.status, written->status)) {
+      log_error(
+          "preemption pauses: the API server does not store victims; its "
+          "CustomResourceDefinition of PodGroups is older than this program",
+          {{"podgroup", base.meta.key()}});
+      state_.preemption.next_search = clock_.now() + kRejectedRetry;
+      wake();  // the nodes that were kept
+    }
     log_decision(base, *written);
     if (is_first_plan(base, *written)) observe_start_(*written);
     for (const gang::GangStatus& gang : written->status.gangs) {

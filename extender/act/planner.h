@@ -108,7 +108,7 @@ class Planner {
   // Marks all of them first: if this process ends in between, each write that was sent is whole,
   // and the next leader decides the others again.
   void write(std::vector<StatusWrite> writes);
-  void after_first_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written);
+  void after_first_write(const StatusWrite& decided, const Result<gang::PodGroup>& written);
   // True if a node gained capacity.
   bool note_changes(const std::vector<NodeChange>& changes);
   // Changes since the cycle's snapshot, including our own writes: no watch event wakes the planner

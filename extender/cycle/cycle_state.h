@@ -34,15 +34,15 @@ struct Rejection {
 };
 using Rejections = std::map<std::string, Rejection>;  // by PodGroup UID
 
-// The searches for workloads to preempt that found nothing, and when each queue has preempted.
+// The searches for workloads to preempt that found nothing.
 struct PreemptionMemory {
   struct Search {
     SysTime again{};  // nothing may have changed before
     gang::PreemptionOutcome outcome = gang::PreemptionOutcome::kNotSearched;
   };
   std::map<GangKey, Search> searches{};
-  // Ascending, by the name of the queue: those that its status lacks, too.
-  std::map<std::string, std::vector<SysTime>, std::less<>> times{};
+  SysTime next_search{};  // none before: after a few, or because victims are not stored
+  std::optional<GangKey> asked{};  // a simulation: this gang alone searches, at once
 };
 
 // In memory only: a new leader begins with an empty one. The writer of the decisions of a cycle
@@ -56,7 +56,8 @@ struct CycleState {
   std::map<std::string, SysTime> positions{};
   std::optional<SysTime> queues_reported{};                 // when CycleResult::queues was last set
   std::shared_ptr<const queue::QueueTree> reported_tree{};  // the queues then
-  std::map<std::string, queue::Report::Head> heads{};       // of the queues then, by UID
+  std::map<std::string, std::vector<SysTime>, std::less<>> reported_preemptions{};  // of the queues
+  std::map<std::string, queue::Report::Head> heads{};  // of the queues then, by UID
   PreemptionMemory preemption{};
   // Gangs without any node that wait for capacity.
   WaitingGangs waiting{};

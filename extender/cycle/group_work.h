@@ -37,7 +37,8 @@ struct GroupWork {
 };
 
 inline bool may_place(const GroupWork& group, const GangWork& gang) {
-  return !group.seen->unconfirmed && !gang.is_whole() && !gang.is_rejected && !gang.is_paused;
+  return !group.seen->unconfirmed && !gang.is_whole() && !gang.is_rejected && !gang.is_paused &&
+         gang.preempted.empty();
 }
 
 // A PodGroup of this suite, or a gang of another operator.

@@ -59,8 +59,9 @@ GangReport make_report(const GroupWork& group, const GangWork& work,
   if (!work.preempted.empty() && work.is_stored_committed) {
     return preempted_report(work.before, work.preempted, now);
   }
-  if (!work.victims.empty())
+  if (!work.victims.empty()) {
     return preempting_report(work.before, work.victims, work.may_need_fewer, now);
+  }
   const bool is_shown = healing && healing->is_shown;
   if (is_shown && (healing->is_over || (!work.no_fit && !work.is_rejected))) {
     return healing_report(work.before, *healing, work.no_fit ? &*work.no_fit : nullptr, now);
@@ -86,7 +87,9 @@ gang::GangStatus make_status(const GangWork& work, const GangReport& report,
     status.healing_cause = healing->cause;
   }
   status.name = work.name;
-  status.planned = !work.no_fit && !work.is_rejected && !work.is_paused && work.victims.empty();
+  const bool is_whole = work.preempted.empty() || work.missing.empty();
+  status.planned =
+      !work.no_fit && !work.is_rejected && !work.is_paused && work.victims.empty() && is_whole;
   status.victims = work.victims;
   status.committed = work.is_stored_committed;
   status.reason = report.reason;

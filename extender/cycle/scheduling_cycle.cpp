@@ -6,7 +6,8 @@
 
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/placer.h"
-#include "extender/cycle/preempt.h"
+#include "extender/cycle/preemption/preempt.h"
+#include "extender/cycle/preemption/preempting.h"
 #include "extender/cycle/settled.h"
 #include "extender/cycle/start_waiting.h"
 #include "extender/recovery/heal.h"
@@ -30,22 +31,26 @@ void drop_unbindable(CycleWork& work, Placer& placer) {
 }
 
 // Uncommitted plans take their capacity in the order of the queue, so that of two that overlap the
-// later one yields. An unconfirmed write may have been stored: its capacity stays reserved.
-void take_plans(CycleWork& work, Placer& placer) {
+// later one yields. It yields, too, to a gang that is preempting: others end for that one. An
+// unconfirmed write may have been stored: its capacity stays reserved.
+void take_plans(const Snapshot& snapshot, CycleWork& work, Placer& placer, SysTime now) {
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
       if (group->seen->unconfirmed) take_unchecked(gang, placer.ledger());
     }
   }
+  std::optional<Ledger> kept = keep_for_preempting(snapshot, work, placer.ledger(), now);
   const Overloaded take{
       [&](ForeignWork* foreign) { foreign->recheck(placer.ledger()); },
       [&](GroupWork* group) {
         if (group->seen->unconfirmed) return;
         Ledger& ledger = placer.ledger_for(*group);
+        if (kept) kept->count_for(group->priority());
         for (GangWork& gang : group->gangs) {
-          const bool is_taken =
-              !gang.committed && gang.is_reserved;  // by a gang that is preempting
-          if (!is_taken) recheck(gang, ledger);
+          if (!gang.victims.empty()) continue;  // continue_preemptions()
+          recheck(gang, ledger);
+          const bool is_plan = gang.is_reserved && !gang.committed;
+          if (is_plan && kept && !try_take(gang, *kept)) yield(gang, ledger);
         }
       },
   };
@@ -127,16 +132,18 @@ void note_heads(std::vector<queue::Report>& reports, const CycleState& state, Sy
 // Empty: there are no queues, or it is too early. Then another cycle follows, since what has
 // changed by now would not be reported otherwise.
 std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueState& queues,
-                                         const CycleState& state, SysTime now, CycleState& next,
+                                         const PreemptionTimes& times, const CycleState& state,
+                                         SysTime now, CycleState& next,
                                          std::optional<SysTime>& next_look) {
   if (facts.tree().is_root_alone()) return {};
   next.queues_reported = state.queues_reported;
   next.reported_tree = state.reported_tree;
+  next.reported_preemptions = state.reported_preemptions;
   next.heads = state.heads;
   if (state.queues_reported) {
-    // A preemption counts even if this process ends now.
-    const bool is_changed = state.reported_tree != facts.settled->tree ||
-                            state.preemption.times != next.preemption.times;
+    // Victims end only after their preemption was reported.
+    const bool is_changed =
+        state.reported_tree != facts.settled->tree || state.reported_preemptions != times;
     const SysTime due =
         *state.queues_reported + (is_changed ? kChangedQueueReportPeriod : kQueueReportPeriod);
     if (now < due) {
@@ -149,9 +156,10 @@ std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueS
   auto reports = queue::report_queues(facts, queues.usage, queues.capacity, queues.waiting);
   note_heads(reports, state, now, next);
   for (queue::Report& report : reports) {
-    const auto times = next.preemption.times.find(report.queue);
-    if (times != next.preemption.times.end()) report.preemptions = times->second;
+    const auto its = times.find(report.queue);
+    if (its != times.end()) report.preemptions = its->second;
   }
+  next.reported_preemptions = times;
   return reports;
 }
 
@@ -168,21 +176,26 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
 
   // 1. What runs or is planned takes its capacity, as far as it can still have it.
   drop_unbindable(work, placer);
-  continue_preemptions(work, placer, now, next_look);
-  take_plans(work, placer);
+  take_plans(snapshot, work, placer, now);
   drop_drained(work, placer.ledger());
   drop_rejected(work);
   // 2. Committed gangs get nodes for slots that they have lost, before anything starts.
   const bool is_any_kept = heal(work, placer);
   drop_rejected(work);  // plans that gave way
   move_refused(work, placer.ledger(), healing, now, next_look);
+  const queue::QueueTree& tree = snapshot.facts.tree();
+  if (!tree.uses_preemption()) preemption = queue::PreemptionMode::kOff;
+  continue_preemptions(snapshot, work, placer, preemption, now, next_look);
   // 3. Requests get the capacity that was reserved for them.
-  place_on_reserved(work, placer, !snapshot.facts.tree().is_root_alone());
+  place_on_reserved(work, placer, !tree.is_root_alone());
   // 4. Waiting gangs start in the order of their queues.
   const QueueState queues = start_waiting(work, placer, snapshot.facts);
   // 5. Gangs that do not fit get nodes whose workloads are to end.
-  next.preemption = state.preemption;
-  start_preemptions(snapshot, work, placer, queues, preemption, next.preemption, now, next_look);
+  next.preemption = std::move(state.preemption);
+  PreemptionTimes times;
+  if (preemption != queue::PreemptionMode::kOff) times = collect_preemption_times(tree, work, now);
+  start_preemptions(snapshot, work, placer, queues, preemption, times, next.preemption, now,
+                    next_look);
   // 6. What was decided becomes a status, or why not.
   const StatusContext context{state, healing, now, state.waiting.size(), next, next_look};
   for (const GroupWork* group : work.groups) {
@@ -197,7 +210,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
     out.foreign.push_back(foreign.decide(memory));
     look_by(next_look, out.foreign.back().look_again);
   }
-  out.queues = report_queues(snapshot.facts, queues, state, now, next, next_look);
+  out.queues = report_queues(snapshot.facts, queues, times, state, now, next, next_look);
   // 7. The rest of what the next cycle has to know.
   out.planned = placer.planned;
   next.rejections = std::move(state.rejections);

@@ -52,9 +52,9 @@ struct EndingPod {
 
 // What has become of a gang that is to end for another one (gang::Victim).
 enum class VictimState {
-  kRuns,    // also while it is being requeued
-  kEnding,  // its PodGroup was deleted, and some of its pods have not finished
-  kGone,    // or it has started again since
+  kRuns,    // has placements of that start, perhaps until its controller requeues it
+  kEnding,  // has none, and some of their pods have not finished
+  kGone,
 };
 
 // Placement numbers of slots whose pods have finished: they use no capacity.
@@ -94,6 +94,7 @@ struct GroupSeen {
   // Of its gangs that are preempting, by name: in the order of GangStatus::victims.
   std::map<std::string, std::vector<VictimState>, std::less<>> victims{};
   bool is_victim = false;  // a gang that is preempting names it
+  // Empty unless workloads may be preempted, or a gang of it is.
   FinishedPlacements finished{};
 
   // The gang at this index of PodGroupSpec::gangs.
@@ -128,6 +129,8 @@ struct Snapshot {
   std::vector<Nominated> nominated{};  // not of gangs; in no order
   // Those that are not in `groups`, if workloads may be preempted; else empty.
   std::vector<RunningGroup> running{};
+  // Pods of any owner that are being deleted and occupy a node, if workloads may be preempted.
+  std::vector<PodPtr> terminating{};
 };
 
 }  // namespace nervex::extender

@@ -126,40 +126,6 @@ queue::ClassRequests count_classes(const Turn& turn, const queue::Facts& facts,
   return classes;
 }
 
-// What is used beside the settled workloads.
-queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger) {
-  queue::Usage usage = facts.settled->usage;
-  const queue::QueueTree& tree = facts.tree();
-  if (tree.is_root_alone()) return usage;  // the root has no limits
-  const auto add = [&](const queue::Workload& workload, const Turn& turn) {
-    usage.add(tree, queue::find_home(tree, workload), workload, count_classes(turn, facts, ledger));
-  };
-  for (const queue::Workload& orphaned : facts.orphaned) {
-    usage.add(tree, queue::find_home(tree, orphaned), orphaned);
-  }
-  for (GroupWork* group : work.groups) {
-    if (group->seen->is_settled) continue;
-    for (GangWork& gang : group->gangs) {
-      const bool has_nodes = gang.committed || gang.is_reserved;
-      if (!has_nodes && !gang.claims_reserved()) continue;
-      queue::Workload workload = group->seen->make_workload(gang.position);
-      if (!has_nodes) workload.requests = count_taken_over(gang);
-      workload.queue = group->queue.name;
-      add(workload, {group, &gang, nullptr});
-    }
-  }
-  for (ForeignWork& foreign : work.foreign) {
-    queue::Workload workload = foreign.make_used_workload();
-    if (workload.requests.empty()) continue;
-    const auto queue = facts.find_queue("", workload.ns);
-    if (const auto* index = std::get_if<queue::QueueIndex>(&queue)) {
-      workload.queue = tree[*index].name;
-    }
-    add(workload, {nullptr, nullptr, &foreign});
-  }
-  return usage;
-}
-
 gang::NotAdmitted describe_caps(const queue::Workload& workload, const queue::ClassCaps& caps) {
   queue::NodeClassLimit reason;
   reason.queue = workload.queue;
@@ -294,6 +260,39 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
 }
 
 }  // namespace
+
+queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger) {
+  queue::Usage usage = facts.settled->usage;
+  const queue::QueueTree& tree = facts.tree();
+  if (tree.is_root_alone()) return usage;  // the root has no limits
+  const auto add = [&](const queue::Workload& workload, const Turn& turn) {
+    usage.add(tree, queue::find_home(tree, workload), workload, count_classes(turn, facts, ledger));
+  };
+  for (const queue::Workload& orphaned : facts.orphaned) {
+    usage.add(tree, queue::find_home(tree, orphaned), orphaned);
+  }
+  for (GroupWork* group : work.groups) {
+    if (group->seen->is_settled) continue;
+    for (GangWork& gang : group->gangs) {
+      const bool has_nodes = gang.committed || gang.is_reserved;
+      if (!has_nodes && !gang.claims_reserved()) continue;
+      queue::Workload workload = group->seen->make_workload(gang.position);
+      if (!has_nodes) workload.requests = count_taken_over(gang);
+      workload.queue = group->queue.name;
+      add(workload, {group, &gang, nullptr});
+    }
+  }
+  for (ForeignWork& foreign : work.foreign) {
+    queue::Workload workload = foreign.make_used_workload();
+    if (workload.requests.empty()) continue;
+    const auto queue = facts.find_queue("", workload.ns);
+    if (const auto* index = std::get_if<queue::QueueIndex>(&queue)) {
+      workload.queue = tree[*index].name;
+    }
+    add(workload, {nullptr, nullptr, &foreign});
+  }
+  return usage;
+}
 
 std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
                                                const std::string& label) {

@@ -36,6 +36,9 @@ struct QueueState {
 // free capacity.
 QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts);
 
+// What workloads with nodes use: the settled ones and those of `work`. Cost: the work's gangs.
+queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger);
+
 // The queue's caps as limits of the planner. `label`: of the nodes' class.
 std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
                                                const std::string& label);

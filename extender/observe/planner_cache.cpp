@@ -10,6 +10,15 @@
 #include "extender/cycle/gang/direct_placement.h"
 
 namespace nervex::extender {
+namespace {
+
+bool is_any_preempted(const gang::PodGroupStatus& status) {
+  return std::any_of(status.gangs.begin(), status.gangs.end(), [](const gang::GangStatus& gang) {
+    return gang.reason == gang::kReasonPreempted;
+  });
+}
+
+}  // namespace
 
 // ---- what a cycle decides on
 
@@ -52,12 +61,15 @@ Snapshot PlannerCache::make_snapshot(bool with_running, std::string_view with_qu
     seen.losses = entry.history.losses();
     seen.victims = state_.groups.see_victims(*seen.group);
     seen.is_victim = state_.groups.is_victim(uid);
-    if (with_running) seen.finished = entry.placements.finished();
+    if (with_running || is_any_preempted(seen.group->status)) {
+      seen.finished = entry.placements.finished();
+    }
     seen.ending = state_.pods.ending(uid, seen.group->meta.ns.str());
   }
   add_facts(snapshot, with_quotas_of);
   snapshot.foreign = state_.foreign.all(state_.volumes, state_.queues.uses_classes());
   snapshot.nominated = state_.nodes.nominated();
+  if (with_running) snapshot.terminating = state_.terminating.list();
   return snapshot;
 }
 
@@ -123,12 +135,27 @@ std::vector<UncommittedPlan> PlannerCache::uncommitted_plans() const {
   for (const auto& [uid, entry] : state_.groups.all()) {
     if (entry.is_settled || entry.group()->meta.deleting || entry.placements.attempted()) continue;
     for (const gang::GangStatus& gang : entry.group()->status.gangs) {
+      if (gang::is_preempting(gang) && !gang.committed) {
+        UncommittedPlan plan{entry.group(), gang.name, 0, 0, 0, {}};
+        plan.victims_due = find_victims_due(gang);
+        plans.push_back(std::move(plan));
+        continue;
+      }
       const bool is_committing = entry.placements.committing().count(gang.name) > 0;
       if (!gang.planned || gang.committed || is_committing) continue;
       plans.push_back(describe_plan(entry, gang));
     }
   }
   return plans;
+}
+
+SysTime PlannerCache::find_victims_due(const gang::GangStatus& gang) const {
+  SysTime due = gang.since + kVictimsDeadline;
+  for (const gang::Victim& victim : gang.victims) {
+    const auto end = state_.pods.ends_at(victim.pod_group_uid);
+    if (end) due = std::max(due, *end + kLateVictim);
+  }
+  return due;
 }
 
 UncommittedPlan PlannerCache::describe_plan(const CachedGroup& entry,

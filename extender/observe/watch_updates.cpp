@@ -104,6 +104,7 @@ Look WatchUpdates::pod_changed(const PodPtr& before, const PodPtr& after) {
   if (before && before->occupies()) state_.nodes.stop_using(before->node, before->requests);
   if (after && after->occupies()) state_.nodes.use(after->node, after->requests);
   update_nominated(state_.nodes, before, after);
+  state_.terminating.pod_changed(before, after);
   const bool is_foreign = foreign_pod_matters(before, after);
   if (is_foreign) foreign_pod_changed(before, after);
   const PodChange change{before, after};

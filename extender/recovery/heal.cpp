@@ -30,8 +30,7 @@ std::vector<OpenPlan> find_open_plans(const CycleWork& work) {
       [&](GroupWork* group) {
         if (group->seen->unconfirmed) return;
         for (GangWork& gang : group->gangs) {
-          // Its nodes are still in use: nothing is gained from one that is preempting.
-          if (gang.committed || !gang.is_reserved || !gang.victims.empty()) continue;
+          if (gang.committed || !gang.is_reserved) continue;
           plans.push_back({&gang, nullptr, group->priority()});
         }
       },
@@ -77,6 +76,7 @@ bool heal(CycleWork& work, Placer& placer) {
     if (group->seen->unconfirmed || group->is_drained) continue;
     for (GangWork& gang : group->gangs) {
       if (!gang.committed || gang.is_whole() || gang.is_rejected) continue;
+      if (!gang.preempted.empty()) continue;
       placer.complete(*group, gang);
       if (!gang.no_fit || !gang::is_about_nodes(*gang.no_fit) || is_released(gang)) continue;
       gang.no_fit = group->reserved.heal(gang, placer.ledger());
@@ -104,7 +104,7 @@ void move_refused(CycleWork& work, Ledger& ledger, const HealingOptions& healing
     if (group->is_left_alone()) continue;
     ledger.count_for(group->priority());
     for (GangWork& gang : group->gangs) {
-      if (!gang.is_stored_committed || gang.is_rejected) continue;
+      if (!gang.is_stored_committed || gang.is_rejected || !gang.preempted.empty()) continue;
       for (const OpenSlot* open : gang.open) {
         if (open->why != OpenSlot::Why::kRefused || is_no_nodes_fault(open->message)) continue;
         const auto placed = gang.find_placed(open->placement.number);

@@ -42,8 +42,21 @@ ExpiredPlans expire_plans(const std::vector<UncommittedPlan>& gangs, const PlanA
                           MonoTime mono, SysTime now, const PlanExpiryOptions& options) {
   ExpiredPlans out;
   std::set<std::string_view> written;  // by UID; others follow with the next status
+  const auto look_after = [&out](milliseconds left) {
+    left = std::max(milliseconds(1), left);
+    out.look_again = out.look_again ? std::min(*out.look_again, left) : left;
+  };
   for (const UncommittedPlan& gang : gangs) {
     const std::string& uid = gang.group->meta.uid;
+    if (gang.victims_due) {
+      if (*gang.victims_due > now || written.count(uid) > 0) {
+        look_after(*gang.victims_due - now);
+      } else if (auto status = expire_preemption(*gang.group, gang.gang, now)) {
+        written.insert(uid);
+        out.writes.emplace_back(gang.group, *std::move(status));
+      }
+      continue;
+    }
     const auto key = std::pair(uid, gang.gang);
     PlanAge age{last_plan_number(gang), mono};
     const auto known = ages.find(key);
@@ -53,8 +66,7 @@ ExpiredPlans expire_plans(const std::vector<UncommittedPlan>& gangs, const PlanA
     if (!all_refused && options.deadline.count() == 0) continue;
     const auto [due, waited] = choose_limit(gang, all_refused, age.since, options);
     if (due > mono || written.count(uid) > 0) {
-      const auto left = std::max(milliseconds(1), std::chrono::ceil<milliseconds>(due - mono));
-      out.look_again = out.look_again ? std::min(*out.look_again, left) : left;
+      look_after(std::chrono::ceil<milliseconds>(due - mono));
       continue;
     }
     const UnboundPods pods{gang.pods, gang.gated, gang.pods - gang.created};

@@ -1,7 +1,8 @@
 // extender/recovery/plan_expiry.h - when does a plan without a bound pod expire? Pure.
 //
 // A plan takes capacity from others. Other gangs get it if the plan's pods are not created or do
-// not reach bind, because kube-scheduler refuses all of them or because nothing happens at all.
+// not reach bind, because kube-scheduler refuses all of them or because nothing happens at all; and
+// if the workloads that end for it do not end in time.
 #pragma once
 
 #include <chrono>
@@ -18,7 +19,7 @@
 
 namespace nervex::extender {
 
-// A gang that is planned and not committed.
+// A gang that is planned and not committed, or preempting.
 struct UncommittedPlan {
   PodGroupPtr group;
   std::string gang;
@@ -29,7 +30,13 @@ struct UncommittedPlan {
   // When a pod of the plan was last created; and when one was last created, held or refused.
   std::optional<MonoTime> last_created{};
   std::optional<MonoTime> last_moved{};
+  // Of a gang that is preempting: its victims should have ended by then.
+  std::optional<SysTime> victims_due{};
 };
+
+// Since the gang's victims were named, and since the grace period of their last pod ended.
+inline constexpr std::chrono::milliseconds kVictimsDeadline{300'000};
+inline constexpr std::chrono::milliseconds kLateVictim{60'000};
 
 // Limit on the total age of a plan that still makes progress; a longer deadline overrides it.
 inline constexpr std::chrono::milliseconds kLongestPlan{600'000};

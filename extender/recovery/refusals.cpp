@@ -26,6 +26,9 @@ constexpr milliseconds kFirstPause{5'000};
 constexpr milliseconds kLongestPause{300'000};
 // A changed claim ends this pause.
 constexpr milliseconds kFirstPauseForClaims{60'000};
+// Workloads that end for a plan which fails end for nothing.
+constexpr milliseconds kFirstPreemptionPause{60'000};
+constexpr milliseconds kLongestPreemptionPause{3'600'000};
 // A time further ahead than this many times the maximum comes from a wrong clock.
 constexpr int kClocksDiffer = 2;
 constexpr std::size_t kMaxMessage = 1024;
@@ -155,6 +158,7 @@ void drop_plan(gang::GangStatus& gang, std::string_view reason, std::string why,
   plans.message = std::move(why);
   gang.planned = false;
   gang.placements.clear();
+  gang.victims.clear();
   gang.reason = reason;
   gang.message = plans.message;
   gang.cause.reset();
@@ -256,9 +260,31 @@ std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
   return status;
 }
 
+std::optional<gang::PodGroupStatus> expire_preemption(const gang::PodGroup& group,
+                                                      std::string_view gang_name, SysTime now) {
+  gang::PodGroupStatus status = group.status;
+  const auto gang = find(status, gang_name);
+  if (gang == status.gangs.end() || gang->committed || gang->victims.empty()) return std::nullopt;
+  release_reserved(group, {}, status, *gang);
+  drop_plan(*gang, gang::kReasonPlanExpired,
+            "the workloads that it preempts have not ended in time: the controller "
+            "(deployment nervex-operator) does not requeue them, or their pods do not end",
+            {}, now);
+  return status;
+}
+
 bool is_paused(const gang::GangStatus& gang, SysTime now) {
   const SysTime until = gang.refusals.plan_after;
   return until > now && until <= now + kClocksDiffer * kLongestPause;
+}
+
+std::optional<SysTime> preempts_after(const gang::GangStatus& gang, SysTime now) {
+  const gang::PlanRefusals& plans = gang.refusals;
+  if (plans.count == 0) return std::nullopt;
+  const SysTime after =
+      plans.plan_after + doubled(kFirstPreemptionPause, plans.count - 1, kLongestPreemptionPause);
+  const SysTime latest = now + kClocksDiffer * (kLongestPause + kLongestPreemptionPause);
+  return after > now && after <= latest ? std::optional(after) : std::nullopt;
 }
 
 bool is_cause_over(const gang::GangStatus& gang, std::span<const std::string> unusable_claims) {

@@ -58,9 +58,18 @@ std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
                                                 std::string_view gang_name, UnboundPods pods,
                                                 std::chrono::milliseconds waited, SysTime now);
 
+// The same for a gang whose victims have not ended in time. Those that are marked are requeued all
+// the same.
+std::optional<gang::PodGroupStatus> expire_preemption(const gang::PodGroup& group,
+                                                      std::string_view gang_name, SysTime now);
+
 // ---- what must new placements obey?
 // The gang is not planned again yet because its plans were refused.
 bool is_paused(const gang::GangStatus& gang, SysTime now);
+
+// Its last plans failed: until then it ends no other workloads for the next one. nullopt: now it
+// may.
+std::optional<SysTime> preempts_after(const gang::GangStatus& gang, SysTime now);
 
 // The cause of the last refusal (PlanRefusals::waits_for) has changed. `unusable_claims`: of all of
 // the gang's claims.

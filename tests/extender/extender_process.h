@@ -26,6 +26,7 @@ struct ExtenderOptions {
   extender::HealingOptions healing{};
   extender::PlanExpiryOptions plan_expiry{};
   std::chrono::milliseconds node_lost_after{60'000};
+  queue::PreemptionMode preemption = queue::PreemptionMode::kOff;
 };
 
 struct ExtenderProcess {
@@ -33,7 +34,8 @@ struct ExtenderProcess {
   ExtenderProcess(kube::Api& api, const FakeApi& cluster, const Clock& clock,
                   const ExtenderOptions& options = {})
       : cache(groups, volumes, clock),
-        planner(api, cache.planner, clock, options.healing, options.plan_expiry),
+        planner(api, cache.planner, clock, options.healing, options.plan_expiry,
+                options.preemption),
         holds(cache.binds, options.hold_clock != nullptr ? *options.hold_clock : clock,
               options.holds),
         binder(api, cache.binds, holds, pods, clock),
@@ -52,6 +54,9 @@ struct ExtenderProcess {
                      extender::claim_sink(volumes.claims, cache.updates, planner));
     volume_feed = add(kube::kPersistentVolumes,
                       extender::volume_sink(volumes.volumes, cache.updates, planner));
+    queue_feed = add(kube::kQueues, extender::queue_sink(queues, cache.updates, planner));
+    namespace_feed =
+        add(kube::kNamespaces, extender::namespace_sink(namespaces, cache.updates, planner));
     group_feed = add(kube::kPodGroups, extender::group_sink(groups, cache.updates, holds, planner));
   }
 
@@ -71,6 +76,8 @@ struct ExtenderProcess {
   kube::Store<gang::PodGroup> groups;
   extender::VolumeStores volumes;
   kube::Store<kube::Quota> quotas;
+  kube::Store<queue::Queue> queues;
+  kube::Store<kube::Namespace> namespaces;
   extender::ClusterCache cache;
   extender::Planner planner;
   extender::Holds holds;
@@ -82,6 +89,8 @@ struct ExtenderProcess {
   Feed* quota_feed = nullptr;
   Feed* claim_feed = nullptr;
   Feed* volume_feed = nullptr;
+  Feed* queue_feed = nullptr;
+  Feed* namespace_feed = nullptr;
   Feed* group_feed = nullptr;
   HeldBinds held{binder, holds};
 };

@@ -62,9 +62,21 @@ GangWork start_work(const GroupSeen& seen, const gang::Gang& gang) {
   work.is_stored_committed = work.before != nullptr && work.before->committed;
   if (work.before == nullptr) return work;
   if (!work.committed) work.victims = work.before->victims;
-  // Its controller may have seen it: nothing takes it back.
+  // Its controller may have seen it: it stays until the gang was requeued.
   if (work.before->reason == gang::kReasonPreempted) work.preempted = work.before->message;
   return work;
+}
+
+// A preempted gang gets no placements. So it was requeued when those that it had when it was marked
+// are gone: its slots have their next incarnations. Finished slots keep theirs.
+void end_preempted(GangWork& work) {
+  const bool has_old =
+      std::any_of(work.placed.begin(), work.placed.end(), [&](const PlacedSlot& slot) {
+        return work.seen->finished.count(slot.placement.number) == 0;
+      });
+  if (work.preempted.empty() || has_old) return;
+  work.preempted.clear();
+  if (work.placed.empty()) work.committed = work.is_stored_committed = false;
 }
 
 void find_open(GangWork& work) {
@@ -172,6 +184,7 @@ std::vector<GangWork> collect_gang_work(const GroupSeen& seen) {
       add_set(work, set, work.committed ? set.slots : all_slots(set), placements);
     }
     if (work.sets.empty()) continue;
+    end_preempted(work);
     work.is_reserved = work.committed;
     if (!seen.open.empty()) find_open(work);
     works.push_back(std::move(work));
@@ -214,12 +227,7 @@ void yield(GangWork& work, Ledger& ledger) {
   ledger.note_dropped_plan();
 }
 
-void recheck(GangWork& work, Ledger& ledger) {
-  if (work.committed) return recheck_committed(work, ledger);
-  if (!work.missing.empty()) {
-    if (!work.placed.empty()) ledger.note_dropped_plan();
-    return;
-  }
+bool try_take(const GangWork& work, Ledger& ledger) {
   for (std::size_t i = 0; i < work.placed.size(); ++i) {
     const PlacedSlot& slot = work.placed[i];
     if (ledger.fits(*slot.set, slot.placement.node)) {
@@ -227,12 +235,21 @@ void recheck(GangWork& work, Ledger& ledger) {
       continue;
     }
     for (std::size_t taken = 0; taken < i; ++taken) {
-      ledger.give_back(*work.placed[taken].set, work.placed[taken].placement.node);
+      ledger.lend(*work.placed[taken].set, work.placed[taken].placement.node);
     }
-    ledger.note_dropped_plan();
+    return false;
+  }
+  return true;
+}
+
+void recheck(GangWork& work, Ledger& ledger) {
+  if (work.committed) return recheck_committed(work, ledger);
+  if (!work.missing.empty()) {
+    if (!work.placed.empty()) ledger.note_dropped_plan();
     return;
   }
-  work.is_reserved = true;
+  work.is_reserved = try_take(work, ledger);
+  if (!work.is_reserved) ledger.note_dropped_plan();
 }
 
 void forget_placements(GangWork& work) {

@@ -48,6 +48,7 @@ struct GangWork {
   // Not empty: it has nodes whose pods, those of the victims, have to end first.
   std::vector<gang::Victim> victims{};
   bool may_need_fewer = false;  // of the victims: the search ended at its limit in this cycle
+  bool has_stopped_preempting = false;  // in this cycle
   // Not empty: it is to end for another gang, and this is what its status says.
   std::string preempted{};
   bool has_set(const gang::MemberSet* set) const;
@@ -84,6 +85,9 @@ void drop_unbindable(GangWork& work, const Ledger& ledger);
 // a committed gang, takes that of placements from an uncommitted one; slots that do not fit become
 // missing.
 void recheck(GangWork& work, Ledger& ledger);
+// Takes the capacity of an uncommitted plan if all of it is free there, else nothing. Leaves
+// GangWork::is_reserved to the caller.
+bool try_take(const GangWork& work, Ledger& ledger);
 // Takes the capacity of all placements even if they do not fit.
 void take_unchecked(GangWork& work, Ledger& ledger);
 // The plan of an uncommitted gang gives its capacity back.

@@ -126,9 +126,9 @@ void Ledger::give_back(const gang::MemberSet& set, std::string_view node) {
   has_given_back_ = true;
 }
 
-void Ledger::lend(const gang::MemberSet& set, std::string_view node) {
+void Ledger::lend(const kube::Resources& requests, std::string_view node) {
   ++gains_;
-  if (const auto at = nodes_.find(node)) nodes_.take(*at, set.shape.requests, -1);
+  if (const auto at = nodes_.find(node)) nodes_.take(*at, requests, -1);
 }
 
 void Ledger::use_up(std::vector<placement::GroupLimit>& limits, const kube::Resources& requests,

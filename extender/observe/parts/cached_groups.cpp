@@ -1,12 +1,13 @@
 #include "extender/observe/parts/cached_groups.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "extender/bind/commit.h"
-#include "extender/cycle/preempt.h"
+#include "extender/cycle/preemption/preempting.h"
 #include "extender/cycle/settled.h"
 
 namespace nervex::extender {
@@ -135,15 +136,29 @@ std::map<std::string, std::vector<VictimState>, std::less<>> CachedGroups::see_v
   std::map<std::string, std::vector<VictimState>, std::less<>> seen;
   for (const gang::GangStatus& gang : group.status.gangs) {
     for (const gang::Victim& victim : gang.victims) {
-      const CachedGroup* entry = find(victim.pod_group_uid);
-      VictimState state = judge_victim(entry == nullptr ? nullptr : entry->group().get(), victim);
-      const bool is_ending = state == VictimState::kGone && victim.gang == gang::kBaseGang &&
-                             pods_.has_live_pod(victim.pod_group_uid, "");
-      if (is_ending) state = VictimState::kEnding;
-      seen[gang.name].push_back(state);
+      seen[gang.name].push_back(see_victim(victim));
     }
   }
   return seen;
+}
+
+// Its pods may outlive its placements, and its PodGroup.
+VictimState CachedGroups::see_victim(const gang::Victim& victim) const {
+  const CachedGroup* entry = find(victim.pod_group_uid);
+  const gang::PodGroup* group = entry == nullptr ? nullptr : entry->group().get();
+  const VictimState state = judge_victim(group, victim);
+  if (state != VictimState::kGone) return state;
+  std::int64_t through = victim.through;
+  std::set<std::int64_t> others;  // placements that the PodGroup still has
+  if (group != nullptr && !group->meta.deleting) {
+    for (const gang::GangStatus& gang : group->status.gangs) {
+      for (const gang::Placement& placement : gang.placements) others.insert(placement.number);
+    }
+  } else if (victim.gang == gang::kBaseGang) {
+    through = std::numeric_limits<std::int64_t>::max();  // all gangs end with it
+  }
+  return pods_.has_live_pod(victim.pod_group_uid, through, others) ? VictimState::kEnding
+                                                                   : VictimState::kGone;
 }
 
 void CachedGroups::recount_settled() {

@@ -80,6 +80,7 @@ class CachedGroups {
   void set_waits_in(CachedGroup& entry, const std::string& ns);
   void count_settled(const CachedGroup& entry);
   void set_victims(CachedGroup& entry, const gang::PodGroupStatus& status);
+  VictimState see_victim(const gang::Victim& victim) const;
 
   NodeTable& nodes_;
   const SlotPods& pods_;

@@ -15,6 +15,7 @@
 #include "extender/observe/parts/orphaned_pods.h"
 #include "extender/observe/parts/queue_facts.h"
 #include "extender/observe/parts/slot_pods.h"
+#include "extender/observe/parts/terminating_pods.h"
 #include "extender/observe/volumes.h"
 #include "kube/cache/store.h"
 
@@ -47,6 +48,7 @@ struct ClusterState {
   CachedGroups groups GUARDED_BY(mutex){nodes, pods, existing, volumes, queues};
   ForeignGangs foreign GUARDED_BY(mutex);
   OrphanedPods orphaned GUARDED_BY(mutex);
+  TerminatingPods terminating GUARDED_BY(mutex);
   AssumedPods assumed GUARDED_BY(mutex){nodes, foreign};
 };
 

@@ -166,6 +166,28 @@ bool SlotPods::has_live_pod(const std::string& group_uid, std::string_view ns) c
   });
 }
 
+bool SlotPods::has_live_pod(const std::string& group_uid, std::int64_t through,
+                            const std::set<std::int64_t>& except) const {
+  const auto group = groups_.find(group_uid);
+  if (group == groups_.end()) return false;
+  return std::any_of(group->second.begin(), group->second.end(), [&](const auto& slot) {
+    return std::any_of(slot.second.begin(), slot.second.end(), [&](const auto& entry) {
+      const BoundPod& pod = entry.second;
+      return !pod.finished && pod.placement <= through && except.count(pod.placement) == 0;
+    });
+  });
+}
+
+std::optional<SysTime> SlotPods::ends_at(const std::string& group_uid) const {
+  std::optional<SysTime> last;
+  for (auto at = ending_.lower_bound({group_uid, ""});
+       at != ending_.end() && at->first.first == group_uid; ++at) {
+    const SysTime until = at->second.pod.until;
+    if (!last || until > *last) last = until;
+  }
+  return last;
+}
+
 bool SlotPods::has_started(const std::string& group_uid, std::string_view ns,
                            const gang::Placement& placement) const {
   const PodsOfSlot& pods = find(group_uid, {placement.role, placement.slot.ordinal});

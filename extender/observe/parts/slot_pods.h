@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -60,6 +61,11 @@ class SlotPods {
   // A pod of that PodGroup was or is being bound and has not finished. `ns` empty: in any
   // namespace. Cost: its slots.
   bool has_live_pod(const std::string& group_uid, std::string_view ns) const;
+  // The same, in any namespace, of a placement up to `through` that is not one of `except`.
+  bool has_live_pod(const std::string& group_uid, std::int64_t through,
+                    const std::set<std::int64_t>& except) const;
+  // When the grace period of the last of its pods that are being deleted ends; nullopt: none is.
+  std::optional<SysTime> ends_at(const std::string& group_uid) const;
   // Pods of that PodGroup and namespace that are being deleted: GroupSeen::ending. Cost: their
   // number.
   std::map<std::pair<std::string, int>, EndingPod> ending(const std::string& group_uid,

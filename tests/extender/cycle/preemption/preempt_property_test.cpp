@@ -12,9 +12,10 @@
 #include <random>
 #include <set>
 
-#include "extender/cycle/preempt.h"
+#include "extender/cycle/preemption/preempt.h"
 #include "extender/cycle/scheduling_cycle.h"
 #include "extender/cycle/settled.h"
+#include "extender/recovery/plan_expiry.h"
 #include "tests/queue/builders.h"
 #include "tests/support/gang_builders.h"
 #include "tests/support/seeds.h"
@@ -36,25 +37,24 @@ constexpr int kNodes = 3;
 constexpr int kGpus = 8;
 
 // What a faulty leader does.
-enum class Fault { kNone, kMarksBeforeStored, kPlansAtOnce };
+enum class Fault { kNone, kMarksBeforeStored, kPlansAtOnce, kMarksUncounted };
 
 class Life {
  public:
   Life(unsigned seed, Fault fault) : rng_(seed), fault_(fault) {
-    std::vector<queue::QueuePtr> queues;
     for (const char* name : {"a", "b", "c"}) {
       Queue queue = with_quota(a_queue(name), 8);
       queue.namespace_selector = {};
       queue.reclaim = Queue::Reclaim::kAny;
       queue.preemption = Queue::Preemption::kLowerPriority;
       queue.min_runtime_seconds = 60;
-      queues.push_back(std::make_shared<const Queue>(std::move(queue)));
+      queues_.push_back(std::move(queue));
     }
-    tree_ = std::make_shared<const queue::QueueTree>(std::move(queues));
+    set_tree();
   }
 
   void step() {
-    now_ += std::chrono::seconds(1 + below(rng_, 40));
+    now_ += std::chrono::seconds(1 + below(rng_, 15));
     switch (below(rng_, 10)) {
       case 0:
       case 1:
@@ -79,8 +79,9 @@ class Life {
   void come_to_rest() {
     others_.clear();
     has_old_ = false;
-    for (int i = 0; i < 60; ++i) {
-      now_ += std::chrono::seconds(60);
+    for (int i = 0; i < 120; ++i) {
+      now_ += std::chrono::seconds(20);
+      is_settled_ = i >= 60;
       run_leader(false);
       control(true);
     }
@@ -169,6 +170,23 @@ class Life {
     }
     return false;
   }
+  // In the status of the Queue for which it ends; at most so many in the period.
+  bool is_counted(const std::string& uid) {
+    for (const gang::PodGroup& group : groups_) {
+      for (const gang::GangStatus& gang : group.status.gangs) {
+        const bool ends = std::any_of(gang.victims.begin(), gang.victims.end(),
+                                      [&](const auto& v) { return v.pod_group_uid == uid; });
+        if (!ends) continue;
+        for (const Queue& queue : queues_) {
+          const auto& times = queue.preemptions;
+          if (queue.name != group.status.queue.name) continue;
+          return times.size() <= queue::kMostPreemptions &&
+                 std::find(times.begin(), times.end(), gang.since) != times.end();
+        }
+      }
+    }
+    return false;
+  }
   static queue::Settled::Workloads share(std::vector<queue::Workload> workloads) {
     return std::make_shared<const std::vector<queue::Workload>>(std::move(workloads));
   }
@@ -194,6 +212,20 @@ class Life {
   int free_gpus(int n) const { return kGpus - used_gpus(n); }
 
   // ---- leaders
+
+  void set_tree() {
+    std::vector<queue::QueuePtr> shared;
+    for (const Queue& queue : queues_) shared.push_back(std::make_shared<const Queue>(queue));
+    tree_ = std::make_shared<const queue::QueueTree>(std::move(shared));
+  }
+  void store(const std::vector<queue::Report>& reports) {
+    for (const queue::Report& report : reports) {
+      for (Queue& queue : queues_) {
+        if (queue.name == report.queue) queue.preemptions = report.preemptions;
+      }
+    }
+    set_tree();
+  }
 
   Snapshot make_snapshot(const std::vector<gang::PodGroup>& groups) {
     Snapshot snapshot;
@@ -233,6 +265,7 @@ class Life {
   }
   void run_leader(bool dies) {
     if (below(rng_, 2) == 0) control(false);
+    expire();
     state_.waiting.gain_all();
     CycleResult result = run_cycle(make_snapshot(groups_), std::move(state_), now_, {},
                                    queue::PreemptionMode::kFull);
@@ -244,7 +277,24 @@ class Life {
       ++happened["leader ended between two writes"];
     }
     for (const StatusWrite& write : result.writes) store(write);
+    if (!dies) store(result.queues);
+    if (fault_ == Fault::kMarksUncounted) {  // the tree that the leader sees stays
+      for (Queue& queue : queues_) queue.preemptions.clear();
+    }
     commit_plans();
+  }
+  // As Planner::expire_plans().
+  void expire() {
+    for (gang::PodGroup& group : groups_) {
+      for (const gang::GangStatus& gang : std::vector(group.status.gangs)) {
+        if (!gang::is_preempting(gang) || gang.since + kVictimsDeadline > now_) continue;
+        auto status = expire_preemption(group, gang.name, now_);
+        if (!status) continue;
+        ++happened["preemption expired"];
+        group.status = *std::move(status);
+        bump(group);
+      }
+    }
   }
   void write_as_old_leader() {
     if (!has_old_) return;
@@ -296,6 +346,9 @@ class Life {
       if (is_marked) {
         ++happened["victim marked"];
         if (!is_named(group.meta.uid)) fail(group.meta.name + " is marked, and was not named");
+        if (!is_counted(group.meta.uid)) fail(group.meta.name + " is marked, and not counted");
+        // What has ended for others has come again by then, and preempts nobody in turn.
+        if (is_settled_) fail(group.meta.name + " ends although nothing has changed");
         const std::int64_t start = gang.placements.empty() ? 0 : gang.placements[0].number;
         if (!ended_.emplace(group.meta.uid, start).second) {
           fail(group.meta.name + " is ended twice");
@@ -361,10 +414,12 @@ class Life {
 
   std::mt19937 rng_;
   Fault fault_;
+  std::vector<Queue> queues_;
   std::shared_ptr<const queue::QueueTree> tree_;
   std::vector<gang::PodGroup> groups_;
   std::vector<gang::PodGroup> old_;
   bool has_old_ = false;
+  bool is_settled_ = false;
   std::vector<int> others_;  // nodes with a pod of 4 GPUs
   std::vector<Ending> ending_;
   CycleState state_;
@@ -409,7 +464,8 @@ TEST_CASE("preemptions end as they should whatever happens between their steps",
 }
 
 TEST_CASE("a leader that skips a step of preemption is caught", "[extender][preempt][property]") {
-  for (const Fault fault : {Fault::kMarksBeforeStored, Fault::kPlansAtOnce}) {
+  for (const Fault fault :
+       {Fault::kMarksBeforeStored, Fault::kPlansAtOnce, Fault::kMarksUncounted}) {
     int broken = 0;
     live(fault, {1, 40, false}, broken);
     CHECK(broken > 0);

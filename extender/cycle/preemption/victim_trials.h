@@ -1,4 +1,4 @@
-// extender/cycle/victim_trials.h - would a waiting gang fit without these victims? Pure.
+// extender/cycle/preemption/victim_trials.h - would a waiting gang fit without these victims? Pure.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "extender/cycle/gang/gang_work.h"
-#include "extender/cycle/running_gangs.h"
+#include "extender/cycle/preemption/running_gangs.h"
 #include "queue/facts.h"
 #include "queue/preemption.h"
 
@@ -19,7 +19,8 @@ namespace nervex::extender {
 // Keeps one ledger, and moves it from one set of victims to the next. Borrows all but the ledger.
 class VictimTrials {
  public:
-  // `gang` has no placements. `ledger`: counts for its priority.
+  // `gang` has no placements. `ledger` and `usage` are as if what is ending had ended; the ledger
+  // counts for the gang's priority.
   VictimTrials(const queue::Facts& facts, const queue::Usage& usage,
                const queue::Preemptor& preemptor, const GangWork& gang, RunningGangs& running,
                Ledger ledger)

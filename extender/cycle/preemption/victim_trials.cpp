@@ -1,4 +1,4 @@
-#include "extender/cycle/victim_trials.h"
+#include "extender/cycle/preemption/victim_trials.h"
 
 #include "extender/cycle/gang/place_gang.h"
 #include "extender/cycle/start_waiting.h"

@@ -1,5 +1,5 @@
-// extender/cycle/running_gangs.h - which committed gangs run, and which of them could end for
-// another one? Pure.
+// extender/cycle/preemption/running_gangs.h - which committed gangs run, and which of them could
+// end for another one? Pure.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "extender/cycle/group_work.h"
+#include "extender/cycle/preemption/ending.h"
 #include "extender/cycle/snapshot.h"
 #include "queue/preemption.h"
 
@@ -32,14 +33,12 @@ struct NodeUse {
 // Points into the snapshot. Cost: gangs; what one uses is listed when it is asked for.
 class RunningGangs {
  public:
-  RunningGangs(const Snapshot& snapshot, const CycleWork& work);
+  RunningGangs(const Snapshot& snapshot, const CycleWork& work, const Ending& ending);
   RunningGangs(const RunningGangs&) = delete;
   RunningGangs& operator=(const RunningGangs&) = delete;
 
   // Cheapest first. Not gangs that are ending or healed, or whose job changes in this cycle.
   const std::vector<queue::PreemptionCandidate>& candidates() const { return candidates_; }
-  // Workloads that a gang has named as victims: they still count as used.
-  const std::vector<const queue::Workload*>& ending() const { return ending_; }
   // Of a workload of a candidate.
   std::size_t index(const queue::Workload& workload) const {
     return static_cast<std::size_t>(&workload - workloads_.data());
@@ -48,20 +47,15 @@ class RunningGangs {
   const queue::Workload& workload(std::size_t index) const { return workloads_[index]; }
   // What its end gives back.
   const std::vector<NodeUse>& use(std::size_t index);
-  // These end: they, and what would end with them, are no candidates any more.
-  void remove(const std::vector<std::size_t>& candidates);
 
  private:
-  using Names = std::set<std::pair<std::string_view, std::string_view>>;  // PodGroup UID, gang
-
   void add(const gang::PodGroup& group, const FinishedPlacements& finished);
-  void make_candidates(const std::set<std::string_view>& changing, const Names& named);
+  void make_candidates(const std::set<std::string_view>& changing, const Ending& ending);
 
   std::vector<RunningGang> gangs_;
   std::vector<queue::Workload> workloads_;  // same indices; never grows after the constructor
   std::vector<std::optional<std::vector<NodeUse>>> uses_;
   std::vector<queue::PreemptionCandidate> candidates_;
-  std::vector<const queue::Workload*> ending_;
 };
 
 }  // namespace nervex::extender

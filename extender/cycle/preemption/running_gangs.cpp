@@ -1,4 +1,4 @@
-#include "extender/cycle/running_gangs.h"
+#include "extender/cycle/preemption/running_gangs.h"
 
 #include <algorithm>
 #include <map>
@@ -43,42 +43,23 @@ std::set<std::string_view> find_changing(const CycleWork& work) {
   return changing;
 }
 
-using Names = std::set<std::pair<std::string_view, std::string_view>>;
-
-Names find_named(const CycleWork& work) {
-  Names named;
-  for (const GroupWork* group : work.groups) {
-    for (const GangWork& gang : group->gangs) {
-      for (const gang::Victim& victim : gang.victims) {
-        named.emplace(victim.pod_group_uid, victim.gang);
-      }
-    }
-  }
-  return named;
-}
-
 }  // namespace
 
-RunningGangs::RunningGangs(const Snapshot& snapshot, const CycleWork& work) {
+RunningGangs::RunningGangs(const Snapshot& snapshot, const CycleWork& work, const Ending& ending) {
   for (const GroupSeen& seen : snapshot.groups) add(*seen.group, seen.finished);
   for (const RunningGroup& one : snapshot.running) add(*one.group, one.finished);
   if (snapshot.facts.tree().uses_classes()) {
-    const auto find_class = [&](std::string_view node) -> std::string_view {
-      const auto at = snapshot.nodes.find(node);
-      if (!at) return {};
-      const auto& labels = snapshot.nodes.node(*at).labels;
-      const auto label = labels.find(snapshot.facts.class_label);
-      return label == labels.end() ? std::string_view() : std::string_view(label->second.str());
-    };
+    const queue::FindClass find_class = find_classes(snapshot);
     for (std::size_t i = 0; i < workloads_.size(); ++i) {
       queue::count_classes(workloads_[i], *gangs_[i].group, find_class);
     }
   }
   uses_.resize(gangs_.size());
-  make_candidates(find_changing(work), find_named(work));
+  make_candidates(find_changing(work), ending);
 }
 
 void RunningGangs::add(const gang::PodGroup& group, const FinishedPlacements& finished) {
+  if (group.meta.deleting) return;
   for (std::size_t i = 0; i < group.spec.gangs.size(); ++i) {
     const gang::Gang& gang = group.spec.gangs[i];
     const gang::GangStatus* status = gang::find_gang(group.status, gang.name);
@@ -88,25 +69,22 @@ void RunningGangs::add(const gang::PodGroup& group, const FinishedPlacements& fi
   }
 }
 
-void RunningGangs::make_candidates(const std::set<std::string_view>& changing, const Names& named) {
+void RunningGangs::make_candidates(const std::set<std::string_view>& changing,
+                                   const Ending& ending) {
   for (std::size_t i = 0; i < gangs_.size(); ++i) {
     const gang::PodGroup& group = *gangs_[i].group;
     const gang::GangStatus& status = *gangs_[i].status;
     const std::string_view uid = group.meta.uid;
-    const bool is_named =
-        named.count({uid, status.name}) > 0 || named.count({uid, gang::kBaseGang}) > 0;
-    if (is_named) ending_.push_back(&workloads_[i]);
-    if (is_named || group.meta.deleting || changing.count(uid) > 0) continue;
+    if (ending.has(uid, status.name) || changing.count(uid) > 0) continue;
     if (!status.planned || status.healing_since || gang::is_released(status)) continue;
     queue::PreemptionCandidate& candidate = candidates_.emplace_back();
     candidate.workloads.push_back(&workloads_[i]);
     if (gangs_[i].spec->kind != gang::GangKind::kBase) continue;
-    for (std::size_t j = i; j-- > 0 && gangs_[j].group == &group;) {
-      candidate.workloads.push_back(&workloads_[j]);
-    }
-    for (std::size_t j = i + 1; j < gangs_.size() && gangs_[j].group == &group; ++j) {
-      candidate.workloads.push_back(&workloads_[j]);
-    }
+    const auto add = [&](std::size_t j) {
+      if (!ending.has(uid, gangs_[j].status->name)) candidate.workloads.push_back(&workloads_[j]);
+    };
+    for (std::size_t j = i; j-- > 0 && gangs_[j].group == &group;) add(j);
+    for (std::size_t j = i + 1; j < gangs_.size() && gangs_[j].group == &group; ++j) add(j);
   }
   queue::sort_by_cost(candidates_);
 }
@@ -114,17 +92,6 @@ void RunningGangs::make_candidates(const std::set<std::string_view>& changing, c
 const std::vector<NodeUse>& RunningGangs::use(std::size_t index) {
   if (!uses_[index]) uses_[index] = list_use(gangs_[index]);
   return *uses_[index];
-}
-
-void RunningGangs::remove(const std::vector<std::size_t>& candidates) {
-  std::set<const queue::Workload*> ended;
-  for (const std::size_t i : candidates) {
-    for (const queue::Workload* workload : candidates_[i].workloads) ended.insert(workload);
-  }
-  std::erase_if(candidates_, [&](const queue::PreemptionCandidate& candidate) {
-    return std::any_of(candidate.workloads.begin(), candidate.workloads.end(),
-                       [&](const auto* workload) { return ended.count(workload) > 0; });
-  });
 }
 
 }  // namespace nervex::extender

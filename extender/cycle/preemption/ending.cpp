@@ -1,0 +1,168 @@
+#include "extender/cycle/preemption/ending.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "gang/slot.h"
+#include "queue/settled.h"
+
+namespace nervex::extender {
+namespace {
+
+// After the grace period of a pod: its kubelet does not answer, or it has a finalizer.
+constexpr std::chrono::seconds kLatePod{60};
+// After a gang was released.
+constexpr std::chrono::seconds kLateRequeue{300};
+
+// Of a gang that is requeued because it could not be healed, what is complete runs on, unless it is
+// the base gang.
+bool ends_wholly(const gang::GangStatus& released) {
+  return released.name == gang::kBaseGang || released.reason != gang::kReasonHealingTimeout;
+}
+
+// A base gang ends with all gangs of its job.
+bool includes(const GangNames& victims, std::string_view pod_group_uid, std::string_view gang) {
+  return victims.count({pod_group_uid, gang}) > 0 ||
+         victims.count({pod_group_uid, gang::kBaseGang}) > 0;
+}
+
+}  // namespace
+
+queue::FindClass find_classes(const Snapshot& snapshot) {
+  return [&snapshot](std::string_view node) -> std::string_view {
+    const auto at = snapshot.nodes.find(node);
+    if (!at) return {};
+    const auto& labels = snapshot.nodes.node(*at).labels;
+    const auto label = labels.find(snapshot.facts.class_label);
+    return label == labels.end() ? std::string_view() : std::string_view(label->second.str());
+  };
+}
+
+bool is_same_start(const GangWork& gang, const gang::Victim& victim) {
+  return std::any_of(gang.placed.begin(), gang.placed.end(), [&](const PlacedSlot& slot) {
+    return slot.placement.number != 0 && slot.placement.number <= victim.through;
+  });
+}
+
+GangNames name_gangs(const std::vector<gang::Victim>& victims) {
+  GangNames names;
+  for (const gang::Victim& victim : victims) names.emplace(victim.pod_group_uid, victim.gang);
+  return names;
+}
+
+Ending::Ending(const Snapshot& snapshot, const CycleWork& work, SysTime now)
+    : snapshot_(snapshot), now_(now) {
+  for (const PodPtr& pod : snapshot.terminating) {
+    const auto slot = gang::pod_slot(*pod);
+    if (slot) terminating_.emplace(slot->pod_group_uid, slot->placement);
+  }
+  Victims victims;
+  for (const GroupWork* group : work.groups) {
+    for (const GangWork& gang : group->gangs) {
+      for (const gang::Victim& victim : gang.victims) {
+        victims.emplace(
+            std::pair<std::string_view, std::string_view>(victim.pod_group_uid, victim.gang),
+            &victim);
+      }
+    }
+  }
+  for (const GroupWork* group : work.groups) add_gangs(*group, victims);
+}
+
+bool Ending::is_late(const gang::GangStatus& released) const {
+  return released.since + kLateRequeue <= now_;
+}
+
+void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
+  const std::string_view uid = group.seen->group->meta.uid;
+  const auto ends = [&](const GangWork& gang) {
+    const auto victim = victims.find({uid, gang.name});
+    return victim != victims.end() && is_same_start(gang, *victim->second);
+  };
+  const auto is_released = [&](const gang::GangStatus* gang) {
+    return gang != nullptr && gang::is_released(*gang) && ends_wholly(*gang) && !is_late(*gang);
+  };
+  const bool is_job_released =
+      group.is_drained || is_released(gang::find_gang(group.seen->group->status, gang::kBaseGang));
+  const bool is_job_victim = std::any_of(
+      group.gangs.begin(), group.gangs.end(),
+      [&](const GangWork& gang) { return gang.kind == gang::GangKind::kBase && ends(gang); });
+  for (const GangWork& gang : group.gangs) {
+    if (!gang.is_stored_committed) continue;
+    const bool is_own = is_job_released || is_released(gang.before);
+    if (!is_own && !is_job_victim && !ends(gang)) continue;
+    gangs_.push_back({&group, &gang, is_own});
+    names_.emplace(uid, gang.name);
+  }
+}
+
+bool Ending::is_terminating(const GroupWork& group, const PlacedSlot& slot) const {
+  return terminating_.count({group.seen->group->meta.uid, slot.placement.number}) > 0;
+}
+
+Ledger Ending::lend_to(Ledger ledger) const {
+  for (const PodPtr& pod : snapshot_.terminating) {
+    if (pod->deletion_timestamp + kLatePod > now_) ledger.lend(pod->requests, pod->node.str());
+  }
+  for (const auto& [group, gang, is_released] : gangs_) {
+    for (const PlacedSlot& slot : gang->placed) {
+      const bool is_free = group->seen->finished.count(slot.placement.number) > 0;
+      if (is_free || is_terminating(*group, slot)) continue;
+      ledger.lend(*slot.set, slot.placement.node);
+    }
+    if (gang->kind != gang::GangKind::kBase) continue;
+    for (const gang::ReservedCapacity& reserved : group->reserved.places()) {
+      const gang::MemberSet* set = gang::find_set(group->seen->group->spec, reserved.set);
+      for (int i = 0; set != nullptr && i < reserved.count; ++i) ledger.lend(*set, reserved.node);
+    }
+  }
+  return ledger;
+}
+
+std::set<std::pair<std::string_view, std::int64_t>> Ending::list_placed() const {
+  std::set<std::pair<std::string_view, std::int64_t>> placed;
+  const auto add = [&](const gang::PodGroup& group) {
+    const std::string_view uid = group.meta.uid;
+    const auto first = terminating_.lower_bound({group.meta.uid, 0});
+    const bool has_any = first != terminating_.end() && first->first == uid;
+    if (group.meta.deleting || !has_any) return;
+    for (const gang::GangStatus& gang : group.status.gangs) {
+      for (const gang::Placement& placement : gang.placements)
+        placed.emplace(uid, placement.number);
+    }
+  };
+  for (const GroupSeen& seen : snapshot_.groups) add(*seen.group);
+  for (const RunningGroup& one : snapshot_.running) add(*one.group);
+  return placed;
+}
+
+void Ending::remove_from(queue::Usage& usage, const GangNames& spared) const {
+  const queue::QueueTree& tree = snapshot_.facts.tree();
+  const queue::FindClass find_class = find_classes(snapshot_);
+  for (const auto& [group, gang, is_released] : gangs_) {
+    const gang::PodGroup& object = *group->seen->group;
+    if (!is_released && includes(spared, object.meta.uid, gang->name)) continue;
+    queue::Workload workload = group->seen->make_workload(gang->position);
+    if (tree.uses_classes()) queue::count_classes(workload, object, find_class);
+    usage.remove(tree, queue::find_home(tree, workload), workload);
+  }
+  // Pods without a placement count by themselves, also those that go on (cleanPodPolicy: None).
+  if (snapshot_.facts.orphaned.empty()) return;
+  const std::set<std::pair<std::string_view, std::int64_t>> placed = list_placed();
+  std::map<std::string_view, const queue::Workload*> orphaned;
+  for (const queue::Workload& one : snapshot_.facts.orphaned) orphaned.emplace(one.id, &one);
+  for (const PodPtr& pod : snapshot_.terminating) {
+    const auto slot = gang::pod_slot(*pod);
+    if (!slot || placed.count({slot->pod_group_uid, slot->placement}) > 0) continue;
+    const auto at = orphaned.find(pod->meta.ns.str() + "/" + slot->pod_group_uid);
+    if (at == orphaned.end()) continue;
+    queue::Workload workload;
+    workload.queue = at->second->queue;
+    queue::add_requests(workload.requests, pod->requests);
+    queue::add_requests(workload.class_requests, find_class(pod->node.str()), pod->requests);
+    usage.remove(tree, queue::find_home(tree, workload), workload);
+  }
+}
+
+}  // namespace nervex::extender

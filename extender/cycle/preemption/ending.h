@@ -1,0 +1,68 @@
+// extender/cycle/preemption/ending.h - what is about to give its capacity back? Pure.
+//
+// Preemption counts it as free: otherwise more workloads end than a gang needs. It is pods that are
+// being deleted, gangs that their controller is about to requeue, and the victims of gangs that are
+// preempting. What takes much longer than it should does not count any more.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "extender/cycle/gang/ledger.h"
+#include "extender/cycle/group_work.h"
+#include "extender/cycle/snapshot.h"
+#include "queue/usage.h"
+#include "queue/workload.h"
+
+namespace nervex::extender {
+
+// The classes of the snapshot's nodes. Borrows it.
+queue::FindClass find_classes(const Snapshot& snapshot);
+
+// The victim has not started again since it was chosen.
+bool is_same_start(const GangWork& gang, const gang::Victim& victim);
+
+// PodGroup UID and gang.
+using GangNames = std::set<std::pair<std::string_view, std::string_view>>;
+GangNames name_gangs(const std::vector<gang::Victim>& victims);
+
+// Borrows its arguments; a change of `work` needs a new one. Cost: gangs of `work`, and pods that
+// are being deleted; what lend_to() and remove_from() cost depends on what ends.
+class Ending {
+ public:
+  Ending(const Snapshot& snapshot, const CycleWork& work, SysTime now);
+
+  // The ledger as it will be.
+  Ledger lend_to(Ledger ledger) const;
+  // The same for the use of queues, but for the victims `spared`, which go on.
+  void remove_from(queue::Usage& usage, const GangNames& spared = {}) const;
+  bool has(std::string_view pod_group_uid, std::string_view gang) const {
+    return names_.count({pod_group_uid, gang}) > 0;
+  }
+
+ private:
+  struct EndingGang {
+    const GroupWork* group = nullptr;
+    const GangWork* gang = nullptr;
+    bool is_released = false;  // else it is only a victim
+  };
+  using Victims = std::map<std::pair<std::string_view, std::string_view>, const gang::Victim*>;
+  void add_gangs(const GroupWork& group, const Victims& victims);
+  bool is_late(const gang::GangStatus& released) const;
+  bool is_terminating(const GroupWork& group, const PlacedSlot& slot) const;
+  // Placements of PodGroups with terminating pods.
+  std::set<std::pair<std::string_view, std::int64_t>> list_placed() const;
+
+  const Snapshot& snapshot_;
+  const SysTime now_;
+  std::vector<EndingGang> gangs_;
+  GangNames names_;                                             // of gangs_
+  std::set<std::pair<std::string, std::int64_t>> terminating_;  // PodGroup UID, placement
+};
+
+}  // namespace nervex::extender

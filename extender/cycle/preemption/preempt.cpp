@@ -1,0 +1,256 @@
+#include "extender/cycle/preemption/preempt.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "extender/cycle/next_look.h"
+#include "extender/cycle/preemption/ending.h"
+#include "extender/cycle/preemption/running_gangs.h"
+#include "extender/cycle/preemption/victim_trials.h"
+#include "extender/recovery/refusals.h"
+#include "queue/settled.h"
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::seconds;
+using Outcome = gang::PreemptionOutcome;
+
+// A search that found nothing is repeated after this. What changes in between is not followed.
+constexpr seconds kSearchAgain{30};
+// What is ending is enough for the gang.
+constexpr seconds kEndingLook{5};
+// A search costs up to kMostTrials plans of the gang. So many in one cycle, then a pause.
+constexpr int kMostSearches = 2;
+constexpr seconds kPause{1};
+constexpr std::size_t kMostTrials = 48;
+// As in the schema of PodGroups.
+constexpr std::size_t kMostVictims = 1'024;
+
+class Starter {
+ public:
+  Starter(const Snapshot& snapshot, CycleWork& work, Placer& placer, const QueueState& queues,
+          queue::PreemptionMode mode, const PreemptionTimes& times, PreemptionMemory& memory,
+          SysTime now, std::optional<SysTime>& next_look)
+      : snapshot_(snapshot),
+        tree_(snapshot.facts.tree()),
+        work_(work),
+        placer_(placer),
+        queues_(queues),
+        mode_(mode),
+        times_(times),
+        memory_(memory),
+        now_(now),
+        next_look_(next_look) {}
+
+  void run() {
+    find_busy();
+    std::map<GangKey, PreemptionMemory::Search> kept;
+    std::vector<Due> due;
+    for (const RefusedTurn& turn : queues_.refused) {
+      if (!may_search(turn)) continue;
+      const GangKey key(turn.group->seen->group->meta.uid, turn.gang->name);
+      const auto known = memory_.searches.find(key);
+      auto& search = kept[key];
+      if (known != memory_.searches.end()) search = known->second;
+      if (const auto blocked = find_block(turn)) {
+        search = *blocked;
+      } else if (search.again <= now_) {
+        due.push_back({&turn, &search});
+      }
+    }
+    search_due(due);
+    for (const RefusedTurn& turn : queues_.refused) {
+      const auto at = kept.find({turn.group->seen->group->meta.uid, turn.gang->name});
+      if (at == kept.end()) continue;
+      tell(*turn.gang, at->second.outcome);
+      if (at->second.again > now_) look_by(next_look_, at->second.again);
+    }
+    memory_.searches = std::move(kept);
+  }
+
+ private:
+  struct Due {
+    const RefusedTurn* turn = nullptr;
+    PreemptionMemory::Search* search = nullptr;
+  };
+
+  void find_busy() {
+    for (const GroupWork* group : work_.groups) {
+      for (const GangWork& gang : group->gangs) {
+        if (!gang.victims.empty()) busy_.insert(group->queue.name);
+      }
+    }
+  }
+
+  bool may_search(const RefusedTurn& turn) const {
+    const GangWork& gang = *turn.gang;
+    if (gang.is_whole() || gang.committed || gang.has_stopped_preempting || !gang.no_fit ||
+        !may_place(*turn.group, gang)) {
+      return false;
+    }
+    const auto* rule = std::get_if<gang::NotAdmitted>(&*gang.no_fit);
+    const bool is_shortage = std::holds_alternative<gang::InsufficientCapacity>(*gang.no_fit) ||
+                             (rule != nullptr && !rule->resource.empty() && !rule->is_too_large);
+    if (!is_shortage || gang.claims_reserved()) return false;
+    const queue::Queue& own = tree_[find_queue(turn)];
+    const bool may_preempt = own.reclaim != queue::Queue::Reclaim::kNever ||
+                             (mode_ == queue::PreemptionMode::kFull &&
+                              own.preemption != queue::Queue::Preemption::kNever);
+    return may_preempt && !placer_.is_over_quota(*turn.group, gang);
+  }
+  queue::QueueIndex find_queue(const RefusedTurn& turn) const {
+    return tree_.find(queues_.waiting[turn.workload].queue).value_or(queue::kRoot);
+  }
+
+  // Why it may not preempt yet, whatever a search would find.
+  std::optional<PreemptionMemory::Search> find_block(const RefusedTurn& turn) const {
+    if (turn.gang->before != nullptr) {
+      const auto after = preempts_after(*turn.gang->before, now_);
+      if (after) return PreemptionMemory::Search{*after, Outcome::kBackOff};
+    }
+    const auto times = times_.find(tree_[find_queue(turn)].name);
+    if (times == times_.end() || times->second.size() < queue::kMostPreemptions) {
+      return std::nullopt;
+    }
+    return PreemptionMemory::Search{times->second.front() + queue::kPreemptionPeriod,
+                                    Outcome::kRateLimited};
+  }
+
+  // Who has waited longest for a search comes first.
+  void search_due(std::vector<Due>& due) {
+    std::stable_sort(due.begin(), due.end(),
+                     [](const Due& a, const Due& b) { return a.search->again < b.search->again; });
+    int searches = 0;
+    for (const auto& [turn, search] : due) {
+      if (busy_.count(tree_[find_queue(*turn)].name) > 0) continue;
+      if (!is_next(*turn, searches)) continue;
+      ++searches;
+      *search = find_victims(*turn);
+      // Its victims are not ending for a second search in this cycle.
+      if (!turn->gang->victims.empty()) break;
+    }
+    if (searches > 0 && !memory_.asked) memory_.next_search = now_ + kPause;
+  }
+  bool is_next(const RefusedTurn& turn, int searches) {
+    if (memory_.asked) {
+      return *memory_.asked == GangKey(turn.group->seen->group->meta.uid, turn.gang->name);
+    }
+    const bool is_paused =
+        now_ < memory_.next_search && memory_.next_search <= now_ + kLongestPause;
+    if (!is_paused && searches < kMostSearches) return true;
+    look_by(next_look_, std::max(memory_.next_search, now_ + kPause));
+    return false;
+  }
+
+  PreemptionMemory::Search find_victims(const RefusedTurn& turn) {
+    if (!running_) begin();
+    const queue::Workload& workload = queues_.waiting[turn.workload];
+    const queue::Preemptor preemptor =
+        queue::make_preemptor(tree_, *usage_, find_queue(turn), workload);
+    const auto preemptible =
+        queue::find_preemptible(tree_, *usage_, mode_, preemptor, running_->candidates(), now_);
+    GangWork empty = *turn.gang;
+    forget_placements(empty);
+    VictimTrials trials(snapshot_.facts, *usage_, preemptor, empty, *running_,
+                        ending_->lend_to(placer_.ledger_for(*turn.group)));
+    if (trials.fits_without({})) return {now_ + kEndingLook, Outcome::kNotSearched};
+    const queue::VictimSearch found = queue::search_victims(
+        preemptible,
+        [&](std::span<const std::size_t> victims) { return trials.fits_without(victims); },
+        kMostTrials);
+    const bool is_too_many = found.victims.size() > kMostVictims;
+    if (found.victims.empty() || is_too_many) {
+      SysTime again = now_ + kSearchAgain;
+      for (const queue::PreemptionCandidate& candidate : running_->candidates()) {
+        const auto at = queue::preemptible_at(tree_, mode_, preemptor, candidate, now_);
+        if (at) again = std::min(again, *at);
+      }
+      return {again, found.gave_up || trials.gave_up || is_too_many ? Outcome::kSearchGaveUp
+                                                                    : Outcome::kNotEnough};
+    }
+    turn.gang->may_need_fewer = found.gave_up;
+    start(turn, preemptor, found.victims, std::move(trials.placed));
+    return {};
+  }
+
+  void begin() {
+    ending_.emplace(snapshot_, work_, now_);
+    running_.emplace(snapshot_, work_, *ending_);
+    usage_.emplace(queues_.usage);
+    ending_->remove_from(*usage_);
+  }
+
+  void start(const RefusedTurn& turn, const queue::Preemptor& preemptor,
+             const std::vector<std::size_t>& victims, std::vector<PlacedSlot> placed) {
+    GangWork& gang = *turn.gang;
+    const std::string& ns = turn.group->seen->group->meta.ns;
+    for (const std::size_t victim : victims) {
+      const queue::PreemptionCandidate& candidate = running_->candidates()[victim];
+      gang.victims.push_back(name_victim(running_->gang(running_->index(candidate.first())), ns));
+      gang.victims.back().is_reclaimed =
+          queue::find_home(tree_, candidate.first()) != preemptor.queue;
+    }
+    placer_.reserve(*turn.group, gang, std::move(placed));
+    placer_.waits_otherwise = true;
+    if (gang.kind == gang::GangKind::kBase) {
+      turn.group->queue.position = 0;
+      turn.group->queue.max_runtime_seconds = tree_.max_runtime_seconds(preemptor.queue);
+    }
+    look_by(next_look_, now_);  // when this is stored
+  }
+
+  // Names of other namespaces are private.
+  static gang::Victim name_victim(const RunningGang& gang, std::string_view ns) {
+    gang::Victim victim{gang.group->meta.uid, gang.spec->name};
+    for (const gang::Placement& placement : gang.status->placements) {
+      victim.through = std::max(victim.through, placement.number);
+    }
+    if (gang.group->meta.ns == ns) victim.pod_group = gang.group->meta.name;
+    return victim;
+  }
+
+  static void tell(GangWork& gang, Outcome outcome) {
+    if (!gang.no_fit) return;
+    if (auto* cause = std::get_if<gang::InsufficientCapacity>(&*gang.no_fit)) {
+      cause->preemption = outcome;
+    }
+  }
+
+  static constexpr seconds kLongestPause{600};
+
+  const Snapshot& snapshot_;
+  const queue::QueueTree& tree_;
+  CycleWork& work_;
+  Placer& placer_;
+  const QueueState& queues_;
+  const queue::PreemptionMode mode_;
+  const PreemptionTimes& times_;
+  PreemptionMemory& memory_;
+  const SysTime now_;
+  std::optional<SysTime>& next_look_;
+  std::set<std::string, std::less<>> busy_;  // queues with a gang that is preempting
+  // For searches, as if what is ending had ended. Only if there is one.
+  std::optional<Ending> ending_;
+  std::optional<RunningGangs> running_;
+  std::optional<queue::Usage> usage_;
+};
+
+}  // namespace
+
+void start_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
+                       const QueueState& queues, queue::PreemptionMode mode,
+                       const PreemptionTimes& times, PreemptionMemory& memory, SysTime now,
+                       std::optional<SysTime>& next_look) {
+  if (mode == queue::PreemptionMode::kOff) {
+    memory = {};
+    return;
+  }
+  Starter(snapshot, work, placer, queues, mode, times, memory, now, next_look).run();
+}
+
+}  // namespace nervex::extender

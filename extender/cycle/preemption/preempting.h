@@ -1,0 +1,43 @@
+// extender/cycle/preemption/preempting.h - what becomes of the gangs that are preempting? Pure.
+//
+// Such a gang has placements and victims in its status (preempt.h). With each look it
+//   starts       its nodes have capacity for it: victims that are not marked yet run on
+//   goes on      they will have it when what is ending has ended. Its victims are marked Preempted
+//                as soon as the status of its Queue counts the preemption, if today's queues allow
+//                it still
+//   waits again  otherwise: others took its nodes, or it changed
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "extender/cycle/group_work.h"
+#include "extender/cycle/placer.h"
+#include "extender/cycle/snapshot.h"
+#include "queue/preemption.h"
+
+namespace nervex::extender {
+
+// As far as its PodGroup says; null: it was deleted. kRuns or kGone.
+VictimState judge_victim(const gang::PodGroup* group, const gang::Victim& victim);
+
+// What the nodes will have for uncommitted plans when preempting gangs have got theirs; nullopt: no
+// gang is preempting. `ledger`: without any plan.
+std::optional<Ledger> keep_for_preempting(const Snapshot& snapshot, const CycleWork& work,
+                                          const Ledger& ledger, SysTime now);
+
+// After healing, which comes first, and before anything starts.
+void continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
+                          queue::PreemptionMode mode, SysTime now,
+                          std::optional<SysTime>& next_look);
+
+// When each queue has preempted in the last minutes, ascending, by its name: as the status of the
+// Queues says, and the gangs that are preempting.
+using PreemptionTimes = std::map<std::string, std::vector<SysTime>, std::less<>>;
+PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const CycleWork& work,
+                                         SysTime now);
+
+}  // namespace nervex::extender

@@ -1,0 +1,485 @@
+#include "extender/cycle/preemption/preempt.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/extender/cycle/preemption/preemptions.h"
+
+namespace nervex::extender {
+namespace {
+
+using queue::PreemptionMode;
+using queue::Queue;
+using testing::a_full_cluster;
+using testing::a_node;
+using testing::Preemptions;
+using testing::speech;
+using testing::view;
+using testing::vision;
+using testing::with_limit;
+using testing::with_quota;
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("victims are named, then marked, and the gang is planned when they have ended",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  CHECK(world.base("new").reason == gang::kReasonPreempting);
+  CHECK_FALSE(world.base("new").planned);
+  CHECK(world.base("new").message ==
+        "1 job of others is preempted; it starts when their pods have ended");
+  CHECK(world.base("new").placements.size() == 1);
+  CHECK(world.victims("new") == Names{"old/base"});  // the younger one
+  CHECK(world.base("new").victims[0].is_reclaimed);
+  CHECK(world.base("old").reason == gang::kReasonPlanned);
+
+  world.cycle();
+  CHECK(world.queue("vision").preemptions.size() == 1);
+  CHECK(world.base("old").reason == gang::kReasonPlanned);
+
+  world.cycle();
+  CHECK(world.base("old").reason == gang::kReasonPreempted);
+  CHECK(gang::is_released(world.base("old")));
+  CHECK(world.base("old").message.find("queue vision takes back") != std::string::npos);
+  CHECK(world.base("older").reason == gang::kReasonPlanned);
+  CHECK(world.base("new").reason == gang::kReasonPreempting);
+  CHECK(world.cycle() == 0);  // nothing more until its pods have ended
+
+  world.requeue("old");
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK(world.base("new").victims.empty());
+  CHECK(world.base("new").reason == gang::kReasonPlanned);
+  CHECK(world.base("old-again").reason == gang::kReasonUnschedulable);
+  CHECK(world.base("older").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("nothing is preempted unless the flag and the queue say so", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  SECTION("the flag is off") { world.mode = PreemptionMode::kOff; }
+  SECTION("the victims are young") {
+    world.base("old").started_at = world.base("older").started_at = world.now;
+  }
+  SECTION("the gang does not fit even then") {
+    world.remove("new");
+    world.add("new", "vision", 1, 8);
+    world.get("new").spec.gangs[0].members[0].shape.requests.set("cpu", 65'000);
+  }
+  SECTION("it is beyond the quota of its queue") {
+    world.remove("new");
+    world.add("new", "vision", 2, 8);
+  }
+  world.cycle();
+  world.cycle();
+  CHECK(world.base("new").victims.empty());
+  CHECK(world.base("old").reason == gang::kReasonPlanned);
+  CHECK(world.base("older").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("what the search found is said, and it is not repeated in each cycle",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.base("old").started_at = world.base("older").started_at = world.now;
+  world.cycle();
+  CHECK(world.base("new").message.find("what its queue may preempt is not enough") !=
+        std::string::npos);
+  REQUIRE(world.state.preemption.searches.size() == 1);
+  const SysTime again = world.state.preemption.searches.begin()->second.again;
+  world.cycle();
+  CHECK(world.state.preemption.searches.begin()->second.again == again);
+  world.now += std::chrono::seconds(300);
+  world.cycle();
+  CHECK(world.base("new").reason == gang::kReasonPreempting);
+}
+
+TEST_CASE("a request ends before a job does", "[extender][preempt]") {
+  Preemptions world;
+  world.add_running("a", "speech", {"n1"}, 8);
+  world.add_running("b", "speech", {"n2"}, 4);
+  world.add_request("b", "n2", 4);
+  world.add("new", "vision", 1, 4);
+  world.cycle();
+  CHECK(world.victims("new") == Names{"b/request-1"});
+  CHECK(world.run_until("b", gang::kReasonPreempted, 1));
+  CHECK(world.base("b").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("priority counts inside a queue, even at its limit", "[extender][preempt]") {
+  Preemptions world;
+  Queue limited = with_limit(speech(), 8);
+  world.queues = {limited};
+  world.add_running("low", "speech", {"n1"}, 4, 1);
+  world.add_running("middle", "speech", {"n1"}, 4, 2);
+  world.add("high", "speech", 1, 4, 3);
+  world.cycle();
+  CHECK(world.victims("high") == Names{"low/base"});
+  CHECK_FALSE(world.base("high").victims[0].is_reclaimed);
+  CHECK(world.run_until("low", gang::kReasonPreempted));
+  CHECK(world.base("low").message.find("higher priority in queue speech") != std::string::npos);
+}
+
+TEST_CASE("a gang that gets its nodes otherwise ends nothing", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"old/base"});
+  SECTION("its victim ended by itself, before it was marked") { world.remove("old"); }
+  SECTION("the nodes were extended") { world.nodes[0] = view(a_node("n1", 16)); }
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK(world.base("older").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a preemptor that leaves or changes before the mark spares its victims",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"old/base"});
+  SECTION("it was deleted") { world.remove("new"); }
+  SECTION("it asks for less") {
+    world.get("new").spec.gangs[0].members[0].slots = {{1, 0}};
+    ++world.get("new").meta.generation;
+    world.mode = PreemptionMode::kOff;
+  }
+  world.cycle();
+  CHECK(world.base("old").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a mark stays when the preemptor leaves: the victim's controller may have seen it",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  world.remove("new");
+  world.cycle();
+  CHECK(world.base("old").reason == gang::kReasonPreempted);
+  CHECK(world.cycle() == 0);
+}
+
+TEST_CASE("a new leader goes on from the status", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  for (int i = 0; i < 4; ++i) {
+    world.state = {};
+    world.cycle();
+  }
+  CHECK(world.base("old").reason == gang::kReasonPreempted);
+  world.requeue("old");
+  world.state = {};
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK(world.base("older").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a victim that has started again is not ended twice", "[extender][preempt]") {
+  Preemptions world;
+  world.add_running("a", "speech", {"n1"}, 8);
+  world.add_running("b", "speech", {"n2"}, 4);
+  world.add_request("b", "n2", 4);
+  world.add("new", "vision", 1, 4);
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"b/request-1"});
+  // It was requeued by itself, and started again, before it was marked.
+  world.get("b").status.gangs[1].placements[0].number = world.get("b").status.next_placement++;
+  world.mode = PreemptionMode::kOff;  // no new search
+  world.cycle();
+  CHECK(world.get("b").status.gangs[1].reason == gang::kReasonPlanned);
+  CHECK(world.base("new").reason == gang::kReasonUnschedulable);
+}
+
+TEST_CASE("a preemptor whose place another scheduler took preempts again, within the rate",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  world.requeue("old");
+  world.others = {{"n1", 8}};
+  SECTION("again") {
+    world.cycle();
+    CHECK(world.victims("new").empty());  // not in the cycle in which it lost its place
+    REQUIRE(world.run_until("new", gang::kReasonPreempting));
+    CHECK(world.victims("new") == Names{"older/base"});
+    REQUIRE(world.run_until("older", gang::kReasonPreempted));
+    CHECK(world.queue("vision").preemptions.size() == 2);
+  }
+  SECTION("too often") {
+    auto& times = world.queue("vision").preemptions;
+    times.resize(queue::kMostPreemptions, times.front());
+    for (std::size_t i = 0; i < times.size(); ++i) times[i] += std::chrono::milliseconds(i);
+    world.cycle();
+    world.now += std::chrono::seconds(60);  // the message is written once a minute
+    world.cycle();
+    CHECK(world.base("new").victims.empty());
+    CHECK(world.base("new").message.find("limit of preemptions") != std::string::npos);
+    CHECK(world.base("older").reason == gang::kReasonPlanned);
+  }
+}
+
+TEST_CASE("no victim ends before the status of the Queue counts the preemption",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  for (int i = 0; i < 5; ++i) {
+    world.queue("vision").preemptions.clear();  // the write is lost
+    world.cycle();
+    CHECK(world.base("old").reason == gang::kReasonPlanned);
+  }
+}
+
+TEST_CASE("two waiting gangs do not count on the same victim", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.add("urgent", "speech", 1, 8, 5);
+  REQUIRE(world.run_until("new", gang::kReasonPreempting));
+  REQUIRE(world.run_until("urgent", gang::kReasonPreempting));
+  CHECK(world.victims("new") != world.victims("urgent"));
+}
+
+TEST_CASE("what is to end for one gang is not borrowed twice", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  Queue guaranteed = with_quota(speech(), 8);
+  Queue third = vision();
+  third.name = "third";
+  world.queues = {vision(), guaranteed, third};
+  world.add("second", "third", 1, 8);
+  for (int i = 0; i < 3; ++i) world.cycle();
+  CHECK(world.victims("new").size() == 1);
+  CHECK(world.victims("second").empty());
+}
+
+// ---- victims that end slowly, and what else is about to be free
+
+TEST_CASE("a victim is gone when its last pod is", "[extender][preempt]") {
+  Preemptions world;
+  world.add_running("a", "speech", {"n1"}, 8);
+  world.add_running("b", "speech", {"n2"}, 4);
+  world.add_request("b", "n2", 4);
+  world.add("new", "vision", 1, 4);
+  SECTION("a request") {
+    REQUIRE(world.run_until("b", gang::kReasonPreempted, 1));
+    world.requeue_request("b", true);
+  }
+  SECTION("a job") {
+    world.remove("new");
+    world.add("new", "vision", 1, 8);
+    REQUIRE(world.run_until("a", gang::kReasonPreempted));
+    world.requeue("a", true);
+  }
+  for (int i = 0; i < 3; ++i) {
+    world.cycle();
+    CHECK(world.base("new").reason == gang::kReasonPreempting);
+    CHECK(world.victims("new").size() == 1);
+  }
+  world.terminating.clear();
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK(world.base("b").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("nothing ends for a gang that gets what others are about to give back",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  SECTION("pods that are being deleted") { world.requeue("old", true); }
+  SECTION("a gang that was released") {
+    world.base("old").reason = std::string(gang::kReasonPreempted);
+    world.base("old").message = "preempted";
+    world.base("old").since = world.now;
+  }
+  for (int i = 0; i < 3; ++i) {
+    world.cycle();
+    CHECK(world.base("new").victims.empty());
+  }
+  // They do not end in time.
+  world.now += std::chrono::minutes(5);
+  CHECK(world.run_until("new", gang::kReasonPreempting));
+  CHECK(world.victims("new") == Names{"older/base"});
+}
+
+TEST_CASE("a small gang gets what the victims of another one leave", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.remove("new");
+  world.add("new", "vision", 1, 4);
+  world.queues.push_back(vision());
+  world.queues.back().name = "third";
+  world.add("second", "third", 1, 4);
+  for (int i = 0; i < 5; ++i) world.cycle();
+  REQUIRE(world.base("old").reason == gang::kReasonPreempted);
+  CHECK(world.base("older").reason == gang::kReasonPlanned);
+  CHECK(world.base("second").victims.empty());
+  world.remove("old");
+  world.cycle();
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK(world.base("second").planned);
+  CHECK(world.base("older").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("the use of a victim counts once while its pods end", "[extender][preempt]") {
+  Preemptions world;
+  world.queues = {vision(), with_quota(speech(), 8)};
+  world.queues.push_back(vision());
+  world.queues.back().name = "third";
+  world.add_running("old", "speech", {"n1"}, 8);
+  world.add_running("older", "speech", {"n2"}, 8);
+  world.base("old").started_at = SysTime(std::chrono::seconds(2));
+  world.add("new", "vision", 1, 8);
+  world.add("second", "third", 1, 8);
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  world.requeue("old", true);
+  for (int i = 0; i < 40; ++i) {
+    world.cycle();
+    // What is left is the quota of speech.
+    CHECK(world.base("second").victims.empty());
+    CHECK(world.base("older").reason == gang::kReasonPlanned);
+  }
+}
+
+TEST_CASE("a plan of another gang and one that preempts on its node both go on",
+          "[extender][preempt]") {
+  Preemptions world;
+  world.add_running("old", "speech", {"n1"}, 4);
+  world.add_running("older", "speech", {"n2"}, 8);
+  world.base("old").started_at = SysTime(std::chrono::seconds(2));
+  world.add("small", "speech", 1, 4);
+  world.cycle();
+  REQUIRE(world.base("small").planned);
+  world.add("new", "vision", 1, 4);
+  REQUIRE(world.run_until("new", gang::kReasonPreempting));
+  REQUIRE(world.victims("new") == Names{"old/base"});
+  for (int i = 0; i < 3; ++i) {
+    world.cycle();
+    CHECK(world.base("small").planned);
+    CHECK(world.base("new").reason == gang::kReasonPreempting);
+  }
+  SECTION("the victim ends") {
+    world.remove("old");
+    world.cycle();
+    CHECK(world.base("small").planned);
+    CHECK(world.base("new").planned);
+  }
+  SECTION("another scheduler takes as much: the plan for which nothing ended yields") {
+    world.remove("old");
+    world.others = {{"n1", 4}};
+    world.cycle();
+    CHECK(world.base("new").planned);
+    CHECK_FALSE(world.base("small").planned);
+  }
+}
+
+TEST_CASE("a running gang that lost a pod comes before one that preempts", "[extender][preempt]") {
+  Preemptions world;
+  world.nodes.push_back(view(a_node("n3", 8)));
+  world.add_running("older", "speech", {"n1", "n2"}, 4);
+  world.add_running("old", "speech", {"n2"}, 4);
+  world.others = {{"n1", 4}, {"n3", 4}};
+  world.add("new", "vision", 2, 4);
+  world.queue("vision").quota = with_quota(vision(), 8).quota;
+  REQUIRE(world.run_until("new", gang::kReasonPreempting));
+  // One of its nodes has capacity already; the node of a pod of "older" is lost, and the controller
+  // wants the slot's next pod.
+  std::erase_if(world.nodes, [](const auto& one) { return one.node->name == "n1"; });
+  ++world.get("older").spec.gangs[0].members[0].slots[0].incarnation;
+  ++world.get("older").meta.generation;
+  world.others = {{"n3", 4}};
+  world.cycle();
+  const auto& placements = world.base("older").placements;
+  REQUIRE(placements.size() == 2);
+  CHECK(placements[0].node == "n3");
+  CHECK(world.base("new").reason == gang::kReasonUnschedulable);
+  world.cycle();
+  CHECK(world.base("old").reason == gang::kReasonPlanned);
+}
+
+// ---- rules that change, and plans that fail
+
+TEST_CASE("the plan is judged by today's queues before anything ends", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"old/base"});
+  SECTION("its queue is held") { world.queue("vision").stop = Queue::Stop::kHold; }
+  SECTION("its queue is drained") { world.queue("vision").stop = Queue::Stop::kHoldAndDrain; }
+  SECTION("its queue was deleted") { world.queues.erase(world.queues.begin()); }
+  SECTION("its queue has less quota") { world.queue("vision").quota[0].total = 4; }
+  SECTION("its queue does not reclaim any more") {
+    world.queue("vision").reclaim = Queue::Reclaim::kNever;
+  }
+  SECTION("the queue of the victim guarantees as much") {
+    world.queue("speech").quota = with_quota(speech(), 16).quota;
+  }
+  SECTION("the victim's queue protects it for longer") {
+    world.queue("speech").min_runtime_seconds = 100'000;
+  }
+  SECTION("the flag is off") { world.mode = PreemptionMode::kOff; }
+  for (int i = 0; i < 4; ++i) {
+    world.cycle();
+    CHECK(world.base("old").reason == gang::kReasonPlanned);
+    CHECK(world.base("older").reason == gang::kReasonPlanned);
+  }
+  CHECK(world.base("new").victims.empty());
+}
+
+TEST_CASE("with the flag off, what has ended for a gang is not lost", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  world.mode = PreemptionMode::kOff;
+  world.cycle();
+  CHECK(world.base("new").reason == gang::kReasonPreempting);
+  world.requeue("old", true);
+  world.cycle();
+  CHECK(world.base("new").reason == gang::kReasonPreempting);
+  world.terminating.clear();
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK(world.base("older").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a gang whose last plans failed ends nothing for a while", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.base("old").started_at = world.base("older").started_at = world.now;
+  world.cycle();
+  world.base("old").started_at = world.base("older").started_at = SysTime(std::chrono::seconds(1));
+  world.state = {};
+  world.base("new").refusals = {1, world.now, "kube-scheduler refused learner/0"};
+  world.cycle();
+  CHECK(world.base("new").victims.empty());
+  CHECK(world.base("new").message.find("its last plan failed") != std::string::npos);
+  world.now += std::chrono::seconds(61);
+  CHECK(world.run_until("new", gang::kReasonPreempting));
+}
+
+TEST_CASE("a request that was requeued is not preempted any more", "[extender][preempt]") {
+  Preemptions world;
+  world.add_running("a", "speech", {"n1"}, 8);
+  world.add_running("b", "speech", {"n2"}, 4);
+  world.add_request("b", "n2", 4);
+  world.add("new", "vision", 1, 4);
+  REQUIRE(world.run_until("b", gang::kReasonPreempted, 1));
+  // No cycle saw the PodGroup without the request.
+  world.requeue_request("b");
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK_FALSE(world.request("b").committed);
+  CHECK(world.request("b").reason == gang::kReasonUnschedulable);
+  world.remove("a");
+  world.cycle();
+  CHECK(world.request("b").planned);
+}
+
+TEST_CASE("each waiting gang gets its turn to search", "[extender][preempt]") {
+  Preemptions world;
+  world.add_running("old", "speech", {"n1"}, 8, 1);
+  world.add_running("older", "speech", {"n2"}, 8, 1);
+  for (int i = 0; i < 8; ++i) world.add("large" + std::to_string(i), "speech", 3, 8, 9);
+  world.add("new", "speech", 1, 8, 5);
+  CHECK(world.run_until("new", gang::kReasonPreempting));
+}
+
+TEST_CASE("a simulation searches for the gang that is asked about", "[extender][preempt]") {
+  Preemptions world;
+  world.add_running("old", "speech", {"n1"}, 8, 1);
+  world.add_running("older", "speech", {"n2"}, 8, 1);
+  for (int i = 0; i < 8; ++i) world.add("large" + std::to_string(i), "speech", 3, 8, 9);
+  const gang::PodGroup& asked = world.add("new", "speech", 1, 8, 5);
+  world.state.preemption.asked = GangKey(asked.meta.uid, gang::kBaseGang);
+  world.cycle();
+  CHECK(world.victims("new").size() == 1);
+}
+
+}  // namespace
+}  // namespace nervex::extender
