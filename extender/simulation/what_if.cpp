@@ -151,9 +151,18 @@ class Cycle {
 
   bool is_being_written() const { return before_.unconfirmed; }
 
-  CycleResult run(int replicas, const CycleState& state) {
-    if (candidate_ != nullptr) put(replicas);
-    return run_cycle(snapshot_, CycleState(state), now_, healing_, preemption_);
+  // What starts now: nobody is preempted for it.
+  CycleResult run(int replicas, CycleState state) {
+    state.preemption.asked.emplace();
+    return run_cycle_with(replicas, std::move(state));
+  }
+  // The same, and the candidate may preempt. Other gangs that wait may not: if they could they
+  // would have by now.
+  CycleResult run_with_preemption(int replicas) {
+    CycleState state;
+    if (candidate_ == nullptr) return run(replicas, std::move(state));
+    state.preemption.asked.emplace(candidate_->make(replicas).meta.uid, candidate_->gang);
+    return run_cycle_with(replicas, std::move(state));
   }
   // The candidate's status of that result; nullptr: there is none.
   const gang::PodGroupStatus* find_status(const CycleResult& result) const {
@@ -161,6 +170,10 @@ class Cycle {
   }
 
  private:
+  CycleResult run_cycle_with(int replicas, CycleState state) {
+    if (candidate_ != nullptr) put(replicas);
+    return run_cycle(snapshot_, std::move(state), now_, healing_, preemption_);
+  }
   void put(int replicas) {
     GroupSeen& seen = snapshot_.groups[at_];
     seen = before_;
@@ -329,7 +342,8 @@ Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const Healin
   if (candidate != nullptr && cycle.is_being_written()) {
     return refuse("a decision about the job is being written: ask again");
   }
-  const CycleResult result = cycle.run(candidate == nullptr ? 0 : candidate->replicas, {});
+  const CycleResult result =
+      cycle.run_with_preemption(candidate == nullptr ? 0 : candidate->replicas);
   Answer answer;
   const gang::PodGroupStatus* status = nullptr;
   if (candidate != nullptr) {

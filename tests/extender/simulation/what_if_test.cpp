@@ -4,6 +4,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "extender/simulation/question.h"
+#include "tests/extender/cycle/preemption/preemptions.h"
 #include "tests/support/gang_builders.h"
 #include "tests/support/job_builders.h"
 
@@ -21,7 +22,7 @@ using testing::planned;
 using testing::view;
 using Jobs = std::vector<std::string>;
 
-const SysTime kNow{std::chrono::seconds(1000)};
+const SysTime kAskedAt{std::chrono::seconds(1000)};
 
 // Two nodes with 8 GPUs; on the first, 4 are in use.
 Snapshot a_cluster() {
@@ -52,7 +53,7 @@ void add(Snapshot& snapshot, gang::PodGroup group) {
 
 Answer ask_about(const Snapshot& snapshot, WhatIf what) {
   what.ns = "rl";
-  return simulate(snapshot, what, kNow, {});
+  return simulate(snapshot, what, kAskedAt, {});
 }
 Answer ask_about(const Snapshot& snapshot, Candidate candidate) {
   WhatIf what;
@@ -195,13 +196,13 @@ Json a_spec(int collectors, int reserved = 0) {
 
 TEST_CASE("a simulated job has the gang that the controller would create",
           "[extender][simulation]") {
-  const auto candidate = make_candidate(of_job(a_spec(3)), {nullptr, kNoClasses}, kNow);
+  const auto candidate = make_candidate(of_job(a_spec(3)), {nullptr, kNoClasses}, kAskedAt);
   REQUIRE(candidate);
   CHECK(candidate->role == "collector");
   CHECK(candidate->replicas == 3);
   const gang::PodGroup group = candidate->make(3);
   CHECK(group.meta.ns.str() == "rl");
-  CHECK(group.spec.queued_since == kNow);
+  CHECK(group.spec.queued_since == kAskedAt);
   REQUIRE(group.spec.gangs.size() == 1);
   CHECK(group.spec.gangs[0].members.size() == 2);
   CHECK(ask_about(a_cluster(), *candidate).most == MostReplicas{"collector", 12, false});
@@ -209,7 +210,7 @@ TEST_CASE("a simulated job has the gang that the controller would create",
 
 TEST_CASE("the most replicas of a job count those for which it reserves capacity",
           "[extender][simulation]") {
-  const auto candidate = make_candidate(of_job(a_spec(2, 10)), {nullptr, kNoClasses}, kNow);
+  const auto candidate = make_candidate(of_job(a_spec(2, 10)), {nullptr, kNoClasses}, kAskedAt);
   REQUIRE(candidate);
   const Answer answer = ask_about(a_cluster(), *candidate);
   CHECK(answer.verdict == SimulationVerdict::kStarts);
@@ -242,7 +243,7 @@ TEST_CASE("a job that cannot be simulated is refused with its field", "[extender
           "for one"},
       Row{"it cannot be read", wrong, "spec.collector.replicas"});
   INFO("when " << row.when);
-  const auto candidate = make_candidate(of_job(row.spec), {nullptr, kNoClasses}, kNow);
+  const auto candidate = make_candidate(of_job(row.spec), {nullptr, kNoClasses}, kAskedAt);
   REQUIRE_FALSE(candidate);
   CHECK(candidate.error().code == Code::kInvalid);
   INFO(candidate.error().message);
@@ -266,7 +267,7 @@ gang::PodGroup running(int reserved) {
 }
 
 Answer grow(const Snapshot& cluster, const PodGroupPtr& of_job, int replicas) {
-  const auto candidate = make_growth({"dqn", job::Role::kCollector, replicas}, of_job, kNow);
+  const auto candidate = make_growth({"dqn", job::Role::kCollector, replicas}, of_job, kAskedAt);
   REQUIRE(candidate);
   return ask_about(cluster, *candidate);
 }
@@ -303,7 +304,7 @@ TEST_CASE("more replicas stay in the domain of the job", "[extender][simulation]
 }
 
 TEST_CASE("a job without such replicas cannot be grown", "[extender][simulation]") {
-  const auto none = make_growth({"dqn", job::Role::kLearner, 3}, share(running(0)), kNow);
+  const auto none = make_growth({"dqn", job::Role::kLearner, 3}, share(running(0)), kAskedAt);
   REQUIRE_FALSE(none);
   CHECK(none.error().code == Code::kInvalid);
 }
@@ -329,10 +330,33 @@ TEST_CASE("the status names at most 200 nodes, and their number", "[extender][si
   Answer answer;
   answer.verdict = SimulationVerdict::kStarts;
   for (int i = 0; i < 300; ++i) answer.nodes.push_back({"n" + std::to_string(i), {{"learner", 1}}});
-  const Json status = encode_answer(answer, kNow);
+  const Json status = encode_answer(answer, kAskedAt);
   CHECK(status["verdict"] == "Starts");
   CHECK(status["nodes"].size() == 200);
   CHECK(status["nodeCount"] == 300);
+}
+
+TEST_CASE("a job that would preempt says so, however many others wait before it",
+          "[extender][simulation][preempt]") {
+  testing::Preemptions world;
+  world.add_running("low", "speech", {"n1"}, 8, 1);
+  world.add_running("lower", "speech", {"n2"}, 8, 0);
+  for (int i = 0; i < 8; ++i) world.add("large" + std::to_string(i), "speech", 3, 8, 9);
+  WhatIf what;
+  what.ns = "rl";
+  what.candidate.emplace();
+  what.candidate->replicas = 1;
+  what.candidate->role = "learner";
+  what.candidate->make = [](int replicas) {
+    auto group = a_group("what-if", {a_set("learner", replicas, ask(8))}, 1000, 5);
+    group.spec.queue = "speech";
+    return group;
+  };
+  const Answer answer =
+      simulate(world.snapshot(), what, world.now, {}, queue::PreemptionMode::kFull);
+  CHECK(answer.verdict == SimulationVerdict::kPreempts);
+  REQUIRE(answer.victims.size() == 1);
+  CHECK(answer.victims[0].pod_group == "lower");
 }
 
 }  // namespace
