@@ -384,6 +384,7 @@ Status read_status(Fields fields) {
       const Role role = read_role(added);
       requeued.added = {role, added.small_integer("firstOrdinal", 0, kMaxOrdinal)};
     }
+    requeued.reason = gang.text("reason");
   });
   Fields created = fields.object("createdThrough");
   status.created_through.pod_group_uid = created.text("podGroupUID");

@@ -156,6 +156,7 @@ Json encode_status(const Status& status) {
       item["addedReplicas"] = {{"role", to_string(gang.added->role)},
                                {"firstOrdinal", gang.added->first_ordinal}};
     }
+    if (!gang.reason.empty()) item["reason"] = gang.reason;
   }
   if (!status.created_through.pod_group_uid.empty()) {
     Json gangs = Json::array();

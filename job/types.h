@@ -255,6 +255,7 @@ struct Status {
       bool operator==(const AddedReplicas&) const = default;
     };
     std::optional<AddedReplicas> added = std::nullopt;
+    std::string reason{};  // FailedCreate, or the reason with which the extender released it
     bool operator==(const RequeuedGang&) const = default;
   };
   std::vector<RequeuedGang> requeued_gangs;

@@ -42,9 +42,13 @@ Status full_status() {
   status.next_continued_collector = 61'441;
   status.next_continued_learner = 61'443;
   status.created_through = {"uid-7", {{"base", 4}, {"request-1", 9'000'000'000}}};
-  status.requeued_gangs = {
-      {"request-1", 2, at("2026-11-21T10:01:00Z"), 4096},
-      {"base-learner-2", 1, at("2026-11-21T10:02:00Z"), std::nullopt, {{Role::kLearner, 2}}}};
+  status.requeued_gangs = {{"request-1", 2, at("2026-11-21T10:01:00Z"), 4096},
+                           {"base-learner-2",
+                            1,
+                            at("2026-11-21T10:02:00Z"),
+                            std::nullopt,
+                            {{Role::kLearner, 2}},
+                            "Preempted"}};
   status.next_collector = 4098;
   status.services = ServiceMode::kShared;
   status.naming_version = 1;

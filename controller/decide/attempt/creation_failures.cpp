@@ -202,6 +202,7 @@ Actions requeue_failed_gang(const Round& round, std::string_view name, const std
   Requeued& entry = find_or_add_entry(status, gang, learner);
   const auto delay = retry_delay(round.seen.retry_delay, ++entry.count);
   entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(round.seen.now + delay);
+  entry.reason = kFailedCreate;
   raise_incarnations(round.attempt, round.slots, entry, gangs, status);
   const std::string name_of_gang = describe(entry);
   set_condition(round.seen, status, kPodsCreated, false, kFailedCreate, message);
@@ -243,6 +244,7 @@ Actions requeue_released_gang(const Round& round) {
       Requeued& entry = find_or_add_entry(status, gang, learner);
       const auto delay = retry_delay(round.seen.retry_delay, ++entry.count);
       entry.requeue_at = std::chrono::ceil<std::chrono::seconds>(round.seen.now + delay);
+      entry.reason = released->reason;
       names += (names.empty() ? "" : ", ") + describe(entry);
       const Requeued copy = entry;  // `status` changes next
       raise_incarnations(round.attempt, round.slots, copy, gangs, status);

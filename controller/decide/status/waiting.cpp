@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,17 +48,20 @@ std::string missing_config(const Observed& seen) {
       seen.aggregator_config_name);
 }
 
-// The first gang that was taken back and is not tried again yet.
+std::string_view explain_requeue(std::string_view reason) {
+  if (reason == kFailedCreate) return "the API server refused one of its pods";
+  if (reason == gang::kReasonPreempted) return "another gang got its capacity";
+  if (reason == gang::kReasonQueueDrained) return "its queue is drained";
+  return "lost pods could not be replaced in time";
+}
+
+// The first gang that was requeued and is not tried again yet.
 std::optional<Finding> backing_off(const Observed& seen) {
   for (const auto& entry : seen.job.status.requeued_gangs) {
     if (entry.requeue_at <= seen.now) continue;
-    const auto why =
-        has_failed_creation(seen.job.status)
-            ? "the API server refused one of its pods"
-            : "lost pods could not be replaced in time, or another gang got their capacity";
     return Finding{false, kBackOff,
-                   fmt::format("{}: {}; it is retried at {}", describe(entry), why,
-                               to_rfc3339(entry.requeue_at))};
+                   fmt::format("{}: {}; it is retried at {}", describe(entry),
+                               explain_requeue(entry.reason), to_rfc3339(entry.requeue_at))};
   }
   return std::nullopt;
 }

@@ -402,8 +402,7 @@ TEST_CASE("a request that could not be healed is requeued as a whole, and starts
   CHECK(cluster.condition("RequestsScheduled").reason == "BackOff");
   CHECK(cluster.condition("RequestsScheduled")
             .message.starts_with(
-                "request-1: lost pods could not be replaced in time, or another gang got their "
-                "capacity; it is retried at "));
+                "request-1: lost pods could not be replaced in time; it is retried at "));
   const Strings events = cluster.event_reasons();
   CHECK(std::count(events.begin(), events.end(), "Requeued") == 1);
 
@@ -435,7 +434,8 @@ TEST_CASE("a request that is preempted is requeued although all its pods run",
   CHECK(cluster.names(kube::kPods) == Strings{"dqn-coordinator"});
   CHECK(cluster.gangs() == Strings{"base"});
   CHECK(cluster.job().status.attempt == 1);
-  CHECK(cluster.condition("RequestsScheduled").message.starts_with("request-1: "));
+  CHECK(cluster.condition("RequestsScheduled")
+            .message.starts_with("request-1: another gang got its capacity; it is retried at "));
 }
 
 TEST_CASE("a finished pod gets no placement when its gang is requeued and starts again",
