@@ -3,16 +3,15 @@
 Each test has a node of its own with 8 GPUs. The extender is started again while victims end: a new leader goes on.
 """
 
-import contextlib
 import signal
 
-import kubernetes
 import pytest
 from support import nodes
 from support.jobs import job, template
+from support.queues import own_queues
 from support.wait import wait_for
 from test_priority import priority_class  # noqa: F401  a fixture
-from test_queues import GPU, PLURAL, Queues
+from test_queues import GPU
 from tools.base import processes
 from tools.cluster import kubelet
 
@@ -22,11 +21,8 @@ LONG = 90
 
 @pytest.fixture
 def queues(custom, namespace, quick):
-    made = Queues(custom, namespace)
-    yield made
-    for name in made.made:
-        with contextlib.suppress(kubernetes.client.ApiException):
-            custom.delete_cluster_custom_object(*PLURAL, name)
+    with own_queues(custom, namespace) as made:
+        yield made
 
 
 @pytest.fixture

@@ -344,6 +344,19 @@ def cycle(w):
     w.jobs.create(collectors(1, template(), queue="vision"))
 
 
+@situation("Other jobs are preempted for the job", "Preempting", "preempted")
+def preempting(w):
+    w.end.enter_context(extender_with(w.cluster, f"{QUICK} --preemption=reclaim"))
+    w.node(8)
+    w.queue("vision", quota=[{"resources": {"nvidia.com/gpu": 8}}], reclaim="Any")
+    w.queue("speech", minRuntimeSeconds=0)
+    slow = w.own(gpus=8, terminationGracePeriodSeconds=3600)
+    slow["metadata"] = {"annotations": kubelet.annotations(terminates="slowly")}
+    w.jobs.create(job("other", queue="speech", collector={"replicas": 1, "template": slow}))
+    w.jobs.wait_phase("other", "Running")
+    w.jobs.create(collectors(1, w.own(gpus=8), queue="vision"))
+
+
 # -- kube-scheduler, and programs that do not run
 
 
