@@ -31,6 +31,8 @@ constexpr milliseconds kLongestRetry{30'000};
 // A rejected status may have several hundred kB: retry rarely.
 constexpr milliseconds kRejectedRetry{300'000};
 constexpr std::size_t kMaxMessage = 512;
+// In one job that ends for another one: the planner waits for these writes.
+constexpr std::size_t kMostMarkedPods = 200;
 
 milliseconds retry_after(int failures) {
   return std::min(kFirstRetry * (1 << std::min(failures, 10)), kLongestRetry);
@@ -310,6 +312,8 @@ void Planner::after_first_write(const StatusWrite& decided, const Result<gang::P
       const gang::GangStatus* before = gang::find_gang(base.status, gang.name);
       const bool was_preempting = before != nullptr && gang::is_preempting(*before);
       if (gang::is_preempting(gang) && !was_preempting) observe_preemption_(written->status, gang);
+      const bool is_news = before == nullptr || before->reason != gang.reason;
+      if (gang.reason == gang::kReasonPreempted && is_news) mark_pods(*written, gang);
     }
   }
   if (!written && written.error().code == Code::kInvalid) {
@@ -319,6 +323,22 @@ void Planner::after_first_write(const StatusWrite& decided, const Result<gang::P
     return note_rejection(base, written.error());
   }
   after_write(base, written);
+}
+
+// As kube-scheduler marks pods that it preempts. They end all the same, so a failed write is not
+// repeated.
+void Planner::mark_pods(const gang::PodGroup& group, const gang::GangStatus& gang) {
+  std::vector<kube::PodKey> pods = cache_.live_pods(group, gang);
+  pods.resize(std::min(pods.size(), kMostMarkedPods));
+  do_side_by_side(pods.size(), [&](std::size_t i) {
+    const auto set = kube::set_pod_condition(api_, pods[i],
+                                             {{"type", "DisruptionTarget"},
+                                              {"status", "True"},
+                                              {"reason", "PreemptionByScheduler"},
+                                              {"message", gang.message},
+                                              {"lastTransitionTime", to_rfc3339(clock_.now())}});
+    if (!set) log_warn("pod not marked", {{"pod", pods[i].name}, {"error", set.error().message}});
+  });
 }
 
 // Asks for less with each rejection until something is stored: what does not fit beside the rest is

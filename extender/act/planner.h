@@ -109,6 +109,8 @@ class Planner {
   // and the next leader decides the others again.
   void write(std::vector<StatusWrite> writes);
   void after_first_write(const StatusWrite& decided, const Result<gang::PodGroup>& written);
+  // Pods of a gang that ends for another one get condition DisruptionTarget.
+  void mark_pods(const gang::PodGroup& group, const gang::GangStatus& gang);
   // True if a node gained capacity.
   bool note_changes(const std::vector<NodeChange>& changes);
   // Changes since the cycle's snapshot, including our own writes: no watch event wakes the planner

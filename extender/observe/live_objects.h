@@ -1,5 +1,5 @@
-// extender/observe/live_objects.h - how are pods and PodGroups read from the API server, and the
-// statuses of PodGroups written?
+// extender/observe/live_objects.h - how are pods and PodGroups read from the API server, and their
+// statuses written?
 #pragma once
 
 #include <string>

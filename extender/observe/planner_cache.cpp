@@ -192,6 +192,16 @@ void PlannerCache::explain_foreign(const std::string& gang, std::string message)
   state_.foreign.explain(gang, std::move(message));
 }
 
+std::vector<kube::PodKey> PlannerCache::live_pods(const gang::PodGroup& group,
+                                                  const gang::GangStatus& gang) const {
+  std::set<std::int64_t> placements;
+  if (gang.name != gang::kBaseGang) {
+    for (const gang::Placement& placement : gang.placements) placements.insert(placement.number);
+  }
+  MutexLock lock(state_.mutex);
+  return state_.pods.live_pods(group.meta.uid, placements);
+}
+
 // ---- writes of statuses
 
 bool PlannerCache::mark_unconfirmed(PodGroupPtr attempted) {

@@ -38,6 +38,10 @@ class PlannerCache {
   // Why this gang of another operator waits, for filter's answers.
   void explain_foreign(const std::string& gang, std::string message);
 
+  // Bound pods of this gang; of a base gang, of all its job.
+  std::vector<kube::PodKey> live_pods(const gang::PodGroup& group,
+                                      const gang::GangStatus& gang) const;
+
   // ---- writes of statuses
 
   // A status is about to be written: its placements are reserved in addition to the known ones, and

@@ -11,6 +11,7 @@
 #include "gang/outage_tolerations.h"
 #include "gang/slot.h"
 #include "kube/model/node.h"
+#include "kube/pod_condition.h"
 
 namespace nervex::extender {
 namespace {
@@ -260,29 +261,13 @@ Result<bool> LostNodes::is_away(const std::string& name) {
   return !node->ready;
 }
 
-// Conditional on the version that was read: conditions are one list to a merge patch.
 Result<Nothing> LostNodes::mark(const kube::Pod& pod, const std::string& message) {
-  const auto live = kube::get_object(api_, kube::kPods, pod.meta.ns, pod.meta.name);
-  if (!live) return live.error().code == Code::kNotFound ? ok() : live.error();
-  const kube::Meta meta = kube::decode_meta(*live);
-  if (meta.uid != pod.meta.uid) return ok();
-  Json conditions = kube::array_at(*live, {"status", "conditions"});
-  if (!conditions.is_array()) conditions = Json::array();
-  const auto is_ours = [](const Json& condition) {
-    return kube::string_at(condition, {"type"}) == kube::kNodeLostCondition;
-  };
-  conditions.erase(std::remove_if(conditions.begin(), conditions.end(), is_ours), conditions.end());
-  conditions.push_back({{"type", kube::kNodeLostCondition},
-                        {"status", "True"},
-                        {"reason", "NodeLost"},
-                        {"message", message},
-                        {"lastTransitionTime", to_rfc3339(clock_.now())}});
-  const Json patch{{"metadata", {{"uid", meta.uid}, {"resourceVersion", meta.resource_version}}},
-                   {"status", {{"conditions", std::move(conditions)}}}};
-  const auto written =
-      kube::merge_patch(api_, kube::kPods, pod.meta.ns, pod.meta.name, patch, "status");
-  if (!written && written.error().code != Code::kNotFound) return written.error();
-  return ok();
+  return kube::set_pod_condition(api_, {pod.meta.ns.str(), pod.meta.name, pod.meta.uid},
+                                 {{"type", kube::kNodeLostCondition},
+                                  {"status", "True"},
+                                  {"reason", "NodeLost"},
+                                  {"message", message},
+                                  {"lastTransitionTime", to_rfc3339(clock_.now())}});
 }
 
 }  // namespace nervex::extender

@@ -64,7 +64,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
       "queue", "job", "kube", "kube/model", "base"}},
     {"extender/simulation",
      {"extender/simulation", "extender/cycle", "extender/recovery", "extender/objects.h", "demand",
-      "job", "gang", "placement", "kube/model", "base"}},
+      "job", "gang", "placement", "queue", "kube/model", "base"}},
     {"controller",
      {"controller", "controller/observe", "controller/decide", "controller/decide/reasons.h",
       "controller/decide/round", "controller/decide/attempt", "controller/decide/objects",

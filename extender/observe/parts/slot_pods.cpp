@@ -178,6 +178,20 @@ bool SlotPods::has_live_pod(const std::string& group_uid, std::int64_t through,
   });
 }
 
+std::vector<kube::PodKey> SlotPods::live_pods(const std::string& group_uid,
+                                              const std::set<std::int64_t>& placements) const {
+  std::vector<kube::PodKey> live;
+  const auto group = groups_.find(group_uid);
+  if (group == groups_.end()) return live;
+  for (const auto& [slot, pods] : group->second) {
+    for (const auto& [uid, pod] : pods) {
+      const bool is_one = placements.empty() || placements.count(pod.placement) > 0;
+      if (is_one && !pod.finished) live.push_back({pod.ns, pod.name, uid});
+    }
+  }
+  return live;
+}
+
 std::optional<SysTime> SlotPods::ends_at(const std::string& group_uid) const {
   std::optional<SysTime> last;
   for (auto at = ending_.lower_bound({group_uid, ""});

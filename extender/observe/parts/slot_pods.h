@@ -15,6 +15,7 @@
 #include "extender/cycle/snapshot.h"
 #include "extender/recovery/restored.h"
 #include "gang/slot.h"
+#include "kube/pod_condition.h"
 
 namespace nervex::extender {
 
@@ -64,6 +65,9 @@ class SlotPods {
   // The same, in any namespace, of a placement up to `through` that is not one of `except`.
   bool has_live_pod(const std::string& group_uid, std::int64_t through,
                     const std::set<std::int64_t>& except) const;
+  // Those of placements of this set, or of all if it is empty, that have not finished.
+  std::vector<kube::PodKey> live_pods(const std::string& group_uid,
+                                      const std::set<std::int64_t>& placements) const;
   // When the grace period of the last of its pods that are being deleted ends; nullopt: none is.
   std::optional<SysTime> ends_at(const std::string& group_uid) const;
   // Pods of that PodGroup and namespace that are being deleted: GroupSeen::ending. Cost: their

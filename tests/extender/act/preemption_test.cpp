@@ -165,6 +165,24 @@ TEST_CASE("a request that ends for another gang is gone when its pods are", "[ex
   CHECK(c.gang("low", 1).reason == gang::kReasonUnschedulable);
 }
 
+TEST_CASE("pods that end for another gang say so, as those that kube-scheduler preempts",
+          "[extender][preempt]") {
+  Preempting c;
+  c.add_group("owner", {a_set("learner", 1, ask(4))}, "vision", 3);
+  c.process->deliver(c.api.resource_version());
+  REQUIRE(c.run_until("low", gang::kReasonPreempted, 1));
+  const auto disruption = [&](const std::string& pod) {
+    const Json live = c.api.get(kube::kPods, kNs, pod);
+    for (const Json& one : live["status"]["conditions"]) {
+      if (one["type"] == "DisruptionTarget") return one["reason"].get<std::string>();
+    }
+    return std::string();
+  };
+  CHECK(disruption("low-collector") == "PreemptionByScheduler");
+  CHECK(disruption("low-learner").empty());
+  CHECK(disruption("other-learner").empty());
+}
+
 TEST_CASE("a gang whose victims do not end gives up after a while, and says so",
           "[extender][preempt]") {
   Preempting c;
