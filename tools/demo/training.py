@@ -174,8 +174,8 @@ class TrainingDemo(NodeDemo):
 
     def finish(self, begin):
         self.chapter("The reward rises to the stop value, and the job succeeds")
-        learner, = self.pods(JOB, "learner")
-        self.run("kubectl", "logs", "--tail=12", learner)
+        for learner in self.pods(JOB, "learner"):  # none, if training has ended by now
+            self.run("kubectl", "logs", "--tail=12", learner)
         self.follow(JOB)
         say(f"   from 'kubectl create' to Succeeded: {time.monotonic() - begin:.1f} s")
         self.wait(JOB, lambda: len(self.statuses().splitlines()) == 1, "the workers to be deleted")
