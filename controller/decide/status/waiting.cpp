@@ -48,8 +48,10 @@ std::string missing_config(const Observed& seen) {
       seen.aggregator_config_name);
 }
 
-std::string_view explain_requeue(std::string_view reason) {
-  if (reason == kFailedCreate) return "the API server refused one of its pods";
+// `reason` is empty where version 0.2.0 wrote the entry.
+std::string_view explain_requeue(const Observed& seen, std::string_view reason) {
+  if (reason == kFailedCreate || (reason.empty() && has_failed_creation(seen.job.status)))
+    return "the API server refused one of its pods";
   if (reason == gang::kReasonPreempted) return "another gang got its capacity";
   if (reason == gang::kReasonQueueDrained) return "its queue is drained";
   return "lost pods could not be replaced in time";
@@ -61,7 +63,7 @@ std::optional<Finding> backing_off(const Observed& seen) {
     if (entry.requeue_at <= seen.now) continue;
     return Finding{false, kBackOff,
                    fmt::format("{}: {}; it is retried at {}", describe(entry),
-                               explain_requeue(entry.reason), to_rfc3339(entry.requeue_at))};
+                               explain_requeue(seen, entry.reason), to_rfc3339(entry.requeue_at))};
   }
   return std::nullopt;
 }
