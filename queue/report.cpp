@@ -112,11 +112,16 @@ Json encode_status(const Report& report, const Json& before, SysTime now) {
   Json status{{"observedGeneration", report.generation},
               {"pending", report.pending},
               {"running", report.running},
-              {"use", kube::encode_resources(report.use)},
-              {"borrowed", kube::encode_resources(report.borrowed)},
               {"share", report.share.to_percent()},
               {"conditions", Json::array({make_ready(report, before, now),
                                           make_unambiguous(report, before, now)})}};
+  // Left out if empty: where a map loses its last member, server-side apply stores null, and the
+  // API server refuses that.
+  for (const auto& [field, amounts] :
+       {std::pair("use", &report.use), std::pair("borrowed", &report.borrowed)}) {
+    Json encoded = kube::encode_resources(*amounts);
+    if (!encoded.empty()) status[field] = std::move(encoded);
+  }
   for (const SysTime time : report.preemptions) {
     status["recentPreemptions"].push_back(to_rfc3339_micro(time));
   }

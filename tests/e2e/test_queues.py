@@ -315,6 +315,15 @@ def test_the_status_of_a_queue_says_what_it_uses_and_what_waits(jobs, queues, gp
     assert status["head"]["priority"] == 0
     assert {one["type"]: one["status"] for one in status["conditions"]} == {
         "Ready": "True", "NamespacesUnambiguous": "True"}
+    for name in ("runs", "waits"):
+        jobs.delete(name)
+    wait_for(lambda: not jobs.pods("runs"), "the job's pods to go", LONG)
+    queues.patch("team", weight=3)
+
+    def is_unused():
+        status = queues.status("team")
+        return status.get("running") == 0 and "use" not in status and "borrowed" not in status, status
+    wait_for(is_unused, "the status to say that nothing is used", 90)
 
 
 # The last one: the extender is killed while the job still runs.

@@ -106,6 +106,7 @@ TEST_CASE("a condition keeps the time of its last transition", "[queue][report]"
     return Json();
   };
   const Json first = encode_status(report, Json(), kNow);
+  CHECK(first.contains("use") == !report.use.empty());
   CHECK(ready(first).at("lastTransitionTime") == "1970-01-01T00:16:40Z");
   const SysTime later = kNow + std::chrono::hours(1);
   CHECK(ready(encode_status(report, first, later)).at("lastTransitionTime") ==
