@@ -50,7 +50,7 @@ def wait_known(cluster):
     """Waits until the extender knows the kind: pods keep its earlier message, and nothing requeues them."""
     def look():
         with open(cluster.programs["extender"]["log"], encoding="utf-8") as log:
-            said = re.findall(r"kind is (?:not )?installed", log.read())
+            said = re.findall(rf"(kind is (?:not )?installed) path=/apis/{re.escape(GROUP)}/", log.read())
         return said[-1:] == ["kind is installed"], said[-1:]
     wait_for(look, "the extender to know the PodGroups")
 
