@@ -32,8 +32,8 @@ struct Workload {
   SysTime queued_since{};
   kube::Resources requests;  // of all its pods
   State state = State::kWaiting;
-  std::string queue{};  // name; empty: the root
-  std::string user{};   // who submitted the job; empty: unknown
+  std::string queue{};                  // name; empty: the root
+  std::string user{};                   // who submitted the job; empty: unknown
   std::optional<SysTime> started_at{};  // when it was committed to its plan; nullopt: unknown
   // Can be reclaimed without ending the job: counts against limits, not against quota and share.
   bool is_elastic = false;

@@ -41,7 +41,7 @@ struct PreemptionMemory {
     gang::PreemptionOutcome outcome = gang::PreemptionOutcome::kNotSearched;
   };
   std::map<GangKey, Search> searches{};
-  SysTime next_search{};  // none before: after a few, or because victims are not stored
+  SysTime next_search{};           // none before: after a few, or because victims are not stored
   std::optional<GangKey> asked{};  // a simulation: this gang alone searches, at once
 };
 

@@ -37,9 +37,7 @@ class Ledger {
   void take(const gang::MemberSet& set, std::string_view node);
   void give_back(const gang::MemberSet& set, std::string_view node);
   // Temporary: the caller takes it again, or calls note_dropped_plan().
-  void lend(const gang::MemberSet& set, std::string_view node) {
-    lend(set.shape.requests, node);
-  }
+  void lend(const gang::MemberSet& set, std::string_view node) { lend(set.shape.requests, node); }
   void lend(const kube::Resources& requests, std::string_view node);
   // The node has capacity for one pod that is already counted there, and for the others.
   bool has_capacity_for_its_own(const gang::MemberSet& set, std::string_view node);
