@@ -6,12 +6,12 @@
 namespace nervex::extender {
 namespace {
 
-std::vector<NodeUse> list_use(const RunningGang& gang) {
+std::vector<SlotUse> list_use(const RunningGang& gang) {
   std::map<gang::SlotKey, const gang::MemberSet*> sets;
   for (const gang::MemberSet& set : gang.spec->members) {
     for (const gang::SlotId slot : set.slots) sets.emplace(gang::SlotKey(set.role, slot), &set);
   }
-  std::vector<NodeUse> use;
+  std::vector<SlotUse> use;
   for (const gang::Placement& placement : gang.status->placements) {
     const auto set = sets.find(gang::SlotKey(placement.role, placement.slot));
     if (set == sets.end() || gang.finished->count(placement.number) > 0) continue;
@@ -89,7 +89,7 @@ void RunningGangs::make_candidates(const std::set<std::string_view>& changing,
   queue::sort_by_cost(candidates_);
 }
 
-const std::vector<NodeUse>& RunningGangs::use(std::size_t index) {
+const std::vector<SlotUse>& RunningGangs::use(std::size_t index) {
   if (!uses_[index]) uses_[index] = list_use(gangs_[index]);
   return *uses_[index];
 }

@@ -24,7 +24,7 @@ struct RunningGang {
 };
 
 // Pods of a set on a node.
-struct NodeUse {
+struct SlotUse {
   const gang::MemberSet* set = nullptr;
   std::string_view node;
   int count = 1;
@@ -46,7 +46,7 @@ class RunningGangs {
   const RunningGang& gang(std::size_t index) const { return gangs_[index]; }
   const queue::Workload& workload(std::size_t index) const { return workloads_[index]; }
   // What its end gives back.
-  const std::vector<NodeUse>& use(std::size_t index);
+  const std::vector<SlotUse>& use(std::size_t index);
 
  private:
   void add(const gang::PodGroup& group, const FinishedPlacements& finished);
@@ -54,7 +54,7 @@ class RunningGangs {
 
   std::vector<RunningGang> gangs_;
   std::vector<queue::Workload> workloads_;  // same indices; never grows after the constructor
-  std::vector<std::optional<std::vector<NodeUse>>> uses_;
+  std::vector<std::optional<std::vector<SlotUse>>> uses_;
   std::vector<queue::PreemptionCandidate> candidates_;
 };
 

@@ -52,7 +52,7 @@ void VictimTrials::end(const std::set<std::size_t>& ending) {
 }
 
 void VictimTrials::change(std::size_t gang, int times) {
-  for (const NodeUse& use : running_.use(gang)) {
+  for (const SlotUse& use : running_.use(gang)) {
     for (int i = 0; i < use.count; ++i) {
       times > 0 ? ledger_.take(*use.set, use.node) : ledger_.lend(*use.set, use.node);
     }
@@ -76,7 +76,7 @@ bool VictimTrials::set_limits(GangWork& trial, const std::set<std::size_t>& endi
 
 bool VictimTrials::is_on(std::size_t victim, const std::set<std::string_view>& nodes) {
   for (const queue::Workload* workload : running_.candidates()[victim].workloads) {
-    for (const NodeUse& use : running_.use(running_.index(*workload))) {
+    for (const SlotUse& use : running_.use(running_.index(*workload))) {
       if (nodes.count(use.node) > 0) return true;
     }
   }
