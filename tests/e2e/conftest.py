@@ -102,7 +102,7 @@ def custom(api_client):
 
 
 @pytest.fixture(scope="session")
-def fresh_namespace(core):
+def fresh_namespace(core, custom):
     """with fresh_namespace() as name: its contents are deleted with it."""
     @contextlib.contextmanager
     def make():
@@ -111,8 +111,19 @@ def fresh_namespace(core):
         # Pods need it. The controller manager makes one, too, but may be backing off for a minute after an outage.
         wait_for(lambda: make_service_account(core, name), f"the service account of {name}", 120, not_yet=[absent, away])
         yield name
+        end_gangs(custom, name)
         core.delete_namespace(name, grace_period_seconds=0)
     return make
+
+
+def end_gangs(custom, namespace):
+    """The namespace takes a while to go. Until then its waiting gangs would take the nodes of the next test."""
+    for plural in ("nervexjobs", "podgroups"):
+        try:
+            custom.delete_collection_namespaced_custom_object("nervex.sensetime.com", "v1alpha1", namespace, plural)
+        except Exception as error:
+            if not (absent(error) or away(error)):
+                raise
 
 
 def make_service_account(core, namespace):
