@@ -221,6 +221,14 @@ def programs(target):
 
 
 @pytest.fixture
+def node(programs):
+    """The name of a simulated node with 8 GPUs for this test only, which the extender knows; label nodes.OWN."""
+    with nodes.own_node(programs.api(), gpus=8) as name:
+        nodes.wait_usable(programs.api(), [name])
+        yield name
+
+
+@pytest.fixture
 def controller_with(programs, monkeypatch):
     """controller_with("--services=per-pod"): the controller restarts with these flags, until the test ends."""
     def restart(*flags):

@@ -26,13 +26,6 @@ def queues(custom, namespace, quick):
 
 
 @pytest.fixture
-def node(programs):
-    with nodes.own_node(programs.api(), gpus=8) as name:
-        nodes.wait_usable(programs.api(), [name])
-        yield name
-
-
-@pytest.fixture
 def gpus(node):
     """gpus(name, count, **spec): a job of one collector with so many GPUs of the test's node. `slow`: its pods end
     slowly."""

@@ -14,13 +14,6 @@ PLURAL = "simulations"
 
 
 @pytest.fixture
-def node(programs):
-    with nodes.own_node(programs.api(), gpus=8) as name:
-        nodes.wait_usable(programs.api(), [name])
-        yield name
-
-
-@pytest.fixture
 def gpu_job(node):
     """gpu_job(name, collectors): each collector needs a GPU of the test's node."""
     def make(name, collectors, **spec):
