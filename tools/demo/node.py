@@ -78,11 +78,29 @@ class NodeDemo(Account):
         self.check("tasks are done" in said and "coordinator: done" in said, "the coordinator's log tells of its tasks")
 
 
-def run(settings, folder, keep):
-    """`folder`: of our programs. The node is removed with the demo, however that ends, unless `keep`."""
+def run_on_node(settings, keep, target, tell):
+    """Starts the node and calls `tell(node)`, which tells the account and returns it. The node is removed however
+    that ends, unless `keep`. `target`: of make, which the user has called."""
     begin = time.monotonic()
     node = lifecycle.up(settings)
     try:
+        told = tell(node)
+    except BaseException as error:
+        if not keep:
+            lifecycle.down(settings, keep=isinstance(error, Failure))
+        raise
+    say(f"\nDemo: {told.checks} of {told.checks} claims held, in {time.monotonic() - begin:.0f} s with the start of the node.")
+    if keep:
+        say(f"The node stays: NODE={settings.name} scripts/real-node run kubectl get pods -A")
+        say(f"and at the end: NODE={settings.name} scripts/real-node down")
+    else:
+        lifecycle.down(settings)
+        say(f"KEEP=1 make {target} would have left it up for you to look at.")
+
+
+def run(settings, folder, keep):
+    """`folder`: of our programs."""
+    def tell(node):
         with step("images of the programs, loaded"):
             install.load_images(node, folder)
         demo = NodeDemo(node, folder)
@@ -91,14 +109,6 @@ def run(settings, folder, keep):
         demo.job()
         demo.shrink()
         demo.end()
-    except BaseException as error:
-        if not keep:
-            lifecycle.down(settings, keep=isinstance(error, Failure))
-        raise
-    say(f"\nDemo: {demo.checks} of {demo.checks} claims held, in {time.monotonic() - begin:.0f} s with the start of the node.")
-    if keep:
-        say(f"The node stays: NODE={settings.name} scripts/real-node run kubectl get pods -A")
-        say(f"and at the end: NODE={settings.name} scripts/real-node down")
-    else:
-        lifecycle.down(settings)
-        say("KEEP=1 make demo-node would have left it up for you to look at.")
+        return demo
+
+    run_on_node(settings, keep, "demo-node", tell)

@@ -11,9 +11,9 @@ import yaml
 
 from tools.base.console import Failure, say, step, wait_for
 from tools.base.tree import ROOT
-from tools.demo.node import NodeDemo
+from tools.demo.node import NodeDemo, run_on_node
 from tools.images import training as image
-from tools.realnode import install, lifecycle
+from tools.realnode import install
 
 EXAMPLE = "examples/di-engine"
 JOB, FIRST, SECOND = "cartpole", "cartpole-first", "cartpole-second"
@@ -258,12 +258,12 @@ def volume(node, folder):
 
 
 def run(settings, folder, keep, results=os.path.join(ROOT, "build", "training")):
-    """`folder`: of our programs. `results`: folder for the picture. The node is removed at the end, unless `keep`."""
+    """`folder`: of our programs. `results`: folder for the picture."""
     begin = time.monotonic()
     archive = image.provide()
     say(f"   image {image.reference()}: {os.path.getsize(archive) / 1e6:.0f} MB, {time.monotonic() - begin:.0f} s")
-    node = lifecycle.up(settings)
-    try:
+
+    def tell(node):
         with step("images, loaded"):
             install.load_images(node, folder)
             node.load_images([archive])
@@ -277,14 +277,6 @@ def run(settings, folder, keep, results=os.path.join(ROOT, "build", "training"))
         demo.shrink()
         demo.finish(started)
         demo.compete()
-    except BaseException as error:
-        if not keep:
-            lifecycle.down(settings, keep=isinstance(error, Failure))
-        raise
-    say(f"\nDemo: {demo.checks} of {demo.checks} claims held, in {time.monotonic() - begin:.0f} s with image and node.")
-    if keep:
-        say(f"The node stays: NODE={settings.name} scripts/real-node run kubectl get pods -A")
-        say(f"and at the end: NODE={settings.name} scripts/real-node down")
-    else:
-        lifecycle.down(settings)
-        say("KEEP=1 make demo-training would have left it up for you to look at.")
+        return demo
+
+    run_on_node(settings, keep, "demo-training", tell)
