@@ -29,6 +29,11 @@ bool OrphanedPods::Gang::is_orphaned(const GangPod& pod) const {
          !std::binary_search(placements.begin(), placements.end(), pod.placement);
 }
 
+void OrphanedPods::Gang::count_orphaned() {
+  orphaned = std::count_if(pods.begin(), pods.end(),
+                           [this](const auto& pod) { return is_orphaned(pod.second); });
+}
+
 bool OrphanedPods::pod_changed(const PodPtr& before, const PodPtr& after) {
   const std::string was = find_gang_key(before);
   const std::string is = find_gang_key(after);
@@ -37,18 +42,26 @@ bool OrphanedPods::pod_changed(const PodPtr& before, const PodPtr& after) {
   bool is_any_orphaned = false;
   if (!was.empty()) {
     const auto at = gangs_.find(was);
-    const auto pod = at->second.pods.find(before->meta.uid);
-    is_any_orphaned = at->second.is_orphaned(pod->second);
-    at->second.pods.erase(pod);
-    update(at);
+    Gang& gang = at->second;
+    const auto pod = gang.pods.find(before->meta.uid);
+    if (gang.is_orphaned(pod->second)) {
+      is_any_orphaned = true;
+      --gang.orphaned;
+    }
+    gang.pods.erase(pod);
+    index(at);
   }
   if (!is.empty()) {
     const auto at = gangs_.try_emplace(is).first;
+    Gang& gang = at->second;
     const auto slot = gang::pod_slot(*after);
     const GangPod pod{after, slot ? slot->placement : 0};
-    is_any_orphaned = is_any_orphaned || at->second.is_orphaned(pod);
-    at->second.pods.emplace(after->meta.uid, pod);
-    update(at);
+    if (gang.is_orphaned(pod)) {
+      is_any_orphaned = true;
+      ++gang.orphaned;
+    }
+    gang.pods.emplace(after->meta.uid, pod);
+    index(at);
   }
   return is_any_orphaned && !is_same_use;
 }
@@ -65,26 +78,28 @@ void OrphanedPods::set_group(const gang::PodGroup& group) {
     }
     std::sort(placements.begin(), placements.end());
   }
-  update(at);
+  at->second.count_orphaned();
+  index(at);
 }
 
 void OrphanedPods::erase_group(std::string_view ns, std::string_view uid) {
   const auto at = gangs_.find(make_key(ns, uid));
   if (at == gangs_.end()) return;
   at->second.placements.clear();
-  update(at);
+  at->second.count_orphaned();
+  index(at);
 }
 
 void OrphanedPods::set_foreign_group(std::string_view ns, std::string_view name, bool exists) {
   const auto at = gangs_.try_emplace(make_key(ns, name)).first;
   at->second.accounts_for_all = exists;
-  update(at);
+  at->second.count_orphaned();
+  index(at);
 }
 
-void OrphanedPods::update(Gangs::iterator at) {
+void OrphanedPods::index(Gangs::iterator at) {
   const Gang& gang = at->second;
-  if (std::any_of(gang.pods.begin(), gang.pods.end(),
-                  [&](const auto& pod) { return gang.is_orphaned(pod.second); })) {
+  if (gang.orphaned > 0) {
     orphaned_.insert(at->first);
     return;
   }

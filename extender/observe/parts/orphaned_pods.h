@@ -46,12 +46,15 @@ class OrphanedPods {
     bool accounts_for_all = false;
     std::vector<std::int64_t> placements{};      // numbers, sorted
     std::map<std::string_view, GangPod> pods{};  // that occupy a node, by their UID
+    std::ptrdiff_t orphaned = 0;                 // how many of them are
 
     bool is_orphaned(const GangPod& pod) const;
+    // Its PodGroup has changed. Cost: its pods.
+    void count_orphaned();
   };
   using Gangs = std::map<std::string, Gang, std::less<>>;
-  // Its PodGroup has changed, or one of its pods.
-  void update(Gangs::iterator at);
+  // Keeps orphaned_ as the gang's count says, and forgets a gang without pods and PodGroup.
+  void index(Gangs::iterator at);
 
   Gangs gangs_;                                  // by "namespace/id" of the PodGroup
   std::set<std::string, std::less<>> orphaned_;  // keys of gangs_ with orphaned pods
