@@ -72,6 +72,7 @@ PodGroupPtr a_running_group(int i) {
 Snapshot a_snapshot(int nodes_wanted) {
   Snapshot snapshot;
   std::vector<placement::NodeView> nodes;
+  nodes.reserve(kNodes);
   for (int i = 0; i < kNodes; ++i) nodes.push_back(a_node(i));
   snapshot.nodes = placement::Cluster(nodes);
   auto owner = std::make_shared<queue::Queue>();
