@@ -40,9 +40,21 @@ def read(path):
         return file.read()
 
 
-def unpack(archive):
+INDEX = "application/vnd.oci.image.index.v1+json"
+
+
+def archive(*images, compress=True):
+    """(the bytes of the archive, the digests)"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "image.tar")
+        digests = oci.write(images, path, compress)
+        with open(path, "rb") as file:
+            return file.read(), digests
+
+
+def unpack(content):
     """{name: bytes} of an OCI archive."""
-    with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
+    with tarfile.open(fileobj=io.BytesIO(content)) as opened:
         return {one.name: opened.extractfile(one).read() for one in opened if one.isfile()}
 
 
@@ -50,7 +62,8 @@ class Archive:
     """One image as who loads it sees it."""
 
     def __init__(self, image, compress=False):
-        self.bytes, self.digest = oci.archive(image, compress)
+        self.bytes, digests = archive(image, compress=compress)
+        self.digest = digests.archive
         self.found = unpack(self.bytes)
         self.index = json.loads(self.found["index.json"])
         self.manifest = self.blob(self.index["manifests"][0])
@@ -63,8 +76,7 @@ class Archive:
         return json.loads(self.raw(descriptor))
 
     def layers(self):
-        packed = self.manifest["layers"][0]["mediaType"].endswith("+gzip")
-        return [gzip.decompress(self.raw(one)) if packed else self.raw(one) for one in self.manifest["layers"]]
+        return [gzip.decompress(self.raw(one)) for one in self.manifest["layers"]]
 
 
 def files_of(image):
@@ -104,18 +116,21 @@ class FilesAsLayers(unittest.TestCase):
                 files.write_tar(entries, 7, file)
             in_memory = oci.Image("a:1", (entries, own), ("/usr/bin/a",), epoch=7)
             on_disk = dataclasses.replace(in_memory, layers=(layer, own))
-            content, name = oci.archive(in_memory, compress=False)
-            self.assertEqual(oci.write(on_disk, written, compress=False), name)
+            content, digests = archive(in_memory, compress=False)
+            self.assertEqual(oci.write([on_disk], written, compress=False), digests)
             with open(written, "rb") as file:
                 self.assertEqual(file.read(), content)
 
     def test_only_the_others_are_compressed(self):
+        entries = [files.File("a", b"1" * 100_000)]
         with tempfile.TemporaryDirectory() as folder:
             layer = os.path.join(folder, "layer.tar")
             with open(layer, "wb") as file:
-                files.write_tar([files.File("a", b"1")], 0, file)
-            archive = Archive(oci.Image("a:1", (layer, [files.File("b", b"2")]), ("/a",)), compress=True)
-            self.assertEqual([one["mediaType"] for one in archive.manifest["layers"]], [oci.LAYER, oci.LAYER + "+gzip"])
+                files.write_tar(entries, 0, file)
+            made = Archive(oci.Image("a:1", (layer, entries), ("/a",)), compress=True)
+            copied, compressed = (one["size"] for one in made.manifest["layers"])
+            self.assertGreater(copied, 100_000)
+            self.assertLess(compressed, 10_000)
 
 
 class Reproducible(unittest.TestCase):
@@ -128,7 +143,7 @@ class Reproducible(unittest.TestCase):
                     os.chmod(os.path.join(other, each), 0o700)
                 again = suite.image(dataclasses.replace(RELEASE, bin=other), name)
                 compress = name == "nervexctl"  # the longest part, and the same for all
-                self.assertEqual(oci.archive(first, compress), oci.archive(again, compress))
+                self.assertEqual(archive(first, compress=compress), archive(again, compress=compress))
 
     def test_no_program_names_the_folder_it_was_compiled_in(self):
         """Else the same commit is other bytes in another folder, or with another cache."""
@@ -146,9 +161,9 @@ class Reproducible(unittest.TestCase):
                                      (RELEASE.epoch, 0, 0, "", ""), one.name)
 
     def test_no_gzip_header_has_a_time(self):
-        archive = Archive(IMAGES["nervexctl"], compress=True)
-        for one in archive.manifest["layers"]:
-            self.assertEqual(archive.raw(one)[4:8], b"\0\0\0\0")
+        made = Archive(IMAGES["nervexctl"], compress=True)
+        for one in made.manifest["layers"]:
+            self.assertEqual(made.raw(one)[4:8], b"\0\0\0\0")
 
     def test_images_with_the_same_libraries_share_their_layer(self):
         first = [Archive(IMAGES[name]).manifest["layers"][0]["digest"] for name in ("nervex-server", "nervex-controller")]
@@ -158,15 +173,15 @@ class Reproducible(unittest.TestCase):
 class WellFormed(unittest.TestCase):
     def test_every_digest_is_that_of_its_bytes(self):
         for compress in (True, False):
-            archive = Archive(IMAGES["nervexctl"], compress)
-            for path, data in archive.found.items():
+            made = Archive(IMAGES["nervexctl"], compress)
+            for path, data in made.found.items():
                 if path.startswith("blobs/sha256/"):
                     self.assertEqual(path.rpartition("/")[2], hashlib.sha256(data).hexdigest())
-            for one in (archive.index["manifests"][0], archive.manifest["config"], *archive.manifest["layers"]):
-                self.assertEqual(len(archive.raw(one)), one["size"])
-            self.assertEqual(archive.index["manifests"][0]["digest"], archive.digest)
-            contents = ["sha256:" + hashlib.sha256(one).hexdigest() for one in archive.layers()]
-            self.assertEqual(contents, archive.config["rootfs"]["diff_ids"])
+            for one in (made.index["manifests"][0], made.manifest["config"], *made.manifest["layers"]):
+                self.assertEqual(len(made.raw(one)), one["size"])
+            self.assertEqual(made.index["manifests"][0]["digest"], made.digest)
+            contents = ["sha256:" + hashlib.sha256(one).hexdigest() for one in made.layers()]
+            self.assertEqual(contents, made.config["rootfs"]["diff_ids"])
 
     def test_what_runs_is_the_program_and_not_as_root(self):
         for name, image in IMAGES.items():
@@ -350,19 +365,20 @@ class AnotherArchitecture(unittest.TestCase):
     def test_one_archive_holds_both_and_says_which_is_which(self):
         first = dataclasses.replace(IMAGES["nervexctl"], layers=((files.File("a", b"1"),),))
         second = dataclasses.replace(first, architecture="arm64", layers=((files.File("a", b"2"),),))
-        content, digest = oci.archive_of((first, second))
+        content, digests = archive(first, second)
         found = unpack(content)
         top = json.loads(found["index.json"])["manifests"]
-        self.assertEqual([(one["mediaType"], one["digest"]) for one in top], [(oci.INDEX, digest)])
+        self.assertEqual([(one["mediaType"], one["digest"]) for one in top], [(INDEX, digests.archive)])
         self.assertEqual(top[0]["annotations"]["io.containerd.image.name"], "docker.io/library/nervexctl:1.2.3")
-        inner = json.loads(found["blobs/" + digest.replace(":", "/")])["manifests"]
+        inner = json.loads(found["blobs/" + digests.archive.replace(":", "/")])["manifests"]
+        self.assertEqual(tuple(one["digest"] for one in inner), digests.manifests)
         self.assertEqual([one["platform"] for one in inner],
                          [{"architecture": name, "os": "linux"} for name in (first.architecture, "arm64")])
         for one in inner:
             manifest = json.loads(found["blobs/" + one["digest"].replace(":", "/")])
             config = json.loads(found["blobs/" + manifest["config"]["digest"].replace(":", "/")])
             self.assertEqual(config["architecture"], one["platform"]["architecture"])
-        self.assertEqual(oci.archive_of((first, second)), (content, digest))
+        self.assertEqual(archive(first, second), (content, digests))
 
 
 def cross_compiled():
@@ -403,10 +419,10 @@ class CrossCompiled(unittest.TestCase):
 
     def test_the_image_says_arm64_and_is_the_same_bytes_twice(self):
         image = self.images["nervexctl"]
-        archive = Archive(image, compress=True)
-        self.assertEqual(archive.config["architecture"], "arm64")
-        self.assertEqual(archive.index["manifests"][0]["platform"], {"architecture": "arm64", "os": "linux"})
-        self.assertEqual(archive.bytes, oci.archive(suite.image(self.release, "nervexctl"))[0])
+        made = Archive(image, compress=True)
+        self.assertEqual(made.config["architecture"], "arm64")
+        self.assertEqual(made.index["manifests"][0]["platform"], {"architecture": "arm64", "os": "linux"})
+        self.assertEqual(made.bytes, archive(suite.image(self.release, "nervexctl"))[0])
 
     def test_the_list_of_contents_names_arm64_packages(self):
         listed = sbom.document(self.images["nervex-webhook"], "sha256:" + 64 * "0", self.release, "nervex-webhook", "0.41.0+ds-3")
@@ -418,7 +434,7 @@ class CrossCompiled(unittest.TestCase):
                 self.assertRegex(origin[one["SPDXID"]]["externalRefs"][0]["referenceLocator"], r"^pkg:deb/debian/\S+@\S+\?arch=arm64&")
 
     def test_the_archive_of_both_architectures_shares_nothing_but_its_name(self):
-        content, _ = oci.archive_of((IMAGES["nervexctl"], self.images["nervexctl"]), compress=False)
+        content, _ = archive(IMAGES["nervexctl"], self.images["nervexctl"], compress=False)
         self.assertEqual(sum(name.startswith("blobs/") for name in unpack(content)), 2 * 4 + 1)  # two layers, config, manifest
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("qemu-aarch64-static"), "no emulator, or not root")

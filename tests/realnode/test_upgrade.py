@@ -104,7 +104,7 @@ def old(node):
     release = suite.Release(version, released.programs(commit), suite.architecture(suite.own_architecture()))
     for name in suite.PROGRAMS:
         path = node.settings.path("images", f"{name}-{version}.tar")
-        oci.write(suite.image(release, name), path, compress=False)
+        oci.write([suite.image(release, name)], path, compress=False)
         node.load_images([path])
         os.unlink(path)
     node.kubectl("create", "-k", os.path.join(tree, VARIANT))

@@ -33,6 +33,9 @@ bin_dir() {
     cert_manager) echo "$all/cert-manager-$(key "$modules"/cert-manager/go.{mod,sum} <(declare -f build_cert_manager))" ;;
     helm) echo "$all/helm-$(key "$modules"/helm/go.{mod,sum} <(declare -f build_helm))" ;;
     helm_3) echo "$all/helm-3-$(key "$modules"/helm-3/go.{mod,sum} <(declare -f build_helm_3))" ;;
+    oci_archive)
+      echo "$all/oci-archive-$(key "$modules"/oci-archive/{go.mod,go.sum,main.go} <(declare -f build_oci_archive))"
+      ;;
     prometheus) echo "$all/prometheus-$(key "$modules"/prometheus/go.{mod,sum} <(declare -f build_prometheus))" ;;
   esac
 }
@@ -124,6 +127,11 @@ build_prometheus() {
     -o "$1/" github.com/prometheus/prometheus/cmd/{prometheus,promtool}
 }
 
+build_oci_archive() {
+  cd "$modules/oci-archive"
+  "${go_build[@]}" -ldflags '-s -w' -o "$1/" .
+}
+
 # With the CRDs of the same versions: its own kinds, and the PodGroup that it asks for gang scheduling with.
 build_operator() {
   local folder
@@ -172,6 +180,7 @@ build() {
     cert_manager) step "build $(title)" build_cert_manager "$partial" ;;
     helm) step "build $(title)" build_helm "$partial" ;;
     helm_3) step "build $(title)" build_helm_3 "$partial" ;;
+    oci_archive) step "build $(title)" build_oci_archive "$partial" ;;
     prometheus) step "build $(title)" build_prometheus "$partial" ;;
   esac
   rm -rf "$dir"
@@ -189,6 +198,7 @@ title() {
     helm) echo "Helm $(version_in helm helm.sh/helm/v4)" ;;
     helm_3) echo "Helm $(version_in helm-3 helm.sh/helm/v3)" ;;
     prometheus) echo "Prometheus $(version_in prometheus github.com/prometheus/prometheus)" ;;
+    oci_archive) echo "oci-archive with go-containerregistry $(version_in oci-archive github.com/google/go-containerregistry)" ;;
     cert_manager) echo "cert-manager $(version_in cert-manager github.com/cert-manager/cert-manager)" ;;
   esac
 }

@@ -47,7 +47,7 @@ def write_image(release, name, folder, httplib):
     """(reference, digest, bytes of the archive, bytes of the files in it)"""
     image = suite.image(release, name)
     path = os.path.join(folder, f"{name}.tar")
-    digest = oci.write(image, path)
+    digest = oci.write([image], path).archive
     listed = sbom.document(image, digest, release, name, httplib if name in suite.PROGRAMS else None)
     with open(os.path.join(folder, f"{name}.spdx.json"), "w", encoding="utf-8") as file:
         file.write(sbom.text(listed))

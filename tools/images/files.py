@@ -52,6 +52,12 @@ def copy(source, path, mode=0o644):
         return File(path.lstrip("/"), file.read(), mode, os.path.realpath(source))
 
 
+def stored(folder):
+    """Every file below that folder, as a file of its name."""
+    return [Stored(os.path.relpath(os.path.join(above, name), folder), os.path.join(above, name))
+            for above, _, names in os.walk(folder) for name in names]
+
+
 def with_parents(entries):
     """The entries and every folder above them, by path. Two entries of one path must be the same."""
     found = {}

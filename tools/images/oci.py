@@ -1,21 +1,21 @@
 """An image as an OCI archive: a tar of the image layout (opencontainers/image-spec 1.0, image-layout.md). Loaded by
 `ctr images import`, `podman load`, `docker load` of version 25 and later, `skopeo copy oci-archive:...`.
 
-The same image gives the same bytes: one time for everything, sorted entries, gzip without a time."""
+Our part is the files of the layers, tools/images/files.py. go-containerregistry makes the image of them
+(tools/controlplane/oci-archive). The same image gives the same bytes: one time for everything, sorted entries."""
 
 import dataclasses
 import datetime
-import gzip
-import hashlib
+import functools
 import json
 import os
+import subprocess
+import tempfile
 
+from tools.base.console import Failure
+from tools.base.tree import ROOT
+from tools.controlplane import binaries
 from tools.images import files
-
-INDEX = "application/vnd.oci.image.index.v1+json"
-MANIFEST = "application/vnd.oci.image.manifest.v1+json"
-CONFIG = "application/vnd.oci.image.config.v1+json"
-LAYER = "application/vnd.oci.image.layer.v1.tar"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,100 +51,58 @@ def full_reference(reference):
     return f"docker.io/{reference}" if rest else f"docker.io/library/{reference}"
 
 
-def encode(value):
-    return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
+@dataclasses.dataclass(frozen=True)
+class Digests:
+    archive: str  # the one to pull: of the manifest, or of the index of several
+    manifests: tuple  # one for each image
 
 
-def digest(data):
-    """Of bytes, or of the file of that path."""
-    if isinstance(data, bytes):
-        return "sha256:" + hashlib.sha256(data).hexdigest()
-    found = hashlib.sha256()
-    with open(data, "rb") as file:
-        while part := file.read(1 << 20):
-            found.update(part)
-    return "sha256:" + found.hexdigest()
+@functools.lru_cache(maxsize=None)
+def _program():
+    """The path of oci-archive, built first if it is not in the cache: some seconds."""
+    done = subprocess.run([os.path.join(ROOT, "scripts", "control-plane"), "--oci-archive"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failure(done.stderr.strip().removeprefix("error: ") or done.stdout.strip())
+    return binaries.path("oci-archive", "--oci-archive")
 
 
-def descriptor(media_type, data, **more):
-    size = len(data) if isinstance(data, bytes) else os.path.getsize(data)
-    return {"mediaType": media_type, "digest": digest(data), "size": size, **more}
+def _layer_file(layer, epoch, path):
+    """A layer that is a file already is used as it is."""
+    if isinstance(layer, str):
+        return layer
+    with open(path, "wb") as file:
+        files.write_tar(layer, epoch, file)
+    return path
 
 
-def pack(layer, compress):
-    """Bytes, or the path of a file. A layer that is a file already is not compressed: it stays on this machine."""
-    return gzip.compress(layer, 6, mtime=0) if compress and isinstance(layer, bytes) else layer
+def _recipe(images, folder, compress):
+    """What oci-archive reads. The tar files of the layers are written below `folder`."""
+    reference = full_reference(images[0].reference)
+    made = []
+    for number, image in enumerate(images):
+        # Layers that are files stay on this machine: they are not compressed.
+        layers = [{"path": _layer_file(layer, image.epoch, os.path.join(folder, f"{number}-{place}.tar")),
+                   "compress": compress and not isinstance(layer, str)} for place, layer in enumerate(image.layers)]
+        made.append({"layers": layers, "config": {
+            "architecture": image.architecture, "os": "linux", "created": image.created,
+            "config": {"User": image.user, "Entrypoint": image.entrypoint, "Env": [f"PATH={image.path}"],
+                       "Labels": image.labels, "WorkingDir": "/"}}})
+    # The first is what containerd and Docker read, the second is the layout's own.
+    names = {"io.containerd.image.name": reference, "org.opencontainers.image.ref.name": reference.rpartition(":")[2]}
+    return {"folder": os.path.join(folder, "layout"), "annotations": names, "images": made}
 
 
-def blobs(image, compress=True):
-    """({digest: bytes or path}, descriptor of the manifest)"""
-    tars = [layer if isinstance(layer, str) else files.tar(layer, image.epoch) for layer in image.layers]
-    packed = [pack(one, compress) for one in tars]
-    layers = [descriptor(LAYER if one is plain else LAYER + "+gzip", one) for one, plain in zip(packed, tars)]
-    contents = [layer["digest"] if one is plain else digest(plain) for layer, one, plain in zip(layers, packed, tars)]
-    config = encode({
-        "architecture": image.architecture, "os": "linux", "created": image.created,
-        "config": {"User": image.user, "Entrypoint": list(image.entrypoint), "Env": [f"PATH={image.path}"],
-                   "Labels": image.labels, "WorkingDir": "/"},
-        "rootfs": {"type": "layers", "diff_ids": contents},
-        "history": [{"created": image.created, "created_by": "scripts/images"} for _ in tars]})
-    manifest = encode({
-        "schemaVersion": 2, "mediaType": MANIFEST, "config": descriptor(CONFIG, config),
-        "layers": layers, "annotations": image.labels})
-    found = {**{layer["digest"]: one for layer, one in zip(layers, packed)},
-             **{digest(one): one for one in (config, manifest)}}
-    return found, descriptor(MANIFEST, manifest)
-
-
-def archive(image, compress=True):
-    """(the bytes of the archive, the manifest's digest)"""
-    return archive_of((image,), compress)
-
-
-def archive_of(images, compress=True):
-    """One image for several architectures: (the bytes of the archive, the digest to pull)."""
-    entries, name = layout(images, compress)
-    return files.tar(entries, images[0].epoch), name
-
-
-def layout(images, compress=True):
-    """(the files of the archive, the digest to pull). That is an index of the images' manifests, or the manifest if
-    there is only one."""
-    found, manifests = {}, []
-    for image in images:
-        more, manifest = blobs(image, compress)
-        found.update(more)
-        manifests.append({**manifest, "platform": {"architecture": image.architecture, "os": "linux"}})
-    first = images[0]
-    top = manifests[0]
-    if len(images) > 1:
-        index = encode({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests})
-        top = descriptor(INDEX, index)
-        found[digest(index)] = index
-    reference = full_reference(first.reference)
-    names = encode({"schemaVersion": 2, "mediaType": INDEX, "manifests": [{
-        **top,
-        # The first is what containerd and Docker read, the second is the layout's own.
-        "annotations": {"io.containerd.image.name": reference,
-                        "org.opencontainers.image.ref.name": reference.rpartition(":")[2]}}]})
-    entries = [files.File("oci-layout", encode({"imageLayoutVersion": "1.0.0"})), files.File("index.json", names)]
-    for name, data in found.items():
-        kind = files.File if isinstance(data, bytes) else files.Stored
-        entries.append(kind("blobs/" + name.replace(":", "/"), data))
-    return entries, top["digest"]
-
-
-def write(image, path, compress=True):
-    """Returns the manifest's digest. Writes the whole file or nothing."""
-    return write_all((image,), path, compress)
-
-
-def write_all(images, path, compress=True):
-    """The same for one image for several architectures."""
+def write(images, path, compress=True):
+    """One image for each architecture. Writes the whole file or nothing, and returns the Digests."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    entries, name = layout(images, compress)
-    partial = path + ".partial"
-    with open(partial, "wb") as file:
-        files.write_tar(entries, images[0].epoch, file)
-    os.replace(partial, path)
-    return name
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(path)) as folder:
+        recipe = _recipe(images, folder, compress)
+        done = subprocess.run([_program()], input=json.dumps(recipe), capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Failure(f"{images[0].reference}: {done.stderr.strip()}")
+        partial = os.path.join(folder, "archive.tar")
+        with open(partial, "wb") as file:
+            files.write_tar(files.stored(recipe["folder"]), images[0].epoch, file)
+        os.replace(partial, path)
+    digests = json.loads(done.stdout)
+    return Digests(digests["archive"], tuple(digests["manifests"]))

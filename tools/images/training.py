@@ -71,7 +71,7 @@ def provide():
             for stale in os.listdir(parent):  # of other lists
                 if stale != os.path.basename(folder):
                     shutil.rmtree(os.path.join(parent, stale), ignore_errors=True)
-            oci.write(made, path, compress=False)
+            oci.write([made], path, compress=False)
     return path
 
 

@@ -50,6 +50,6 @@ def write(images, folder):
     for image in images:
         path = os.path.join(folder, re.sub(r"[^a-z0-9.-]", "_", image.reference) + ".tar")
         if not os.path.exists(path):
-            oci.write(image, path, compress=False)
+            oci.write([image], path, compress=False)
         paths.append(path)
     return paths

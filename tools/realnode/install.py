@@ -45,7 +45,7 @@ def load_images(node, folder):
     release = suite.Release(versions.read().version, folder, suite.ARCHITECTURES[suite.own_architecture()])
     for name in suite.NAMES:
         path = node.settings.path("images", f"{name}.tar")
-        oci.write(suite.image(release, name), path, compress=False)
+        oci.write([suite.image(release, name)], path, compress=False)
         node.load_images([path])
         os.unlink(path)
 

@@ -42,13 +42,12 @@ def images(releases, folder, httplib):
         matching = [release for release in releases if name in suite.names_for(release.architecture)]
         made = [suite.image(release, name) for release in matching]
         path = os.path.join(folder, f"{name}-{matching[0].version}.tar")
-        digest = oci.write_all(made, path)
-        for release, image in zip(matching, made):
-            own = digest if len(matching) == 1 else oci.blobs(image)[1]["digest"]
+        digests = oci.write(made, path)
+        for release, image, own in zip(matching, made, digests.manifests):
             listed = sbom.document(image, own, release, name, httplib.get(release.architecture.name) if name in suite.PROGRAMS else None)
             write(os.path.join(folder, f"{name}-{release.version}-{release.architecture.name}.spdx.json"), sbom.text(listed).encode())
         where = ", ".join(release.architecture.name for release in matching)
-        lines.append(f"{made[0].reference:<40} {where:<13} {os.path.getsize(path) / 2**20:5.1f} MiB  {digest}")
+        lines.append(f"{made[0].reference:<40} {where:<13} {os.path.getsize(path) / 2**20:5.1f} MiB  {digests.archive}")
     return lines
 
 
