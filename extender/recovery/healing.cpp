@@ -15,7 +15,7 @@ namespace {
 using LossCode = gang::HealingCause::Code;
 
 std::string describe_slot(const OpenSlot& open) {
-  const std::string slot = gang::slot_key(open.placement.role, open.placement.slot.ordinal);
+  std::string slot = gang::slot_key(open.placement.role, open.placement.slot.ordinal);
   const std::string& node = open.placement.node;
   switch (open.why) {
     case OpenSlot::Why::kNodeLost:
