@@ -100,7 +100,8 @@ TEST_CASE("verdicts are the results of judge for each node", "[placement][cluste
       constraints.preferred_terms.push_back({{"weight", i + 1}, {"preference", terms[0]}});
     }
     const auto verdicts = cluster.verdicts(constraints);
-    const Cluster copy = cluster;
+    Cluster copy;
+    copy = cluster;
     CHECK(copy.verdicts(constraints) == verdicts);  // kept
     CHECK(copy.for_one_plan().verdicts(constraints) != verdicts);
     for (std::size_t n = 0; n < cluster.size(); ++n) {

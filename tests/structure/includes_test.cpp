@@ -195,7 +195,9 @@ TEST_CASE("pure folders use values of base, never its I/O", "[structure]") {
                                                    "extender/recovery/restored.",
                                                    "extender/recovery/yielding_plans.",
                                                    "extender/simulation/"};
-    const auto is_below = [&](const std::string& folder) { return file.starts_with(folder); };
+    const auto is_below = [&file = file](const std::string& folder) {
+      return file.starts_with(folder);
+    };
     if (std::none_of(kPure.begin(), kPure.end(), is_below)) continue;
     if (find_area(target) != "base") continue;
     INFO(file << " includes " << target);

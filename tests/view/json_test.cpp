@@ -82,7 +82,7 @@ TEST_CASE("a job without a status has a view of what is known", "[view][json]") 
   JobSnapshot seen = a_snapshot(job::Phase::kNone);
   seen.job.status = {};
   const Json json = to_json(summarize(seen));
-  CHECK(json["phase"] == "");
+  CHECK(json["phase"].get<std::string>().empty());
   CHECK(json["waits"][0]["reason"] == "NotObserved");
   CHECK(json["advice"]["code"] == "NotObserved");
   CHECK_FALSE(json.contains("since"));

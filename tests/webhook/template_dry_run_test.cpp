@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
+#include "job/validate.h"
 #include "tests/support/counted_memory.h"
 #include "tests/support/fake_api.h"
 #include "tests/support/fake_clock.h"

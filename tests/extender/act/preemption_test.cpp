@@ -10,7 +10,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::a_set;
 using testing::ask;
-using testing::Cluster;
 using testing::ExtenderProcess;
 using testing::FakeApi;
 using testing::in_request;

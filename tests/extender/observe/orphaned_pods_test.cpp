@@ -32,7 +32,7 @@ struct Limited : ExtenderCluster {
   // A gang of one pod, which is bound. Its PodGroup says so.
   std::string run(const std::string& name, int gpus) {
     add_group(name, {a_set("learner", 1, ask(gpus))});
-    const std::string pod = plan_and_add_pods(name).at(0);
+    std::string pod = plan_and_add_pods(name).at(0);
     REQUIRE(bind(pod, "n1").empty());
     see();
     return pod;

@@ -213,8 +213,8 @@ TEST_CASE("what kube-scheduler says of an unbound pod takes the place of its sil
           "[extender][healing]") {
   gang::PodGroup group = learners({"n1"});
   const std::vector<placement::NodeView> nodes{full("n1")};
-  const auto refused = [&](std::string message) {
-    return std::vector<OpenSlot>{open(group, 1, Why::kRefused, std::move(message), kNow)};
+  const auto refused = [&](const std::string& message) {
+    return std::vector<OpenSlot>{open(group, 1, Why::kRefused, message, kNow)};
   };
   Cycles cycles;
   CHECK_FALSE(cycles.run(nodes, seen(group, {open(group, 1, Why::kUnbound)})));

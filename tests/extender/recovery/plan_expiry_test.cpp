@@ -164,7 +164,7 @@ TEST_CASE("a plan has its time from when something about it moved last", "[exten
   Unstarted c;
   const gang::PodGroup group = c.group("a");
   const auto create = [&](std::size_t number) {
-    const auto name = c.add_gang_pod(group, group.status.gangs[0].placements[number]);
+    auto name = c.add_gang_pod(group, group.status.gangs[0].placements[number]);
     c.see_pods();
     return name;
   };

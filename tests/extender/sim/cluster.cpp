@@ -540,12 +540,13 @@ std::string SimCluster::not_whole() const {
     for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
       for (const gang::SlotId slot : set.slots) {
         const auto& pods = view.pods();
-        const bool is_there = std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {
-          const PodSeen& pod = entry.second;
-          return pod.slot && pod.slot->pod_group_uid == uid && pod.slot->role == set.role &&
-                 pod.slot->slot == slot && pod.is_bound() && !pod.was_taken_away() &&
-                 !pod.node_lost;
-        });
+        const bool is_there =
+            std::any_of(pods.begin(), pods.end(), [&, &uid = uid](const auto& entry) {
+              const PodSeen& pod = entry.second;
+              return pod.slot && pod.slot->pod_group_uid == uid && pod.slot->role == set.role &&
+                     pod.slot->slot == slot && pod.is_bound() && !pod.was_taken_away() &&
+                     !pod.node_lost;
+            });
         if (!is_there) {
           return fmt::format("{} of {} has no pod in place", gang::slot_key(set.role, slot.ordinal),
                              group.meta.name);

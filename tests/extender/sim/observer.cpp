@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gang/slot.h"
+#include "tests/support/gang_builders.h"
 
 namespace nervex::testing {
 namespace {

@@ -35,7 +35,7 @@ std::vector<std::string> split_frames(std::string_view stream) {
   std::vector<std::string> frames;
   while (stream.size() >= 4) {
     std::size_t size = 0;
-    for (int i = 0; i < 4; ++i) size = size << 8 | static_cast<unsigned char>(stream[i]);
+    for (std::size_t i = 0; i < 4; ++i) size = size << 8 | static_cast<unsigned char>(stream[i]);
     frames.emplace_back(stream.substr(4, size));
     stream.remove_prefix(4 + size);
   }

@@ -303,7 +303,7 @@ TEST_CASE("an attempt whose pods do not all run in time has failed", "[controlle
             "): the image of pod " + world.name(job::Role::kCollector) + " cannot be pulled");
   CHECK(world.seen.pod_groups.empty());
   CHECK(world.pod_names().empty());
-  CHECK(world.events.back() != "");
+  CHECK_FALSE(world.events.back().empty());
   if (retries == 0) CHECK(status.reason == "StartTimeout");
   if (retries == 1) CHECK(status.next_attempt_time == world.seen.now + 10s);
 }

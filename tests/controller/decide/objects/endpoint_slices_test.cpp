@@ -66,8 +66,7 @@ TEST_CASE("pods with addresses are in one slice of their job", "[controller][end
   REQUIRE(writes.create.size() == 1);
   const Json& slice = writes.create[0];
   CHECK(slice["metadata"]["labels"]["kubernetes.io/service-name"] == "rl");
-  CHECK(slice["metadata"]["labels"]["service.kubernetes.io/headless"] ==
-        "");  // no proxy's business
+  CHECK(slice["metadata"]["labels"]["service.kubernetes.io/headless"].get<std::string>().empty());
   CHECK(slice["metadata"]["ownerReferences"][0]["uid"] == job.seen.shared_service->meta.uid);
   CHECK(slice["addressType"] == "IPv4");
   REQUIRE(hostnames(slice) == Strings{"dqn-coordinator"});

@@ -174,7 +174,7 @@ TEST_CASE("a set's host ports are those that its pods will take",
   const auto ports = [&](std::size_t set) {
     return gang::encode_spec(group.spec)["gangs"][0]["members"][set].value("hostPorts", Json());
   };
-  CHECK(ports(0) == Json());
+  CHECK(ports(0).is_null());
   CHECK(ports(1) == Json{"TCP/22270"});
   CHECK(ports(2) == Json{"TCP/9000"});
 }

@@ -19,7 +19,6 @@ namespace {
 using job::Role;
 using job::ServiceMode;
 using testing::a_job;
-using testing::an_entry;
 using testing::Applied;
 using testing::kJobKey;
 using testing::World;
