@@ -79,10 +79,15 @@ SysTime place_in_queue(const job::Job& job, const gang::PodGroup* group) {
 
 SysTime first_place_in_queue(const kube::Meta& meta, SysTime now) {
   using std::chrono::milliseconds;
+  // Of the second of its creation 950 ms are for jobs seen within it, in the order seen.
+  constexpr milliseconds kSecond{1'000};
   constexpr milliseconds kInTime{950};
   constexpr std::uint64_t kPlacesAfterThat = 50;
   if (meta.created == SysTime{}) return now;
-  if (now >= meta.created && now < meta.created + kInTime) return now;
+  const milliseconds seen_after = now - meta.created;
+  if (seen_after >= milliseconds::zero() && seen_after < kSecond) {
+    return meta.created + seen_after * kInTime.count() / kSecond.count();
+  }
   return meta.created + kInTime + milliseconds(fnv1a(meta.uid) % kPlacesAfterThat);
 }
 
