@@ -83,7 +83,7 @@ def test_an_empty_list_says_so(editor, namespace):
 def test_a_list_is_watched(jobs, target, namespace):
     jobs.create(job("runs"))
     with Background(target, "nervexctl", "list", "-w", "-n", namespace) as watch:
-        jobs.wait_phase("runs", "Running")
+        wait_for(lambda: any("Running" in line for line in watch.lines), "the list to show that it runs")
         jobs.delete("runs")
         wait_for(lambda: any("Deleted" in line for line in watch.lines), "the deletion to be shown")
         watch.interrupt()
