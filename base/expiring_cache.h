@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -14,13 +15,13 @@ namespace nervex {
 
 // By key, which should be a hash: a caller's text may be as long as the value. find() and put()
 // drop expired values; above the limit the value that expires first is evicted.
-template <typename Value>
+template <typename Value, typename Key = std::string>
 class ExpiringCache {
  public:
   explicit ExpiringCache(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Null if absent. Valid until the next call.
-  const Value* find(const std::string& key, MonoTime now) {
+  const Value* find(const Key& key, MonoTime now) {
     drop_expired(now);
     const auto at = by_key_.find(key);
     return at == by_key_.end() ? nullptr : &at->second->second.value;
@@ -28,11 +29,10 @@ class ExpiringCache {
 
   // `value_bytes`: the value's size, by the caller's count. A value above a quarter of the limit is
   // not stored, because it would evict values of other callers.
-  void put(const std::string& key, Value value, std::size_t value_bytes, MonoTime expires,
-           MonoTime now) {
+  void put(const Key& key, Value value, std::size_t value_bytes, MonoTime expires, MonoTime now) {
     drop_expired(now);
     erase(key);
-    const std::size_t bytes = key.size() * 2 + value_bytes + kEntryBytes;
+    const std::size_t bytes = 2 * text_bytes(key) + value_bytes + kEntryBytes;
     if (bytes > max_bytes_ / 4 || expires <= now) return;
     while (bytes_ + bytes > max_bytes_) drop(by_time_.begin());
     bytes_ += bytes;
@@ -43,11 +43,16 @@ class ExpiringCache {
   std::size_t bytes() const { return bytes_; }
 
  private:
-  // The nodes of both maps.
+  static std::size_t text_bytes(const Key& key) {
+    if constexpr (std::is_same_v<Key, std::string>) return key.size();
+    return 0;
+  }
+
+  // The nodes of both maps, with keys of a fixed size.
   static constexpr std::size_t kEntryBytes = 200;
 
   struct Entry {
-    std::string key;
+    Key key;
     Value value;
     std::size_t bytes = 0;
   };
@@ -56,7 +61,7 @@ class ExpiringCache {
   void drop_expired(MonoTime now) {
     while (!by_time_.empty() && by_time_.begin()->first <= now) drop(by_time_.begin());
   }
-  void erase(const std::string& key) {
+  void erase(const Key& key) {
     const auto at = by_key_.find(key);
     if (at != by_key_.end()) drop(at->second);
   }
@@ -69,7 +74,7 @@ class ExpiringCache {
   const std::size_t max_bytes_;
   std::size_t bytes_ = 0;
   ByTime by_time_;
-  std::unordered_map<std::string, typename ByTime::iterator> by_key_;
+  std::unordered_map<Key, typename ByTime::iterator> by_key_;
 };
 
 }  // namespace nervex

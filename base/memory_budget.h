@@ -17,7 +17,6 @@ namespace nervex {
 // There is no queue: small work may start before large work that has waited longer. So large work
 // never blocks small work, but may time out. `most_of_one`: the limit of one caller, so that others
 // find free memory. A larger piece may run alone. 0: no such limit.
-// is larger may be done alone. 0: there is no such limit.
 class MemoryBudget {
  public:
   explicit MemoryBudget(std::size_t bytes, std::size_t most_of_one = 0)
