@@ -1,6 +1,8 @@
 #include "webhook/capacity.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -9,8 +11,10 @@
 
 #include "demand/initial_gang.h"
 #include "job/types.h"
+#include "job/validate.h"
 #include "job/wanted_slots.h"
 #include "kube/model/anti_affinity.h"
+#include "kube/model/json_hash.h"
 #include "kube/model/node.h"
 #include "kube/model/resources.h"
 #include "placement/explain.h"
@@ -64,11 +68,75 @@ bool constrains_too_much(const std::vector<gang::MemberSet>& sets) {
   });
 }
 
+// ---- which parts of a job are needs
+
+enum class Part { kSpec, kRole, kTemplate, kPodSpec, kContainers, kContainer, kOther };
+
+// Members of containers that need nothing of a node. An unknown member counts as a need.
+constexpr std::array<std::string_view, 6> kNoNeeds{"args",    "command", "env",
+                                                   "envFrom", "image",   "volumeMounts"};
+
+// nullopt: the member is no need.
+std::optional<Part> member_part(Part part, std::string_view key) {
+  const auto is_any_of = [key](const auto& names) {
+    return std::find(names.begin(), names.end(), key) != names.end();
+  };
+  switch (part) {
+    case Part::kSpec:
+      if (key == "requests") return std::nullopt;  // make_gang() drops them
+      return is_any_of(job::kTemplateRoles) ? Part::kRole : Part::kOther;
+    case Part::kRole:
+      return key == "template" ? Part::kTemplate : Part::kOther;
+    case Part::kTemplate:
+      if (key == "metadata") return std::nullopt;  // labels only tie pods to each other
+      return key == "spec" ? Part::kPodSpec : Part::kOther;
+    case Part::kPodSpec:
+      return key == "containers" || key == "initContainers" ? Part::kContainers : Part::kOther;
+    case Part::kContainer:
+      return is_any_of(kNoNeeds) ? std::nullopt : std::optional(Part::kOther);
+    default:
+      return Part::kOther;
+  }
+}
+
+// As kube::add_json() of the value without what is no need.
+void add_needs(SipHash& hash, Part part, const Json& value) {
+  if (part == Part::kContainers && value.is_array()) {
+    kube::add_array(hash, value.size());
+    for (const Json& container : value) add_needs(hash, Part::kContainer, container);
+    return;
+  }
+  if (part == Part::kOther || part == Part::kContainers || !value.is_object()) {
+    kube::add_json(hash, value);
+    return;
+  }
+  const auto& members = value.get_ref<const Json::object_t&>();
+  kube::add_object(hash, static_cast<std::size_t>(
+                             std::count_if(members.begin(), members.end(), [&](const auto& member) {
+                               return member_part(part, member.first).has_value();
+                             })));
+  for (const auto& [key, member] : members) {
+    const auto its = member_part(part, key);
+    if (!its) continue;
+    hash.add(std::string_view(key));
+    add_needs(hash, *its, member);
+  }
+}
+
 }  // namespace
 
-std::optional<NeverFits> find_never_fitting(const Json& object, const placement::Cluster& nodes) {
+Hash128 hash_needs(SipHash hash, const Json& object) {
+  const Json* spec = kube::find(object, {"spec"});
+  add_needs(hash, Part::kSpec, spec == nullptr ? Json() : *spec);
+  return hash.finish();
+}
+
+Result<std::optional<NeverFits>> find_never_fitting(const Json& object,
+                                                    const placement::Cluster& nodes) {
+  const std::optional<NeverFits> kMayFit;
+  if (nodes.empty()) return kMayFit;
   std::size_t left = kMaxValues;
-  if (nodes.empty() || has_more_than(object, left)) return std::nullopt;
+  if (has_more_than(object, left)) return Error{Code::kInvalid, "the job has too many values"};
   Json named;  // with generateName there is no name yet
   const bool has_name = !kube::string_at(object, {"metadata", "name"}).empty();
   if (!has_name && kube::find(object, {"metadata"}) != nullptr) {
@@ -76,14 +144,14 @@ std::optional<NeverFits> find_never_fitting(const Json& object, const placement:
     if (named["metadata"].is_object()) named["metadata"]["name"] = "job";
   }
   auto job = job::decode_job(named.is_null() ? object : named);
-  if (!job) return std::nullopt;
+  if (!job) return job.error();
   const auto sets = make_gang(*std::move(job));
-  if (constrains_too_much(sets)) return std::nullopt;
+  if (constrains_too_much(sets)) return kMayFit;
   const auto plan = placement::plan_gang(sets, nodes.for_one_plan());
   const auto* no_fit = std::get_if<gang::NoFit>(&plan);
-  if (no_fit == nullptr || !gang::is_proof(*no_fit)) return std::nullopt;
-  return NeverFits{fmt::format("spec.{}.template", gang::find_set(*no_fit)->role),
-                   placement::explain_without_role(*no_fit)};
+  if (no_fit == nullptr || !gang::is_proof(*no_fit)) return kMayFit;
+  return std::optional(NeverFits{fmt::format("spec.{}.template", gang::find_set(*no_fit)->role),
+                                 placement::explain_without_role(*no_fit)});
 }
 
 }  // namespace nervex::webhook

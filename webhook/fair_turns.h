@@ -14,6 +14,10 @@
 
 namespace nervex::webhook {
 
+// Whether this caller may make a request to the API server now. May wait for that, but not after
+// `is_answered()`: another caller has got the answer.
+using MayAsk = std::function<Result<Nothing>(const std::function<bool()>& is_answered)>;
+
 // Turns at a limited rate, shared fairly among the callers' addresses: addresses take turns one
 // after the other, however many calls one of them makes at the same time. One address has at most
 // `under_way` turns that have not ended: when the API server is slow, its questions must not queue

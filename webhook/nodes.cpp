@@ -1,8 +1,8 @@
 #include "webhook/nodes.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "kube/api.h"
 #include "kube/cache/reflector.h"
@@ -15,11 +15,27 @@ constexpr std::chrono::seconds kViewAge{5};
 constexpr std::size_t kPlanBytes = 16 << 20;
 constexpr std::size_t kPlansAtOnce = 2;
 constexpr std::chrono::milliseconds kPlanWait{500};
+// An answer holds as long as its view. This frees memory of jobs that do not come again.
+constexpr std::chrono::minutes kAnswerAge{10};
+constexpr std::size_t kAnswersBytes = std::size_t{1} << 20U;
+
+// Kubelets write their nodes every few minutes, mostly without a change.
+bool is_same(const std::shared_ptr<const kube::Node>& a,
+             const std::shared_ptr<const kube::Node>& b) {
+  if (a == b) return true;
+  kube::Node written = *a;
+  written.resource_version = b->resource_version;
+  return written == *b;
+}
+
+std::size_t estimate_bytes(const std::optional<NeverFits>& answer) {
+  return sizeof answer + (answer ? answer->field.size() + answer->why.size() : 0);
+}
 
 }  // namespace
 
 Nodes::Nodes(kube::Reflectors& watches, const Clock& clock)
-    : clock_(clock), plans_(kPlansAtOnce * kPlanBytes) {
+    : clock_(clock), answers_(kAnswersBytes), plans_(kPlansAtOnce * kPlanBytes) {
   kube::ReflectorSink sink = kube::sink_into<kube::Node>(store_, kube::decode_node, nullptr);
   sink.end_list = [this, ended = std::move(sink.end_list)](std::string_view version) {
     ended(version);
@@ -29,27 +45,48 @@ Nodes::Nodes(kube::Reflectors& watches, const Clock& clock)
   watches.add_optional("nodes", kube::api_path(kube::kNodes), store_, std::move(sink), [](bool) {});
 }
 
-std::shared_ptr<const placement::Cluster> Nodes::view() {
+std::shared_ptr<const Nodes::View> Nodes::view() {
   const MutexLock lock(mutex_);
   if (!listed_) return nullptr;
-  if (!view_ || clock_.mono() >= viewed_ + kViewAge) {
-    std::vector<placement::NodeView> views;
-    for (const auto& node : store_.all()) views.push_back({node, node->allocatable});
-    view_ = std::make_shared<const placement::Cluster>(views);
-    viewed_ = clock_.mono();
-  }
+  if (view_ && clock_.mono() < viewed_ + kViewAge) return view_;
+  viewed_ = clock_.mono();
+  NodeList nodes = store_.all();
+  if (view_ && std::ranges::equal(view_->nodes, nodes, is_same)) return view_;
+  std::vector<placement::NodeView> views;
+  for (const auto& node : nodes) views.push_back({node, node->allocatable});
+  view_ = std::make_shared<const View>(
+      View{view_ ? view_->version + 1 : 1, std::move(nodes), placement::Cluster(views)});
   return view_;
 }
 
-CapacityVerdict Nodes::find_never_fitting(const Json& object, const Json& stored) {
+std::optional<std::optional<NeverFits>> Nodes::known(const Hash128& needs) {
+  const MutexLock lock(mutex_);
+  const auto* answer = answers_.find(needs, clock_.mono());
+  if (answer == nullptr) return std::nullopt;
+  return std::make_optional(*answer);
+}
+
+std::optional<NeverFits> Nodes::judge(const Json& object, const View& view) {
+  const Hash128 needs = hash_needs(SipHash(hash_key_).add(view.version), object);
+  if (const auto answer = known(needs)) return *answer;
   const auto share = plans_.take(kPlanBytes, kPlanWait);
-  const auto nodes = share ? view() : nullptr;
+  if (!share) return std::nullopt;
+  // Another review may have judged such a job while this one waited.
+  if (const auto answer = known(needs)) return *answer;
+  auto answer = webhook::find_never_fitting(object, view.cluster);
+  if (!answer) return std::nullopt;
+  const MutexLock lock(mutex_);
+  const MonoTime now = clock_.mono();
+  answers_.put(needs, *answer, estimate_bytes(*answer), now + kAnswerAge, now);
+  return *std::move(answer);
+}
+
+CapacityVerdict Nodes::find_never_fitting(const Json& object, const Json& stored) {
   CapacityVerdict verdict;
+  const auto nodes = view();
   if (!nodes) return verdict;
-  verdict.object = webhook::find_never_fitting(object, *nodes);
-  if (verdict.object && !stored.is_null()) {
-    verdict.stored = webhook::find_never_fitting(stored, *nodes);
-  }
+  verdict.object = judge(object, *nodes);
+  if (verdict.object && !stored.is_null()) verdict.stored = judge(stored, *nodes);
   return verdict;
 }
 

@@ -1,12 +1,17 @@
 // webhook/nodes.h - which nodes does the webhook use to judge whether a job could ever run?
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/clock.h"
+#include "base/expiring_cache.h"
 #include "base/memory_budget.h"
 #include "base/mutex.h"
+#include "base/sip_hash.h"
 #include "kube/cache/reflectors.h"
 #include "kube/cache/store.h"
 #include "kube/model/node.h"
@@ -29,20 +34,34 @@ class Nodes {
   Nodes(const Nodes&) = delete;
   Nodes& operator=(const Nodes&) = delete;
 
-  // find_never_fitting() on all nodes, with a view cached for some seconds; judges `stored` (null:
-  // none) only if `object` never fits. Finds nothing before the first complete list, or when too
-  // many plans are in progress: a review must not wait for other users' jobs.
+  // find_never_fitting() on all nodes; judges `stored` (null: none) only if `object` never fits.
+  // Finds nothing before the first complete list, or when too many plans are in progress: a review
+  // must not wait for other users' jobs. A change of nodes counts within some seconds. Until then
+  // answers are kept by hash_needs(), bounded in bytes.
   CapacityVerdict find_never_fitting(const Json& object, const Json& stored = Json());
 
  private:
-  std::shared_ptr<const placement::Cluster> view();
+  using NodeList = std::vector<std::shared_ptr<const kube::Node>>;
+  struct View {
+    std::uint64_t version = 0;  // another one for other nodes
+    NodeList nodes;
+    placement::Cluster cluster;
+  };
+
+  // Null before the first complete list.
+  std::shared_ptr<const View> view();
+  std::optional<NeverFits> judge(const Json& object, const View& view);
+  std::optional<std::optional<NeverFits>> known(const Hash128& needs);
 
   const Clock& clock_;
+  const SipHash::Key hash_key_ = SipHash::random_key();
   kube::Store<kube::Node> store_;
   Mutex mutex_;
   bool listed_ GUARDED_BY(mutex_) = false;
-  std::shared_ptr<const placement::Cluster> view_ GUARDED_BY(mutex_);
+  std::shared_ptr<const View> view_ GUARDED_BY(mutex_);
   MonoTime viewed_ GUARDED_BY(mutex_){};
+  // By the view's version and hash_needs().
+  ExpiringCache<std::optional<NeverFits>, Hash128> answers_ GUARDED_BY(mutex_);
   MemoryBudget plans_;  // memory of all concurrent plans
 };
 

@@ -93,8 +93,9 @@ std::size_t review_bytes_of_one_address(const Flags& flags) {
   return is_anonymous(flags) ? kReviewBytes / 4 * 3 : 0;
 }
 
-void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs, kube::Api& api,
-                Nodes* nodes, const Flags& flags, MemoryBudget& memory, Metrics& metrics) {
+void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
+                RecentAnswers& answers, Nodes* nodes, const Flags& flags, MemoryBudget& memory,
+                Metrics& metrics) {
   const auto limits = std::make_shared<Limits>();
   const Sources sources{
       .check = [&check] { return check.current(); },
@@ -104,8 +105,8 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
                 outdated, std::min(kLookAgainTimeout, left_until(received + kReviewTime)));
           },
       .facts =
-          [&check, &dry_runs, &api, nodes, flags, limits](const kube::AdmissionRequest& request,
-                                                          Hook hook, const HttpRequest& http) {
+          [&check, &dry_runs, &answers, nodes, flags, limits](const kube::AdmissionRequest& request,
+                                                              Hook hook, const HttpRequest& http) {
             Facts facts;
             const auto may_ask = [&](QuestionLimit& limit, std::chrono::milliseconds time) {
               if (!is_anonymous(flags)) return MayAsk();
@@ -126,8 +127,8 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
                                    may_ask(limits->templates, kFactsTime));
             }
             if (!is_late()) {
-              ask_priorities(request, api, facts, may_ask(limits->objects, kFactsTime));
-              ask_queue(request, api, facts, may_ask(limits->objects, kFactsTime));
+              ask_priorities(request, answers, facts, may_ask(limits->objects, kFactsTime));
+              ask_queue(request, answers, facts, may_ask(limits->objects, kFactsTime));
             }
             const bool refuses = flags.capacity == Strictness::kRefuse;
             if (nodes != nullptr && (refuses || (hook == Hook::kValidate && !is_late()))) {
@@ -135,10 +136,10 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
             }
             if (hook == Hook::kValidate) {  // only one hook reports it
               if (flags.pod_access != Strictness::kOff) {
-                ask_pod_access(request, api, facts, may_ask(limits->access, kAccessTime));
+                ask_pod_access(request, answers, facts, may_ask(limits->access, kAccessTime));
               }
               if (!is_late()) {
-                ask_aggregator_config(request, api, flags.aggregator_config, facts,
+                ask_aggregator_config(request, answers, flags.aggregator_config, facts,
                                       may_ask(limits->objects, kFactsTime));
               }
             }

@@ -7,6 +7,7 @@
 #include "webhook/flags.h"
 #include "webhook/live_check.h"
 #include "webhook/nodes.h"
+#include "webhook/recent_answers.h"
 #include "webhook/template_dry_run.h"
 
 namespace nervex::webhook {
@@ -21,10 +22,11 @@ inline constexpr std::size_t kReviewBytes = std::size_t{112} << 20U;
 // for a turn to ask the API server. 0: no separate limit.
 std::size_t review_bytes_of_one_address(const Flags& flags);
 
-// Adds both hooks, counted in `metrics`. `api` should wait at most a second; `nodes` may be null. A
-// review waits at most 2 s for its part of `memory`: our configurations give a hook 5 s, so the API
-// server has time for one retry. All arguments are borrowed for the server's life.
-void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs, kube::Api& api,
-                Nodes* nodes, const Flags& flags, MemoryBudget& memory, Metrics& metrics);
+// Adds both hooks, counted in `metrics`. `nodes` may be null. A review waits at most 2 s for its
+// part of `memory`: our configurations give a hook 5 s, so the API server has time for one retry.
+// All arguments are borrowed for the server's life.
+void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
+                RecentAnswers& answers, Nodes* nodes, const Flags& flags, MemoryBudget& memory,
+                Metrics& metrics);
 
 }  // namespace nervex::webhook

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "base/tls/sha256.h"
 #include "job/pod_manifest.h"
+#include "kube/model/json_hash.h"
 
 namespace nervex::webhook {
 namespace {
@@ -151,14 +151,15 @@ Json pod_template_to_ask(const Json& object, std::string_view role) {
           {"template", {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}}};
 }
 
-std::string template_key(const Json& object, std::string_view role) {
+std::optional<Hash128> template_key(SipHash hash, const Json& object, std::string_view role) {
   const Json* written = kube::find(object, {"spec", role, "template"});
-  if (written == nullptr || !written->is_object()) return {};
+  if (written == nullptr || !written->is_object()) return std::nullopt;
   // All inputs of the above: of roles only the coordinator's default restartPolicy differs.
-  std::string text = role == "coordinator" ? "coordinator\n" : "\n";
-  text += kube::string_at(object, {"spec", "priorityClassName"}) + '\n';
-  text += kube::to_text(kube::array_at(object, {"spec", "volumes"})) + '\n';
-  return sha256_hex(text += kube::to_text(*written));
+  hash.add(role == "coordinator" ? role : "");
+  hash.add(kube::text_at(object, {"spec", "priorityClassName"}));
+  kube::add_json(hash, kube::array_at(object, {"spec", "volumes"}));
+  kube::add_json(hash, *written);
+  return hash.finish();
 }
 
 namespace {
@@ -197,6 +198,7 @@ std::optional<TemplateVerdict> parse_verdict(int http_status, std::string_view b
 
 job::FieldErrors errors_in_job(const TemplateVerdict& verdict, const Json& object,
                                std::string_view role) {
+  if (verdict.errors.empty()) return {};
   const std::size_t own =
       kube::array_at(object, {"spec", role, "template", "spec", "volumes"}).size();
   const bool has_class = !kube::string_at(object, {"spec", "priorityClassName"}).empty();
@@ -251,7 +253,7 @@ bool TemplateDryRuns::is_pausing() const {
   return failed_ && clock_.mono() < failed_at_ + kPauseAfterFailure;
 }
 
-std::optional<Result<TemplateVerdict>> TemplateDryRuns::known(const std::string& key) {
+std::optional<Result<TemplateVerdict>> TemplateDryRuns::known(const Hash128& key) {
   const MutexLock lock(mutex_);
   if (const auto* verdict = verdicts_.find(key, clock_.mono())) return *verdict;
   if (is_pausing()) return *failed_;
@@ -259,12 +261,12 @@ std::optional<Result<TemplateVerdict>> TemplateDryRuns::known(const std::string&
 }
 
 // Waiting callers use it often, so it copies nothing.
-bool TemplateDryRuns::is_known(const std::string& key) {
+bool TemplateDryRuns::is_known(const Hash128& key) {
   const MutexLock lock(mutex_);
   return verdicts_.find(key, clock_.mono()) != nullptr || is_pausing();
 }
 
-void TemplateDryRuns::keep(const std::string& key, const TemplateVerdict& verdict) {
+void TemplateDryRuns::keep(const Hash128& key, const TemplateVerdict& verdict) {
   const std::chrono::seconds lasts = verdict.errors.empty() ? kAcceptanceLasts : kRefusalLasts;
   const MutexLock lock(mutex_);
   failed_.reset();
@@ -272,19 +274,18 @@ void TemplateDryRuns::keep(const std::string& key, const TemplateVerdict& verdic
   verdicts_.put(key, verdict, estimate_bytes(verdict), now + lasts, now);
 }
 
-Result<TemplateVerdict> TemplateDryRuns::ask(const std::string& template_key,
-                                             const std::string& version,
-                                             const std::function<Json()>& pod_template,
-                                             const MayAsk& may_ask) {
-  const std::string key = version + "\n" + template_key;
-  if (auto answer = known(key)) return *std::move(answer);
+Result<TemplateVerdict> TemplateDryRuns::ask(const Json& object, std::string_view role,
+                                             std::string_view version, const MayAsk& may_ask) {
+  const auto key = template_key(SipHash(hash_key_).add(version), object, role);
+  if (!key) return TemplateVerdict{};
+  if (auto answer = known(*key)) return *std::move(answer);
   if (may_ask) {
-    const auto may = may_ask([&] { return is_known(key); });
+    const auto may = may_ask([&] { return is_known(*key); });
     // Concurrent jobs with the same template need only one question.
-    if (auto answer = known(key)) return *std::move(answer);
+    if (auto answer = known(*key)) return *std::move(answer);
     if (!may) return may.error();
   }
-  const std::string body = kube::to_text(pod_template());
+  const std::string body = kube::to_text(pod_template_to_ask(object, role));
   auto verdict = post(body, "Strict");
   if (verdict && verdict->is_unreadable) {
     // An unknown field hides all other errors. Our own check names such fields anyway.
@@ -294,7 +295,7 @@ Result<TemplateVerdict> TemplateDryRuns::ask(const std::string& template_key,
     }
   }
   if (verdict) {
-    keep(key, *verdict);
+    keep(*key, *verdict);
     return verdict;
   }
   // A refusal that only this template may cause, such as a policy's, is no reason to stop asking

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,9 +13,11 @@
 #include "base/clock.h"
 #include "base/expiring_cache.h"
 #include "base/mutex.h"
+#include "base/sip_hash.h"
 #include "job/field_error.h"
 #include "kube/api.h"
 #include "kube/model/json.h"
+#include "webhook/fair_turns.h"
 
 namespace nervex::webhook {
 
@@ -28,8 +29,9 @@ namespace nervex::webhook {
 // no template.
 Json pod_template_to_ask(const Json& object, std::string_view role);
 
-// Equal for equal results of pod_template_to_ask(), and much cheaper. Empty: no template.
-std::string template_key(const Json& object, std::string_view role);
+// Equal for equal results of pod_template_to_ask() after equal hashes, and much cheaper. nullopt:
+// no template.
+std::optional<Hash128> template_key(SipHash hash, const Json& object, std::string_view role);
 
 struct TemplateVerdict {
   // In the API server's words, with paths in the PodTemplate: "template.spec.containers[0].image".
@@ -57,10 +59,6 @@ inline constexpr std::chrono::seconds kDryRunTimeout{1};
 // acceptance 500 bytes.
 inline constexpr std::size_t kMaxVerdictBytes = std::size_t{8} << 20U;
 
-// Whether this caller may make a request to the API server now. May wait for that, but not after
-// `is_answered()`: another caller has got the answer.
-using MayAsk = std::function<Result<Nothing>(const std::function<bool()>& is_answered)>;
-
 // Thread-safe.
 class TemplateDryRuns {
  public:
@@ -71,27 +69,27 @@ class TemplateDryRuns {
   TemplateDryRuns(const TemplateDryRuns&) = delete;
   TemplateDryRuns& operator=(const TemplateDryRuns&) = delete;
 
-  // The verdict about pod_template_to_ask(), which `pod_template` builds if no verdict is cached
-  // under its `key`. Another `version` of the cluster's OpenAPI invalidates verdicts; refusals
-  // expire after a minute, acceptances after ten. An Error: no verdict; after an API server did not
-  // answer, requests pause. `may_ask`, if given, is called when no verdict is cached; its error is
-  // then the answer. Verdicts are bounded in bytes.
-  Result<TemplateVerdict> ask(const std::string& key, const std::string& version,
-                              const std::function<Json()>& pod_template,
+  // The verdict about pod_template_to_ask(object, role); without a template no errors. Another
+  // `version` of the cluster's OpenAPI invalidates verdicts; refusals expire after a minute,
+  // acceptances after ten. An Error: no verdict; after an API server did not answer, requests
+  // pause. `may_ask`, if given, is called when no verdict is kept; its error is then the answer.
+  // Verdicts are bounded in bytes.
+  Result<TemplateVerdict> ask(const Json& object, std::string_view role, std::string_view version,
                               const MayAsk& may_ask = {});
 
  private:
   Result<TemplateVerdict> post(const std::string& body, std::string_view validation);
-  std::optional<Result<TemplateVerdict>> known(const std::string& key);
-  bool is_known(const std::string& key);
+  std::optional<Result<TemplateVerdict>> known(const Hash128& key);
+  bool is_known(const Hash128& key);
   bool is_pausing() const REQUIRES(mutex_);
-  void keep(const std::string& key, const TemplateVerdict& verdict);
+  void keep(const Hash128& key, const TemplateVerdict& verdict);
 
   kube::Api& api_;
   const std::string ns_;
   const Clock& clock_;
+  const SipHash::Key hash_key_ = SipHash::random_key();
   Mutex mutex_;
-  ExpiringCache<TemplateVerdict> verdicts_ GUARDED_BY(mutex_){kMaxVerdictBytes};
+  ExpiringCache<TemplateVerdict, Hash128> verdicts_ GUARDED_BY(mutex_){kMaxVerdictBytes};
   std::optional<Error> failed_ GUARDED_BY(mutex_);
   MonoTime failed_at_ GUARDED_BY(mutex_){};
 };

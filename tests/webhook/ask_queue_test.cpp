@@ -3,6 +3,7 @@
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "tests/support/fake_api.h"
+#include "tests/support/fake_clock.h"
 #include "tests/webhook/samples.h"
 #include "webhook/facts.h"
 
@@ -44,6 +45,15 @@ void add_queue(testing::FakeApi& api, const std::string& name, const std::string
   Json spec = Json::object();
   if (!team.empty()) spec["namespaceSelector"] = {{"matchLabels", {{"team", team}}}};
   api.add(kube::kQueues, "", {{"metadata", {{"name", name}}}, {"spec", spec}});
+}
+
+// Answers are not kept from one question to the next.
+Facts asked(testing::FakeApi& api, const kube::AdmissionRequest& request) {
+  const testing::FakeClock clock;
+  RecentAnswers answers(api, clock);
+  Facts facts;
+  ask_queue(request, answers, facts);
+  return facts;
 }
 
 Texts texts(const job::FieldErrors& errors) {
@@ -102,8 +112,7 @@ TEST_CASE("a job is refused in a queue that does not allow its namespace", "[web
   add_queue(api, "vision", "vision");
   add_queue(api, "speech", "speech");
   add_queue(api, "own", "");
-  Facts facts;
-  ask_queue(create(job_in(row.of_job)), api, facts);
+  const Facts facts = asked(api, create(job_in(row.of_job)));
   CHECK(texts(facts.errors) == row.errors);
   CHECK(facts.warnings == row.warnings);
   CHECK(facts.queue_error.empty());
@@ -115,15 +124,11 @@ TEST_CASE("an update is asked about only if it names another queue", "[webhook][
   add_queue(api, "speech", "speech");
   Json suspended = job_in("speech");
   suspended["spec"]["suspend"] = true;
-  Facts facts;
-  ask_queue(update(job_in("speech"), suspended), api, facts);
-  CHECK(facts.errors.empty());
+  CHECK(asked(api, update(job_in("speech"), suspended)).errors.empty());
   CHECK(api.requests() == 0);
-  ask_queue(update(job_in("speech"), job_in("")), api, facts);
-  CHECK(facts.errors.empty());
+  CHECK(asked(api, update(job_in("speech"), job_in(""))).errors.empty());
   CHECK(api.requests() == 1);  // its namespace names none
-  ask_queue(update(job_in("vision"), job_in("speech")), api, facts);
-  CHECK(facts.errors.size() == 1);
+  CHECK(asked(api, update(job_in("vision"), job_in("speech"))).errors.size() == 1);
 }
 
 TEST_CASE("without an answer about its queue a job passes with a warning", "[webhook][facts]") {
@@ -132,8 +137,7 @@ TEST_CASE("without an answer about its queue a job passes with a warning", "[web
   add_queue(api, "speech", "speech");
   const std::string kind = GENERATE("namespaces", "queues");
   api.fail_next("GET", kind, {Code::kTransient, "timeout"});
-  Facts facts;
-  ask_queue(create(job_in("speech")), api, facts);
+  const Facts facts = asked(api, create(job_in("speech")));
   CHECK(facts.errors.empty());
   CHECK(facts.warnings ==
         Texts{"spec.queue was not checked: if its queue does not allow the namespace, the job "
@@ -141,11 +145,38 @@ TEST_CASE("without an answer about its queue a job passes with a warning", "[web
   CHECK(facts.queue_error == "timeout");
 }
 
+TEST_CASE("a job is judged by what its queue and its namespace were a few seconds ago",
+          "[webhook][facts][recent_answers]") {
+  testing::FakeApi api;
+  testing::FakeClock clock;
+  RecentAnswers answers(api, clock);
+  const auto errors = [&](const std::string& queue) {
+    Facts facts;
+    ask_queue(create(job_in(queue)), answers, facts);
+    return facts.errors.size();
+  };
+  add_namespace(api, "vision");
+  CHECK(errors("") == 0);  // such a queue does not exist yet
+  add_queue(api, "vision", "speech");
+  CHECK(errors("") == 1);  // a new queue counts at once
+  CHECK(errors("vision") == 1);
+  const int requests = api.requests();
+  api.remove(kube::kQueues, "", "vision");
+  add_queue(api, "vision", "vision");
+  api.remove(kube::kNamespaces, "", "rl");
+  add_namespace(api, "none");
+  CHECK(errors("") == 1);
+  CHECK(api.requests() == requests);
+  clock.advance(RecentAnswers::kAge);
+  CHECK(errors("") == 0);
+  CHECK(errors("vision") == 0);
+}
+
 TEST_CASE("a queue's name cannot change the API path", "[webhook][facts]") {
   testing::FakeApi api;
   add_namespace(api, "");
-  Facts facts;
-  ask_queue(create(job_in(GENERATE("../nodes", "a/status", "..", "a?watch=true"))), api, facts);
+  const Facts facts =
+      asked(api, create(job_in(GENERATE("../nodes", "a/status", "..", "a?watch=true"))));
   CHECK(api.requests() == 1);  // of the namespace
   CHECK(facts.errors.empty());
 }

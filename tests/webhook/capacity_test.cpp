@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -41,6 +45,12 @@ placement::Cluster two_nodes(bool tainted = false) {
     views.push_back({shared, shared->allocatable});
   }
   return views;
+}
+
+// nullopt also for a job that cannot be judged.
+std::optional<NeverFits> judge(const Json& job, const placement::Cluster& nodes) {
+  const auto judged = find_never_fitting(job, nodes);
+  return judged ? *judged : std::nullopt;
 }
 
 Json job_with_learners(int replicas, const std::string& gpus) {
@@ -95,13 +105,13 @@ TEST_CASE("a job that not even empty nodes could hold is found", "[webhook][capa
       {"it cannot be read", Json{{"spec", 5}}, "", ""},
   }));
   INFO("when " << row.when);
-  const auto found = find_never_fitting(row.job, two_nodes());
+  const auto found = judge(row.job, two_nodes());
   CHECK(found.value_or(NeverFits{}).field == row.field);
   INFO(found.value_or(NeverFits{}).why);
   CHECK(found.value_or(NeverFits{}).why.find(row.says) != std::string::npos);
   CHECK_FALSE(found.value_or(NeverFits{}).why.starts_with("learner"));
-  CHECK_FALSE(find_never_fitting(row.job, two_nodes(true)));  // taints may go
-  CHECK_FALSE(find_never_fitting(row.job, placement::Cluster()));
+  CHECK_FALSE(judge(row.job, two_nodes(true)));  // taints may go
+  CHECK_FALSE(judge(row.job, placement::Cluster()));
 }
 
 TEST_CASE("a job that could never run is warned of, refused or accepted", "[webhook][capacity]") {
@@ -190,10 +200,119 @@ TEST_CASE("no memory is kept for a job after its review", "[webhook][capacity][m
   if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
   const placement::Cluster nodes = two_nodes();
   const int count = GENERATE(300, 9'500);
-  find_never_fitting(tolerating(count, "first"), nodes);
+  judge(tolerating(count, "first"), nodes);
   const std::size_t before = mallinfo2().uordblks;
-  for (int i = 0; i < 90; ++i) find_never_fitting(tolerating(count, std::to_string(i)), nodes);
+  for (int i = 0; i < 90; ++i) judge(tolerating(count, std::to_string(i)), nodes);
   CHECK(mallinfo2().uordblks < before + (1 << 20));
+}
+
+TEST_CASE("jobs with equal needs get the same answer", "[webhook][capacity][property]") {
+  Json job = job_with_learners(2, "8");
+  job["spec"]["learner"]["reservedReplicas"] = 1;
+  Json& spec = job["spec"]["learner"]["template"]["spec"];
+  job["spec"]["learner"]["template"]["metadata"]["labels"]["app"] = "dqn";
+  spec["nodeSelector"] = {{"zone", "a"}};
+  spec["initContainers"] = spec["containers"];
+  spec["initContainers"][0]["restartPolicy"] = "Always";
+  Json& container = spec["containers"][0];
+  container["env"] = Json::array({{{"name", "A"}, {"value", "1"}}});
+  container["envFrom"] = Json::array({{{"prefix", "B"}}});
+  container["args"] = Json::array({"x"});
+  container["command"] = container["args"];
+  container["ports"] = Json::array({{{"containerPort", 80}, {"hostPort", 80}}});
+  container["volumeMounts"] = Json::array({{{"name", "v"}, {"mountPath", "/v"}}});
+  std::map<std::uint64_t, std::optional<NeverFits>> answers;
+  int jobs = 0;
+  const auto compare = [&](const Json& changed) {
+    const auto answer = find_never_fitting(changed, two_nodes());
+    if (!answer) return;  // not kept
+    ++jobs;
+    const auto needs = hash_needs(SipHash({1, 2}), changed);
+    CHECK(answers.try_emplace(needs.low, *answer).first->second == *answer);
+  };
+  with_odd_parts(job, compare);
+  for (const char* gpus : {"1", "2", "4", "8", "16"}) {
+    for (int replicas = 0; replicas < 5; ++replicas) compare(job_with_learners(replicas, gpus));
+  }
+  CHECK(jobs > 200);
+  CHECK(static_cast<int>(answers.size()) < jobs / 2);  // odd names, images, variables
+  std::set<std::string> reasons;
+  for (const auto& [unused, answer] : answers) reasons.insert(answer ? answer->why : "");
+  CHECK(reasons.size() > 3);
+}
+
+namespace {
+
+// Nodes that are watched in a fake cluster.
+struct Watched {
+  testing::FakeApi api;
+  testing::FakeClock clock;
+  kube::Reflectors watches{api};
+  Nodes nodes{watches, clock};
+
+  explicit Watched(const Json& node) {
+    api.add(kube::kNodes, "", node);
+    watches.start();
+    const Json never = job_with_learners(1, "1000");
+    REQUIRE(testing::wait_until([&] { return judged(never); }));
+  }
+  ~Watched() { watches.stop(); }
+
+  bool judged(const Json& job) { return nodes.find_never_fitting(job).object.has_value(); }
+};
+
+Json with_many_variables(Json job) {
+  Json& env = job["spec"]["learner"]["template"]["spec"]["containers"][0]["env"];
+  for (int i = 0; i < 20'000; ++i) env.push_back({{"name", "A"}, {"value", "1"}});
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("an answer about capacity is kept for jobs with equal needs", "[webhook][capacity]") {
+  Watched cluster(node_json("a", "8"));
+  const Json never = job_with_learners(1, "16");
+  const Json huge = with_many_variables(never);  // is not judged itself
+  CHECK_FALSE(cluster.judged(huge));
+  CHECK(cluster.judged(never));
+  CHECK(cluster.judged(huge));
+  CHECK_FALSE(cluster.judged(with_many_variables(job_with_learners(2, "16"))));
+  // The answer is not kept the other way round either.
+  CHECK(cluster.judged(job_with_learners(2, "16")));
+}
+
+TEST_CASE("another size of a node changes a kept answer", "[webhook][capacity]") {
+  Watched cluster(node_json("a", "8"));
+  const Json job = job_with_learners(1, "16");
+  CHECK(cluster.judged(job));
+  CHECK(cluster.judged(job));
+  const auto change = [&](const Json& patch, const char* sub_resource, bool fits) {
+    INFO(patch);
+    REQUIRE(kube::merge_patch(cluster.api, kube::kNodes, "", "a", patch, sub_resource));
+    CHECK(testing::wait_until([&] {
+      cluster.clock.advance(std::chrono::seconds(5));
+      return cluster.judged(job) != fits;
+    }));
+  };
+  change({{"status", {{"allocatable", {{"nvidia.com/gpu", "16"}}}}}}, "status", true);
+  change({{"status", {{"allocatable", {{"nvidia.com/gpu", "8"}}}}}}, "status", false);
+  // A taint proves nothing, but hides the proof.
+  const Json taint = {{"key", "a"}, {"effect", "NoSchedule"}};
+  change({{"spec", {{"taints", Json::array({taint})}}}}, "", true);
+}
+
+TEST_CASE("kept answers about capacity are bounded in bytes", "[webhook][capacity][memory]") {
+  if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
+  Watched cluster(node_json("a", "8"));
+  const auto ask = [&](int i) {
+    Json job = job_with_learners(1, "16");
+    job["spec"]["group"] = std::to_string(i);
+    return cluster.judged(job);
+  };
+  CHECK(ask(0));
+  const std::size_t before = mallinfo2().uordblks;
+  for (int i = 1; i < 10'000; ++i) ask(i);
+  CHECK(mallinfo2().uordblks < before + (2 << 20));
 }
 
 TEST_CASE("jobs are judged side by side", "[webhook][capacity]") {
