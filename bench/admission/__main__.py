@@ -53,14 +53,15 @@ def parse_options():
     parser.add_argument("--side", nargs="+", default=list(report.SIDES), choices=report.SIDES)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--calls", type=int, default=2_000, help="a round, of 4 kB; of 250 kB a twentieth")
+    parser.add_argument("--callers", type=int, default=8, help="connections without a pause, for CPU time (8)")
     parser.add_argument("--seconds", type=float, default=3, help=f"a round, at {RATE} reviews a second")
     parser.add_argument("--page", help="write the results as a chapter of it, docs/benchmarks.md for example")
     return parser.parse_args()
 
 
 def all_sides(setup, options):
-    known = [programs.nervex(setup, "nervex", programs.ALONE), programs.typed(setup), programs.openapi(setup),
-             programs.nervex(setup, "asking", [])]
+    known = [programs.nervex(setup, "asking", []), programs.nervex(setup, "nervex", programs.ALONE),
+             programs.typed(setup), programs.openapi(setup)]
     return [one for one in known if one.name in options.side]
 
 
@@ -91,7 +92,7 @@ def one_round(options, setup, sides, number):
 
 
 def load(options, setup, side, hook, size, calls, rate=0, reviews_file=None):
-    connections = 8 if rate else 2
+    connections = 8 if rate else options.callers
     command = [Path(options.ours) / "admission_load", f"127.0.0.1:{side.port}", setup.ca, HOOKS[hook],
                reviews_file or setup.folder / file_of(size), connections, calls, rate]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
@@ -133,7 +134,7 @@ def about(options):
     return {"machine": f"{cpu}, {os.cpu_count()} cores, Linux {os.uname().release}", "nervex": commit,
             "controller_runtime": re.search(r"controller-runtime (v\S+)", modules).group(1),
             "kubernetes": re.search(r"k8s.io/api (v\S+)", modules).group(1),
-            "rounds": options.rounds, "calls": options.calls}
+            "rounds": options.rounds, "calls": options.calls, "callers": options.callers, "nodes": programs.NODES}
 
 
 if __name__ == "__main__":

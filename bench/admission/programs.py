@@ -14,6 +14,7 @@ OPENAPI = ROOT / "schemas/pod-template.json"
 DRY_RUNS = ["--dry-run-namespace", "nervex-system"]
 # Each question to the cluster that has a flag is off.
 ALONE = ["--dry-run-namespace", "", "--pod-access", "off", "--capacity", "off"]
+NODES = 1_000
 
 
 class Setup:
@@ -99,7 +100,7 @@ class Program:
 
 def cluster(setup):
     return Program(setup, "cluster", lambda port: [setup.peers / "cluster", "-port", port, "-cert-dir", setup.folder,
-                                                   "-openapi", OPENAPI])
+                                                   "-openapi", OPENAPI, "-nodes", NODES])
 
 
 def nervex(setup, name, flags):

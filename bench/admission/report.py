@@ -6,14 +6,15 @@ import statistics
 from tables import markdown, spread, table, write_chapter
 
 SIDES = {
-    "nervex": "nervex-webhook; of the cluster it reads only the AggregatorConfig",
-    "asking": "nervex-webhook as it is installed: it also asks whether the user may create pods, whether the pods fit, and "
-              "for dry runs of templates, which it caches",
+    "asking": "nervex-webhook as it is installed: it asks whether the user may create pods, for dry runs of templates, for "
+              "the namespace's queue and the AggregatorConfig, and whether the pods could ever run on {nodes:,} nodes",
+    "nervex": "nervex-webhook with these questions off but those for namespace and AggregatorConfig",
     "typed": "Go: controller-runtime decodes into structs, defaults and checks as a typical operator has them",
     "openapi": "Go: the tree against the whole OpenAPI schema, with the API server's validator",
     "dry run": "",
 }
-BUDGETS = (("mutate, 4 kB", 0.35), ("validate, 4 kB", 0.35), ("mutate, 250 kB", 0.25), ("validate, 250 kB", 0.25))
+BUDGET_SIDE = "asking"
+BUDGETS = (("mutate, 4 kB", 0.35), ("validate, 4 kB", 0.6), ("mutate, 250 kB", 0.25), ("validate, 250 kB", 0.35))
 P99_US = 1_500
 RESIDENT_MIB = 40
 MARKS = "<!-- admission: written by scripts/bench --admission -->", "<!-- end of admission -->"
@@ -49,16 +50,16 @@ def verdicts(results):
     """[(what, limit, figure, range, holds)]"""
     found = []
     for what, limit in BUDGETS:
-        if not {"nervex", "typed"} <= set(sides_of(results)):
+        if "typed" not in sides_of(results):
             break
-        ours, peer = (figures(results, name, what, "cpu_us") for name in ("nervex", "typed"))
+        ours, peer = (figures(results, name, what, "cpu_us") for name in (BUDGET_SIDE, "typed"))
         ratio = statistics.median(ours) / statistics.median(peer)
         single = [a / b for a, b in zip(ours, peer)]
         found.append((f"{what}: CPU against typed", limit, ratio, single, ratio <= limit))
     for what in ("mutate at 1000/s", "validate at 1000/s"):
-        p99 = figures(results, "nervex", what, "p99_us")
+        p99 = figures(results, BUDGET_SIDE, what, "p99_us")
         found.append((f"{what}: p99, µs", P99_US, statistics.median(p99), p99, statistics.median(p99) <= P99_US))
-    resident = results["memory"]["nervex"][0]
+    resident = results["memory"][BUDGET_SIDE][0]
     found.append(("resident 10 s after it all, MiB", RESIDENT_MIB, resident, [resident], resident <= RESIDENT_MIB))
     return found
 
@@ -82,7 +83,7 @@ def dry_run_rows(results):
 
 def tables(results):
     found = [cpu_rows(results)]
-    if "nervex" in sides_of(results):
+    if BUDGET_SIDE in sides_of(results):
         found.append(verdict_rows(results))
     if results["dry_runs"]:
         found.append(dry_run_rows(results))
@@ -102,14 +103,15 @@ def json_line(results):
 
 def chapter(results):
     about = results["about"]
-    shown = "\n".join(f"| {name} | {SIDES[name]} |" for name in sides_of(results))
+    shown = "\n".join(f"| {name} | {SIDES[name].format(nodes=about['nodes'])} |" for name in sides_of(results))
     first, *more = (markdown(one) for one in tables(results))
     parts = [
         "## Admission: what a review costs\n",
         "Written by `scripts/bench --admission --page docs/benchmarks.md`; do not edit. Medians of "
         f"{about['rounds']} rounds in turn,\nwith the minimum and the maximum in brackets. All sides get the same valid "
-        "jobs with three templates over TLS\nconnections that stay open: two without a pause for CPU time, eight at 1,000 "
-        "reviews a second for latency, which\ncounts from the moment when a review was due.\n",
+        f"jobs with three templates over TLS\nconnections that stay open: {about['callers']} without a pause for CPU time, "
+        "eight at 1,000 reviews a second for latency,\nwhich counts from the moment when a review was due. The budgets are "
+        f"those of side {BUDGET_SIDE}.\n",
         f"| side | what it is |\n|---|---|\n{shown}\n", first + "\n", *(one + "\n" for one in more),
         "An API server in memory that answers at once replaces the cluster. Its time is in the latencies, not in the CPU "
         "time.\n",
