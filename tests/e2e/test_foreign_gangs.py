@@ -1,14 +1,12 @@
 """Gangs of other operators start whole (docs/concepts/foreign-gangs.md): pods with our schedulerName and the label of a
 scheduling.x-k8s.io PodGroup. At the end with a real operator, Kubeflow's."""
 
-import base64
 import contextlib
-import os
-import shutil
 import signal
 
 import pytest
 from tools.base import processes
+from tools.cluster import training_operator
 from support import foreign_gangs, nodes
 from support.foreign_gangs import LABEL, Gangs
 from support.jobs import job, template
@@ -213,58 +211,17 @@ def test_a_repeated_reason_is_one_event(gangs, two, programs):
 # -- Kubeflow's operator
 
 
-CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"  # a constant of the operator's
-WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-VALIDATOR = "validator.training-operator.kubeflow.org"
-SECRET = "training-operator-webhook-cert"
-
-
-class Operator:
-    """The training operator as a process on loopback, as administrator. It requires certificates for its webhook,
-    which gets no calls here: it writes them to a Secret, and we act as the kubelet that mounts it."""
-
-    def __init__(self, cluster, namespace):
-        self.api, self.namespace = cluster.api(), namespace
-        self._secret = f"/api/v1/namespaces/{namespace}/secrets"
-        self.api.post(self._secret, {"metadata": {"name": SECRET}})
-        self.api.post(WEBHOOKS, {"metadata": {"name": VALIDATOR}, "webhooks": [{
-            "name": VALIDATOR, "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Ignore",
-            "clientConfig": {"service": {"name": "nobody", "namespace": namespace}},
-            "rules": [{"apiGroups": ["nobody.example.com"], "apiVersions": ["*"], "resources": ["*"],
-                       "operations": ["CREATE"]}]}]})
-        ports = [processes.free_port() for _ in range(3)]
-        self.process = processes.start(
-            [os.path.join(foreign_gangs.operator_folder(), "training-operator"),
-             f"--kubeconfig={cluster.settings.path('kubeconfig')}", "--gang-scheduler-name=nervex-scheduler",
-             "--enable-scheme=tfjob", f"--metrics-bind-address=127.0.0.1:{ports[0]}",
-             f"--health-probe-bind-address=127.0.0.1:{ports[1]}", f"--webhook-server-port={ports[2]}"],
-            os.path.join(cluster.settings.path("logs"), "training-operator.log"),
-            {"MY_POD_NAMESPACE": namespace, "TMPDIR": "/tmp"})
-        self._mount_certificates()
-
-    def _mount_certificates(self):
-        def made():
-            data = self.api.get(f"{self._secret}/{SECRET}").get("data") or {}
-            return ("tls.crt" in data, data) if processes.alive(self.process) else pytest.fail("the operator has ended")
-        wait_for(made, "the operator's certificates", PATIENCE)
-        os.makedirs(CERTIFICATES, exist_ok=True)
-        for name, text in self.api.get(f"{self._secret}/{SECRET}")["data"].items():
-            path = os.path.join(CERTIFICATES, name)
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                file.write(base64.b64decode(text))
-
-    def stop(self):
-        processes.stop([self.process])
-        self.api.call("DELETE", f"{WEBHOOKS}/{VALIDATOR}")
-        shutil.rmtree(os.path.dirname(CERTIFICATES))
-
-
 @pytest.fixture
 def operator(kind, programs, namespace):
-    foreign_gangs.install(programs.api(), "kubeflow.org_*.yaml")
-    one = Operator(programs, namespace)
+    """As administrator."""
+    foreign_gangs.install(programs.api(), training_operator.crds())
+    settings = programs.settings
+    one = training_operator.TrainingOperator(
+        programs.api(), namespace, settings.path("kubeconfig"), "nervex-scheduler",
+        settings.path("logs", "training-operator.log"))
+    one.start()
     yield one
-    one.stop()
+    one.remove()
 
 
 def tf_job(name, workers, names):
@@ -291,7 +248,7 @@ def test_a_tfjob_of_kubeflows_operator_starts_all_or_nothing(operator, gangs, tw
         assert processes.alive(operator.process), "the operator has ended"
         pods = gangs.pods("mnist")
         return len(pods) == 4, [one.metadata.name for one in pods]
-    wait_for(created, "the operator to create the TFJob's pods", 2 * PATIENCE)  # the mount is looked at with back-off
+    wait_for(created, "the operator to create the TFJob's pods", PATIENCE)
     assert {one.metadata.labels[LABEL] for one in gangs.pods("mnist")} == {"mnist"}
     assert {one.spec.scheduler_name for one in gangs.pods("mnist")} == {"nervex-scheduler"}
     assert gangs.group("mnist")["spec"]["minMember"] == 4

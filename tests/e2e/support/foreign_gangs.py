@@ -1,12 +1,9 @@
 """Gangs of other operators: pods with the label and the PodGroup of scheduling.x-k8s.io."""
 
-import glob
-import os
 import re
 
-import yaml
+from tools.cluster import training_operator
 from tools.cluster.api import ApiError
-from tools.controlplane import binaries
 
 from support.wait import absent, wait_for
 
@@ -17,23 +14,9 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PAUSE = "registry.k8s.io/pause:3.10"
 
 
-def operator_folder():
-    """The folder of the training operator and the CRDs of its version."""
-    return binaries.folder("--operator")
-
-
-def crds(pattern):
-    found = []
-    for path in sorted(glob.glob(os.path.join(operator_folder(), "crds", pattern))):
-        with open(path, encoding="utf-8") as file:
-            found += [one for one in yaml.safe_load_all(file) if one]
-    assert found, f"no {pattern} in {operator_folder()}: run scripts/control-plane --operator"
-    return found
-
-
-def install(api, pattern=f"{GROUP}_*.yaml"):
-    """Installs the CRDs of those files; returns when they are served."""
-    for crd in crds(pattern):
+def install(api, crds=None):
+    """Installs these CRDs, by default that of PodGroups; returns when they are served."""
+    for crd in crds or training_operator.crds(f"{GROUP}_*.yaml"):
         try:
             api.post(CRDS, crd)
         except ApiError as error:
