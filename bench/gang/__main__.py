@@ -118,11 +118,15 @@ def open_results(options):
 
 def versions():
     """Ours as the commit, with the programs' folder: a debug build is slower."""
-    module = os.path.join(binaries.MODULES, "coscheduling", "go.mod")
-    with open(module, encoding="utf-8") as file:
-        plugins = next(line.split()[1] for line in file if line.startswith("\tsigs.k8s.io/scheduler-plugins v"))
     return {"nervex": commit(), "kubernetes": binaries.kubernetes_version(),
-            "scheduler-plugins": plugins, "build": os.path.relpath(cluster.binaries(), ROOT)}
+            "scheduler-plugins": module_version("coscheduling", "sigs.k8s.io/scheduler-plugins"),
+            "training-operator": module_version("training-operator", "github.com/kubeflow/training-operator"),
+            "build": os.path.relpath(cluster.binaries(), ROOT)}
+
+
+def module_version(folder, module):
+    with open(os.path.join(binaries.MODULES, folder, "go.mod"), encoding="utf-8") as file:
+        return next(line.split()[1] for line in file if line.startswith(f"\t{module} v"))
 
 
 def commit():

@@ -9,7 +9,7 @@ import os
 
 ACCOUNT = "system:serviceaccount:"
 KUBELET = "kwok-controller"  # of the simulated nodes
-USERS = ("nervexjobs", "podgroups", "pods")
+USERS = ("nervexjobs", "tfjobs", "jobs", "podgroups", "pods")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,15 +7,18 @@ import time
 import yaml
 from tools.base import processes, usage
 from tools.base.console import Failure, wait_for
-from tools.cluster import control_plane, manifests, suite
+from tools.cluster import control_plane, manifests, suite, training_operator
 from tools.controlplane import binaries
 
 NAMESPACE = "bench-gang"
 # Components of the control plane that are measured, and how they are called.
 WATCHED = {"kube-apiserver": "apiserver", "etcd": "etcd", "kube-controller-manager": "controller-manager"}
 SCHEDULER = "default-scheduler"  # the name that pods are for who say nothing
-# Requests a second to the API server: without this each peer would bind 50 pods a second.
+# Requests a second to the API server. As shipped a scheduler binds 50 pods a second, and a controller sends 20 requests.
 UNLIMITED = {"qps": 5000, "burst": 10000}
+SHIPPED = {}
+SCHEDULER_ROLES = ("system:kube-scheduler", "system:volume-scheduler", f"{NAMESPACE}-podgroups")
+CONTROLLER_ROLES = ("cluster-admin",)
 COSCHEDULING = {"schedulerName": SCHEDULER,
                 "plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]},
                             "queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}},
@@ -23,17 +26,17 @@ COSCHEDULING = {"schedulerName": SCHEDULER,
                 "pluginConfig": [{"name": "Coscheduling", "args": {"permitWaitingTimeSeconds": 10}}]}
 
 
-def install_accounts(settings, names):
-    """A ServiceAccount for each peer, with the roles of a scheduler."""
+def install_accounts(settings, accounts):
+    """A ServiceAccount for each peer: {name: roles}."""
     objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
                {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
                 "metadata": {"name": f"{NAMESPACE}-podgroups"},
                 "rules": [{"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups", "podgroups/status"],
                            "verbs": ["get", "list", "watch", "patch", "update"]}]}]
-    for name in names:
+    for name, roles in accounts.items():
         objects.append({"apiVersion": "v1", "kind": "ServiceAccount",
                         "metadata": {"name": name, "namespace": NAMESPACE}})
-        for role in ("system:kube-scheduler", "system:volume-scheduler", f"{NAMESPACE}-podgroups"):
+        for role in roles:
             objects.append({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
                             "metadata": {"name": f"{NAMESPACE}-{name}-{role.replace(':', '-')}"},
                             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
@@ -41,23 +44,45 @@ def install_accounts(settings, names):
     manifests.apply(settings, objects)
 
 
+def kubeconfig_of(cluster, account):
+    path = cluster.settings.path("peers", f"{account}.kubeconfig")
+    if not os.path.exists(path):
+        suite.account_kubeconfig(cluster.api(), NAMESPACE, account, path)
+    return path
+
+
+class Together:
+    """Several programs, started in this order."""
+
+    def __init__(self, *parts):
+        self._parts = parts
+
+    def start(self):
+        for one in self._parts:
+            one.start()
+
+    def stop(self):
+        for one in self._parts:
+            one.stop()
+
+    def running(self):
+        return {program: pid for one in self._parts for program, pid in one.running().items()}
+
+
 class Peer:
     """A separate kube-scheduler, or one built with more plugins."""
 
-    scheduler = "scheduler"
-
-    def __init__(self, cluster, name, gates="", binary=None, profile=None):
+    def __init__(self, cluster, name, gates="", binary=None, profile=None, limits=None):
         self._cluster, self._name, self._gates = cluster, name, gates
+        self._limits = UNLIMITED if limits is None else limits
         self._binary = binary or binaries.path("kube-scheduler")
         self._profile = profile or {"schedulerName": SCHEDULER}
         self._process = None
 
     def start(self):
         settings, port = self._cluster.settings, processes.free_port()
-        kubeconfig = settings.path("peers", f"{self._name}.kubeconfig")
-        if not os.path.exists(kubeconfig):
-            suite.account_kubeconfig(self._cluster.api(), NAMESPACE, self._name, kubeconfig)
-        command = [self._binary, f"--config={self._configuration(kubeconfig)}", "--bind-address=127.0.0.1",
+        configuration = self._configuration(kubeconfig_of(self._cluster, self._name))
+        command = [self._binary, f"--config={configuration}", "--bind-address=127.0.0.1",
                    f"--secure-port={port}", "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"]
         command += [f"--feature-gates={self._gates}"] if self._gates else []
         process = processes.start(command, settings.path("logs", f"peer-{self._name}.log"))
@@ -69,7 +94,7 @@ class Peer:
         with open(path, "w", encoding="utf-8") as file:
             yaml.safe_dump({"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
                             "leaderElection": {"leaderElect": False}, "profiles": [self._profile],
-                            "clientConnection": {"kubeconfig": kubeconfig, **UNLIMITED}}, file, sort_keys=False)
+                            "clientConnection": {"kubeconfig": kubeconfig, **self._limits}}, file, sort_keys=False)
         return path
 
     def stop(self):
@@ -79,7 +104,64 @@ class Peer:
 
     def running(self):
         """{program: pid}"""
-        return {self.scheduler: self._process["pid"]}
+        return {"scheduler": self._process["pid"]}
+
+
+class JobController:
+    """The controller of batch/v1 Jobs, which the cluster's own controller manager leaves out."""
+
+    ACCOUNT = "jobs"
+
+    def __init__(self, cluster, limits):
+        self._cluster, self._limits = cluster, limits
+        self._process = None
+
+    def start(self):
+        settings, port = self._cluster.settings, processes.free_port()
+        self._process = processes.start(
+            [binaries.path("kube-controller-manager"), f"--kubeconfig={kubeconfig_of(self._cluster, self.ACCOUNT)}",
+             "--controllers=job-controller", "--leader-elect=false", "--bind-address=127.0.0.1", f"--secure-port={port}",
+             "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics", *api_flags(self._limits)],
+            settings.path("logs", "peer-jobs.log"))
+        wait_for(self._works, "the controller of Jobs to start", 60)
+
+    def _works(self):
+        if not processes.alive(self._process):
+            raise Failure("the controller of Jobs has ended", [self._process["log"]])
+        said = processes.logged(self._process)
+        return "Caches are synced" in said.partition("Starting job controller")[2], said[-300:]
+
+    def stop(self):
+        if self._process:
+            processes.stop([self._process])
+            self._process = None
+
+    def running(self):
+        return {"controller": self._process["pid"]}
+
+
+class Operator:
+    """Kubeflow's training operator. Its PodGroups are for the scheduler with the coscheduling plugin."""
+
+    ACCOUNT = "kubeflow"
+
+    def __init__(self, cluster, limits):
+        self._operator = training_operator.TrainingOperator(
+            cluster.api(), NAMESPACE, kubeconfig_of(cluster, self.ACCOUNT), SCHEDULER,
+            cluster.settings.path("logs", "peer-training-operator.log"), api_flags(limits))
+
+    def start(self):
+        self._operator.start()
+
+    def stop(self):
+        self._operator.stop()
+
+    def running(self):
+        return {"controller": self._operator.process["pid"]}
+
+
+def api_flags(limits):
+    return [f"--kube-api-{name}={value}" for name, value in limits.items()]
 
 
 class Ours:

@@ -6,6 +6,7 @@ import time
 
 from tools.base.console import Failure, wait_for
 from tools.cluster import control_plane, manifests, nodes
+from tools.cluster.api import ApiError
 
 from gang import sides
 from gang.audit import AuditLog, Timeline
@@ -129,8 +130,9 @@ class Bench:
     def clear(self, side):
         """Deletes its objects, pods first: otherwise the garbage collector deletes them pod by pod after their
         owner."""
-        kinds = [(sides.NERVEX, "nervexjobs"), (sides.NERVEX, "podgroups"), (sides.COSCHEDULING, "podgroups"),
-                 (sides.NATIVE, "podgroups"), ("v1", "pods"), ("v1", "services")]
+        kinds = [(sides.NERVEX, "nervexjobs"), (sides.KUBEFLOW, "tfjobs"), (sides.BATCH, "jobs"),
+                 (sides.NERVEX, "podgroups"), (sides.COSCHEDULING, "podgroups"), (sides.NATIVE, "podgroups"),
+                 ("v1", "pods"), ("v1", "services")]
         for attempt in range(ATTEMPTS):
             try:
                 self._delete_all(kinds, side.namespace)
@@ -148,14 +150,19 @@ class Bench:
                                  for version, plural in kinds], allowed=(404,))
 
     def _release(self, pods):
-        """Releases pods with the finalizer of our controller, which was stopped."""
+        """Releases pods with the finalizer of our controller, or that of Jobs, which was stopped."""
         body = json.dumps({"metadata": {"finalizers": None}}).encode()
         self.requests.send_all([("PATCH", f"{pods}/{one['metadata']['name']}", body)
                                  for one in self.api.get(pods)["items"]], allowed=(404,))
 
     def _is_empty(self, kinds, namespace):
         for version, plural in kinds:
-            left = self.api.get(sides.path(version, namespace, plural) + "?limit=1")["items"]
+            try:
+                left = self.api.get(sides.path(version, namespace, plural) + "?limit=1")["items"]
+            except ApiError as error:
+                if error.status != 404:  # a kind of a peer that was not built
+                    raise
+                continue
             if left:
                 return False, f"{plural} {left[0]['metadata']['name']}"
         return True, None

@@ -13,6 +13,7 @@ from gang import programs
 from gang.parallel import create
 
 NERVEX, COSCHEDULING, NATIVE = "nervex.sensetime.com/v1alpha1", "scheduling.x-k8s.io/v1alpha1", "scheduling.k8s.io/v1alpha2"
+KUBEFLOW, BATCH = "kubeflow.org/v1", "batch/v1"
 IMAGE = "registry.k8s.io/pause:3.10"
 
 
@@ -23,7 +24,9 @@ class Side:
     programs: Callable    # of a cluster: starts, stops, names the processes
     requests: Callable    # of (side, scenario, names of the gangs): [what must be there before], [the rest]
     is_gang: bool         # does it promise whole gangs?
-    service: bool = False  # its pods have names in DNS, by one headless Service
+    has_status: bool = False  # does an object of the user's say how its pods are?
+    service: bool = False  # its pods have names in DNS, by one headless Service that the benchmark makes
+    names: bool = False    # they have names that its own controller makes
     of_ours: bool = False
 
     @property
@@ -64,7 +67,29 @@ def aggregator_configuration(scenario):
             "spec": {"aggregator": {"template": {"spec": {"containers": [container(scenario)]}}}}}
 
 
-# -- the others: their pods, one after another, and of contending gangs in turn, as several controllers would
+# -- other controllers of jobs, which make the pods
+
+def tf_jobs(side, scenario, gangs):
+    template = {"spec": {"containers": [{**container(scenario), "name": "tensorflow"}]}}
+    at = path(KUBEFLOW, side.namespace, "tfjobs")
+    return [], [create(at, {
+        "apiVersion": KUBEFLOW, "kind": "TFJob", "metadata": {"name": gang},
+        "spec": {"tfReplicaSpecs": {"Worker": {"replicas": scenario.pods, "restartPolicy": "Never",
+                                               "template": template}}}}) for gang in gangs]
+
+
+def indexed_jobs(side, scenario, gangs):
+    """Their pods go on, as those of the others."""
+    template = {"metadata": {"labels": {"app": side.namespace}, "annotations": {"nervex-e2e/runs": "yes"}},
+                "spec": {"containers": [container(scenario)], "restartPolicy": "Never", "subdomain": side.namespace}}
+    at = path(BATCH, side.namespace, "jobs")
+    return [], [create(at, {
+        "apiVersion": BATCH, "kind": "Job", "metadata": {"name": gang},
+        "spec": {"completionMode": "Indexed", "completions": scenario.pods, "parallelism": scenario.pods,
+                 "template": template}}) for gang in gangs]
+
+
+# -- pods that the benchmark makes, one after another, and of contending gangs in turn, as several controllers would
 
 def pods(side, scenario, gangs, mark=lambda pod, gang: None):
     numbers = [(gang, number) for gang in gangs for number in range(scenario.pods)]
@@ -116,37 +141,65 @@ def shared_service(side):
 
 # -- which there are
 
-def coscheduling_programs(cluster):
+def default_programs(cluster):
+    return programs.Peer(cluster, "default")
+
+
+def coscheduling_programs(cluster, limits=programs.UNLIMITED):
     return programs.Peer(cluster, "coscheduling", profile=programs.COSCHEDULING,
-                         binary=binaries.path("coscheduling-scheduler", "--peers"))
+                         binary=binaries.path("coscheduling-scheduler", "--peers"), limits=limits)
+
+
+def native_programs(cluster):
+    return programs.Peer(cluster, "native", gates="GenericWorkload=true,GangScheduling=true")
+
+
+def kubeflow_programs(limits, cluster):
+    return programs.Together(coscheduling_programs(cluster, limits), programs.Operator(cluster, limits))
+
+
+def job_programs(limits, cluster):
+    return programs.Together(programs.Peer(cluster, "default", limits=limits), programs.JobController(cluster, limits))
 
 
 def our_programs(flags, cluster):
     return programs.Ours(cluster, flags)
 
 
-BARE = Side("bare", "default scheduler, bare pods", lambda cluster: programs.Peer(cluster, "default"), bare, False)
+KUBEFLOW_TITLE = "Kubeflow's training operator with coscheduling"
+JOBS_TITLE = "Indexed Jobs"
+BARE = Side("bare", "default scheduler, bare pods", default_programs, bare, False)
+# First those that a user would take; last what a start costs at least.
 PEERS = (
-    BARE,
-    Side("names", "default scheduler, same DNS names", lambda cluster: programs.Peer(cluster, "default"), bare, False,
-         service=True),
+    Side("kubeflow", f"{KUBEFLOW_TITLE}, as shipped", functools.partial(kubeflow_programs, programs.SHIPPED), tf_jobs,
+         True, has_status=True, names=True),
+    Side("kubeflowfast", f"{KUBEFLOW_TITLE}, without client limits",
+         functools.partial(kubeflow_programs, programs.UNLIMITED), tf_jobs, True, has_status=True, names=True),
+    Side("indexed", f"{JOBS_TITLE}, as shipped", functools.partial(job_programs, programs.SHIPPED), indexed_jobs, False,
+         has_status=True, service=True),
+    Side("indexedfast", f"{JOBS_TITLE}, without client limits", functools.partial(job_programs, programs.UNLIMITED),
+         indexed_jobs, False, has_status=True, service=True),
     Side("cosched", "scheduler-plugins coscheduling", coscheduling_programs, coscheduled, True),
-    Side("native", "native gangs of Kubernetes 1.36", lambda cluster: programs.Peer(
-        cluster, "native", gates="GenericWorkload=true,GangScheduling=true"), native, True),
+    Side("native", "native gangs of Kubernetes 1.36", native_programs, native, True),
+    Side("names", "default scheduler, same DNS names", default_programs, bare, False, service=True),
+    BARE,
 )
-ACCOUNTS = ("default", "coscheduling", "native")
+ACCOUNTS = {**dict.fromkeys(("default", "coscheduling", "native"), programs.SCHEDULER_ROLES),
+            **dict.fromkeys((programs.JobController.ACCOUNT, programs.Operator.ACCOUNT), programs.CONTROLLER_ROLES)}
 
 
 def ours(name="ours", flags=None):
     """The suite as installed, or a variant: {program: additional flags}."""
     title = "nervex" + "".join(f", {program} {more}" for program, more in (flags or {}).items())
-    return Side(name, title, functools.partial(our_programs, flags or {}), jobs, True, of_ours=True)
+    return Side(name, title, functools.partial(our_programs, flags or {}), jobs, True, has_status=True, names=True,
+                of_ours=True)
 
 
 def crds():
-    """The kind of coscheduling's gangs."""
+    """The kind of coscheduling's gangs, and TFJobs; none of a peer that is not built."""
     found = []
-    for name in sorted(glob.glob(os.path.join(binaries.path("crds", "--peers"), "*.yaml"))):
-        with open(name, encoding="utf-8") as file:
-            found += [one for one in manifests.load_all(file) if one]
+    for option, pattern in (("--peers", "*.yaml"), ("--operator", "kubeflow.org_tfjobs.yaml")):
+        for name in sorted(glob.glob(os.path.join(binaries.path("crds", option), pattern))):
+            with open(name, encoding="utf-8") as file:
+                found += [one for one in manifests.load_all(file) if one]
     return found

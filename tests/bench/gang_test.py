@@ -144,13 +144,14 @@ class Comparing(unittest.TestCase):
         rows = measured() + [{"scenario": "1x1000", "side": "native", "round": 1, **figures(9, 9, complete=False)}]
         table = report.rows(rows, scenarios.named("1x1000"), [sides.ours(), *sides.PEERS])
         self.assertEqual([row[0] for row in table[1:]], [
-            "nervex", "default scheduler, bare pods", "default scheduler, same DNS names",
-            "native gangs of Kubernetes 1.36 (1 of 1 rounds not all bound)"])
+            "nervex", "native gangs of Kubernetes 1.36 (1 of 1 rounds not all bound)",
+            "default scheduler, same DNS names", "default scheduler, bare pods"])
         self.assertEqual(table[1][1], "200 (100–300)")
 
     def test_the_page_names_machine_command_and_missed_budgets(self):
         about = {"machine": {"cpu": "a CPU", "cores": 2, "memory_gib": 8, "kernel": "6"}, "workers": 16, "variants": {},
-                 "versions": {"nervex": "abc", "kubernetes": "v1", "scheduler-plugins": "v0", "build": "build/x"}}
+                 "versions": {"nervex": "abc", "kubernetes": "v1", "scheduler-plugins": "v0",
+                              "training-operator": "v1", "build": "build/x"}}
         text = page.page(about, measured(), [scenarios.named("1x1000")], [sides.ours(), *sides.PEERS], "make it")
         for words in ("a CPU, 2 cores", "```sh\nmake it\n```", "**missed**", "| nervex | 200 (100–300) |"):
             self.assertIn(words, text)
@@ -193,11 +194,22 @@ class Scenarios(unittest.TestCase):
             scenarios.named("many")
 
     def test_pods_of_contending_gangs_come_in_turn(self):
-        side, scenario = sides.PEERS[0], scenarios.named("contention")
+        side, scenario = sides.BARE, scenarios.named("contention")
         _, requests = side.requests(side, scenario, scenario.gang_names("bare-1"))
         self.assertEqual(len(requests), 640)
         self.assertIn(b'"bare-1-000-0000"', requests[0][2])
         self.assertIn(b'"bare-1-001-0000"', requests[1][2])
+
+    def test_a_job_of_another_controller_asks_for_as_many_pods(self):
+        scenario = scenarios.named("2x3@4")
+        for side in sides.PEERS:
+            before, requests = side.requests(side, scenario, scenario.gang_names(f"{side.name}-1"))
+            made = [json.loads(body) for _, _, body in requests]
+            counts = {"TFJob": lambda one: one["spec"]["tfReplicaSpecs"]["Worker"]["replicas"],
+                      "Job": lambda one: one["spec"]["parallelism"], "Pod": lambda one: 1}
+            with self.subTest(side.name):
+                self.assertEqual(sum(counts[one["kind"]](one) for one in made), 6)
+                self.assertEqual(len(before), 2 if side.is_gang and made[0]["kind"] == "Pod" else 0)
 
     def test_a_chapter_of_a_page_is_replaced_and_the_others_stay(self):
         with tempfile.NamedTemporaryFile("w+", suffix=".md") as file:
