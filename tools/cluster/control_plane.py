@@ -80,11 +80,21 @@ def kwokctl_configuration(settings):
                 for name, more in arguments.items()]}
 
 
+def simulated_logs(settings):
+    """The log of every container on a simulated node, in the format of the container runtime interface: what a person
+    who looks for a log needs to know."""
+    path = settings.path("logs", "simulated-container.log")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("2026-01-01T00:00:00.000000000Z stdout F this node is simulated: no container runs, and no program logs\n")
+    return {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "ClusterLogs", "metadata": {"name": "simulated"},
+            "spec": {"logs": [{"logsFile": path, "follow": True}]}}
+
+
 def create(settings):
     """Returns the records of the control plane's processes."""
     config = settings.path("kwokctl.yaml")
     with open(config, "w", encoding="utf-8") as file:
-        yaml.safe_dump(kwokctl_configuration(settings), file)
+        yaml.safe_dump_all([kwokctl_configuration(settings), simulated_logs(settings)], file)
     arguments = ["create", "cluster", "--runtime", "binary", "--wait", "60s",
                  "--kubeconfig", settings.path("kubeconfig"), "--config", ",".join([config, *binaries.stages()])]
     if settings.audit:
