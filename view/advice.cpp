@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "gang/no_fit.h"
+#include "view/pod_problem.h"
 #include "view/waiting_gangs.h"
 
 namespace nervex::view {
@@ -63,6 +64,13 @@ bool are_added_replicas(const JobSnapshot& seen) {
 bool has_failed_pods(const JobSnapshot& seen) {
   return std::any_of(seen.pods.begin(), seen.pods.end(), [](const kube::Pod& pod) {
     return pod.phase == kube::PodPhase::kFailed && !pod.meta.deleting;
+  });
+}
+
+bool has_stuck_container(const JobSnapshot& seen) {
+  return std::any_of(seen.pods.begin(), seen.pods.end(), [](const kube::Pod& pod) {
+    const auto problem = find_problem(pod);
+    return problem && problem->code == PodProblem::Code::kContainerWaiting && !pod.meta.deleting;
   });
 }
 
@@ -141,7 +149,7 @@ constexpr std::array kRules = std::to_array<Rule>({
     {AdviceCode::kOverQuota, "OverQuota", false, [](const JobSnapshot& s) { return waits_for(s, gang::kReasonOverQuota); },
      "wait until other pods of the namespace use less, or have the quota raised; then the gang starts by itself: kubectl describe resourcequotas -n {ns}"},
     {AdviceCode::kLowerReplicas, "LowerReplicas", false, [](const JobSnapshot& s) { return are_added_replicas(s) && helps(s, gang::Remedy::kAskForLess); },
-     "remove added replicas (kubectl nervex replicas remove {job} -n {ns} --base --collectors N, or --learners N), or add nodes. Waiting does not help: the added replicas do not fit these nodes even when they are empty. The job keeps running."},
+     "set fewer replicas (kubectl nervex scale {job} -n {ns} --collectors N, or --learners N), or add nodes. Waiting does not help: the added replicas do not fit these nodes even when they are empty. The job keeps running."},
     {AdviceCode::kTakeRequestBack, "TakeRequestBack", false, [](const JobSnapshot& s) { return is_growth(s) && helps(s, gang::Remedy::kAskForLess); },
      "cancel the request (kubectl nervex replicas remove {job} -n {ns} --collectors N, or --learners N: the newest of that role are removed first), ask for less, or add nodes. Waiting does not help: the request does not fit these nodes even when they are empty. The job keeps running."},
     {AdviceCode::kAskForLess, "AskForLess", false, [](const JobSnapshot& s) { return helps(s, gang::Remedy::kAskForLess); },
@@ -149,11 +157,13 @@ constexpr std::array kRules = std::to_array<Rule>({
     {AdviceCode::kAllowNodes, "AllowNodes", false, [](const JobSnapshot& s) { return helps(s, gang::Remedy::kAllowNodes); },
      "change nodeSelector, affinity or tolerations, or have nodes labelled, uncordoned or repaired; then the gang starts by itself: kubectl get nodes --show-labels"},
     {AdviceCode::kRequestWaits, "RequestWaits", true, is_growth,
-     "wait: the requested replicas start by themselves, all together, as soon as they fit. The job keeps running. What uses the capacity: kubectl get nervexjobs --all-namespaces, and for all pods kubectl describe nodes"},
+     "wait: the requested replicas start by themselves, all together, as soon as they fit. The job keeps running. Who uses the accelerators: kubectl nervex top; other resources: kubectl describe nodes"},
     {AdviceCode::kWaitForCapacity, "WaitForCapacity", true, [](const JobSnapshot& s) { return first_waiting_gang(s) != nullptr; },
-     "wait: the job starts by itself, whole, as soon as it fits. What uses the capacity, by pods or reserved for requests (reservedReplicas): kubectl get nervexjobs --all-namespaces, and for all pods kubectl describe nodes"},
+     "wait: the job starts by itself, whole, as soon as it fits. Who uses the accelerators: kubectl nervex top; what is ahead in the queue: kubectl nervex queue; other resources: kubectl describe nodes"},
     {AdviceCode::kRequestRetried, "RequestRetried", false, [](const JobSnapshot& s) { return find_condition(s, "RequestsScheduled", false) != nullptr; },
      "nothing: the requested replicas are retried by themselves."},
+    {AdviceCode::kFixContainer, "FixContainer", false, has_stuck_container,
+     "a container cannot start, as the problem says. Fix what it names, such as the image, its registry's password, a ConfigMap or a Secret: the pod tries again by itself. If the container crashes: kubectl nervex logs {job} -n {ns} ROLE/ORDINAL --previous. To change a template, delete the job and submit it again."},
     {AdviceCode::kStarting, "Starting", true, [](const JobSnapshot& s) { return s.job.status.phase == Phase::kCreated; },
      "wait: the whole gang is scheduled, and its pods are starting. If it takes long: kubectl describe pods -n {ns} -l nervexjob-name={job}"},
     {AdviceCode::kNotReady, "NotReady", false, [](const JobSnapshot& s) { return find_condition(s, "Ready", false) != nullptr; },

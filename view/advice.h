@@ -46,6 +46,7 @@ enum class AdviceCode {
   kRequestWaits,
   kWaitForCapacity,
   kRequestRetried,
+  kFixContainer,
   kStarting,
   kNotReady,
   kReplicasFailed,

@@ -47,7 +47,7 @@ Roles
   coordinator  1       0       0        0          0
   learner      2       0       0        0          0
 
-What to do: wait: the job starts by itself, whole, as soon as it fits. What uses the capacity, by pods or reserved for requests (reservedReplicas): kubectl get nervexjobs --all-namespaces, and for all pods kubectl describe nodes
+What to do: wait: the job starts by itself, whole, as soon as it fits. Who uses the accelerators: kubectl nervex top; what is ahead in the queue: kubectl nervex queue; other resources: kubectl describe nodes
 )");
 }
 
@@ -95,7 +95,7 @@ Last events
   5m ago   Normal   SuccessfulCreate  created 3 pods
   30s ago  Warning  FailedCreate      pods is forbidden (x3)
 
-What to do: wait: the requested replicas start by themselves, all together, as soon as they fit. The job keeps running. What uses the capacity: kubectl get nervexjobs --all-namespaces, and for all pods kubectl describe nodes
+What to do: wait: the requested replicas start by themselves, all together, as soon as they fit. The job keeps running. Who uses the accelerators: kubectl nervex top; other resources: kubectl describe nodes
 )");
 }
 

@@ -41,6 +41,14 @@ class Advice(unittest.TestCase):
         self.assertEqual({code for code, _, _ in explain.RULES}, documented)
         self.assertLessEqual(explain.BLOCKED, documented)
 
+    def test_a_container_that_cannot_start_is_to_be_fixed(self):
+        waiting = {"state": {"waiting": {"reason": "ImagePullBackOff"}}}
+        pod = {"metadata": {"name": "dqn-coordinator"}, "spec": {}, "status": {"containerStatuses": [waiting]}}
+        job = {"metadata": {"namespace": "rl", "name": "dqn"}, "status": {"phase": "Created"}}
+        group = {"metadata": {"generation": 1}, "status": {"observedGeneration": 1, "gangs": [{"name": "base", "planned": True}]}}
+        self.assertEqual(explain.explain(job, group, [pod]).advice, "FixContainer")
+        self.assertEqual(explain.explain(job, group, []).advice, "Starting")
+
 
 if __name__ == "__main__":
     unittest.main()

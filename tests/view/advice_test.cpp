@@ -204,7 +204,7 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
        [](JobSnapshot& v) {
          never_fits_beside_base(v, {"base-collector-1", gang::GangKind::kAddedReplicas, 0, 1, {}});
        },
-       "kubectl nervex replicas remove dqn -n rl --base --collectors N"},
+       "kubectl nervex scale dqn -n rl --collectors N"},
       {"its name is none for pods", Phase::kCreated,
        [](JobSnapshot& v) {
          v.job.status.reason = "InvalidName";
@@ -218,6 +218,15 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
          v.group->status.gangs = {a_planned_gang("base", {})};
        },
        "its pods are starting"},
+      {"an image cannot be pulled", Phase::kCreated,
+       [](JobSnapshot& v) {
+         v.group = a_group();
+         v.group->status.gangs = {a_planned_gang("base", {})};
+         kube::ContainerState container;
+         container.reason = "ImagePullBackOff";
+         v.pods.emplace_back().containers = {container};
+       },
+       "Fix what it names, such as the image"},
       {"a pod of it is not ready", Phase::kRunning,
        [](JobSnapshot& v) {
          v.group = a_group();

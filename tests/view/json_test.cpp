@@ -74,7 +74,7 @@ TEST_CASE("a job's view as JSON has codes beside each sentence", "[view][json][g
                   "message": "OOMKilled, exit code 137, 2 restarts"}],
     "events": [{"time": "2026-11-21T14:04:00Z", "type": "Warning", "reason": "FailedCreate",
                 "message": "forbidden", "count": 3}],
-    "advice": {"code": "RequestWaits", "message": "wait: the requested replicas start by themselves, all together, as soon as they fit. The job keeps running. What uses the capacity: kubectl get nervexjobs --all-namespaces, and for all pods kubectl describe nodes"}
+    "advice": {"code": "RequestWaits", "message": "wait: the requested replicas start by themselves, all together, as soon as they fit. The job keeps running. Who uses the accelerators: kubectl nervex top; other resources: kubectl describe nodes"}
   })"));
 }
 

@@ -228,6 +228,11 @@ def waits_for(seen: Seen, reason: str) -> bool:
     return bool(seen.first_waiting().get("reason") == reason)
 
 
+def has_stuck_container(seen: Seen) -> bool:
+    problems = [find_problem(one) for one in seen.pods if not one["metadata"].get("deletionTimestamp")]
+    return any(one and one.code == "ContainerWaiting" for one in problems)
+
+
 def is_refused(seen: Seen) -> bool:
     refused = seen.condition("PodsCreated", False)
     return refused is not None and refused.get("reason") == seen.reason
@@ -271,6 +276,7 @@ RULES: Tuple[Tuple[str, bool, Callable[[Seen], Any]], ...] = (
     ("RequestWaits", True, grows),
     ("WaitForCapacity", True, lambda s: s.first_waiting()),
     ("RequestRetried", False, lambda s: s.condition("RequestsScheduled", False)),
+    ("FixContainer", False, has_stuck_container),
     ("Starting", True, lambda s: s.phase == "Created"),
     ("NotReady", False, lambda s: s.condition("Ready", False)),
     ("ReplicasFailed", False, lambda s: any(
