@@ -47,6 +47,26 @@ std::string lay_out(const Rows& rows, const std::vector<std::size_t>& widths,
 
 }  // namespace
 
+std::string wrap(std::string_view text, std::size_t width) {
+  std::string wrapped;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!wrapped.empty()) wrapped += '\n';
+    while (line.size() > width && !line.starts_with(' ')) {
+      auto space = line.rfind(' ', width);
+      if (space == std::string_view::npos) space = line.find(' ');
+      if (space == std::string_view::npos) break;
+      wrapped += line.substr(0, space);
+      wrapped += '\n';
+      line.remove_prefix(space + 1);
+    }
+    wrapped += line;
+  }
+  return wrapped;
+}
+
 std::string duration_since(SysTime then, SysTime now) {
   return short_duration(std::chrono::duration_cast<std::chrono::seconds>(now - then));
 }

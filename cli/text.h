@@ -20,6 +20,10 @@ std::string coarse_position(int position);
 // Control characters become "?": text of objects must not control the terminal.
 std::string printable(std::string_view text);
 
+// Breaks lines at spaces so that none has more than `width` bytes, if its words allow it. Lines
+// that begin with a space are code and stay as they are.
+std::string wrap(std::string_view text, std::size_t width);
+
 // Columns are as wide as their widest cell, two spaces apart; each line starts with `indent`.
 // Colours (terminal.h) take no width.
 using Rows = std::vector<std::vector<std::string>>;

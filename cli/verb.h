@@ -18,6 +18,7 @@ struct VerbText {
   std::string what;                   // whole sentences; the first is shown in the list of verbs
   std::vector<std::string> examples;  // command lines without the program: "list -A"
   std::string exit_codes = kUsualExitCodes;
+  std::string more = "";  // after all that
 };
 
 // The verbs of the program. Each has flags of its own type, one function that defines them and one

@@ -12,7 +12,8 @@ namespace nervex::cli {
 
 // 0: without a limit.
 inline void add_timeout_flag(CLI::App& command, std::chrono::milliseconds& timeout) {
-  add_duration(command, "--timeout", timeout, "how long to wait, at most 24h; 0s: without a limit");
+  add_duration(command, "--timeout", timeout,
+               "maximum time to wait, such as 90s, 10m or 2h; 0s: no limit");
 }
 
 inline std::optional<std::chrono::milliseconds> to_limit(std::chrono::milliseconds flag) {

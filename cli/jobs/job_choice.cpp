@@ -4,6 +4,7 @@
 
 #include "base/program.h"
 #include "cli/failure.h"
+#include "job/types.h"
 #include "kube/paged_list.h"
 
 namespace nervex::cli {
@@ -65,6 +66,19 @@ int for_each_job(kube::Api& api, const std::string& ns, const JobChoice& choice,
   if (listed->empty()) note(fmt::format("no job of namespace {} is chosen", ns));
   for (const auto& job : *listed) try_one(kube::string_at(job, {"metadata", "name"}), job);
   return exit_code;
+}
+
+Result<Json> patch_job(kube::Api& api, const Json& job, Json spec) {
+  const std::string phase = kube::string_at(job, {"status", "phase"});
+  if (phase == job::to_string(job::Phase::kSucceeded) ||
+      phase == job::to_string(job::Phase::kFailed)) {
+    return Error{Code::kInvalid,
+                 fmt::format("it has ended ({}): create it again to run it again", phase)};
+  }
+  return kube::merge_patch(api, kube::kNervexJobs, kube::string_at(job, {"metadata", "namespace"}),
+                           kube::string_at(job, {"metadata", "name"}),
+                           {{"metadata", {{"uid", kube::string_at(job, {"metadata", "uid"})}}},
+                            {"spec", std::move(spec)}});
 }
 
 }  // namespace nervex::cli

@@ -32,4 +32,8 @@ int for_each_job(kube::Api& api, const std::string& ns, const JobChoice& choice,
                  const std::string& what,
                  const std::function<Result<Nothing>(const Json& job)>& act);
 
+// A merge patch of the job's spec. kInvalid: the job has ended. Another job of that name, created
+// after `job` was read, is not changed.
+Result<Json> patch_job(kube::Api& api, const Json& job, Json spec);
+
 }  // namespace nervex::cli

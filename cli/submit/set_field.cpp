@@ -50,8 +50,10 @@ Result<std::vector<Step>> parse_path(const std::string& path) {
   }
   if (steps.empty()) return wrong_path(path, "must be PATH=VALUE");
   const auto& first = std::get<std::string>(steps.front());
-  if (first != "metadata" && first != "spec")
-    steps.insert(steps.begin(), Step(std::string("spec")));
+  if (first == "metadata" || first == "spec") return steps;
+  const bool is_meta =
+      first == "name" || first == "namespace" || first == "labels" || first == "annotations";
+  steps.insert(steps.begin(), Step(std::string(is_meta ? "metadata" : "spec")));
   return steps;
 }
 

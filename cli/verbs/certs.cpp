@@ -149,9 +149,9 @@ int run_certs(const CertsFlags& given) {
 void add_certs(Verbs& verbs) {
   verbs.add<CertsFlags>(
       {.name = "certs",
-       .what = "Issues the webhook's certificates in clusters without cert-manager: a certificate "
-               "authority for ten years, and a serving certificate. A certificate that does not "
-               "expire soon is kept, so the command can run daily.\n"
+       .what = "Issues the webhook's certificates, for clusters without cert-manager. These are a "
+               "certificate authority for ten years, and a serving certificate. A certificate that "
+               "does not expire soon is kept, so the command can run daily.\n"
                "Without --install and --out it prints both Secrets, keys included.",
        .examples = {"certs --install --dry-run", "certs --out certificates"}},
       define_certs, run_certs);

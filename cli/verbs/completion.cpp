@@ -99,9 +99,11 @@ int print_completion(const CLI::App& app, const std::vector<std::string>& typed)
 void add_completion(Verbs& verbs) {
   verbs.add<CompletionFlags>(
       {.name = "completion",
-       .what = "Prints a script that completes verbs, flags, and names of jobs and namespaces in a "
-               "shell. In bash: source <(nervexctl completion bash). For `kubectl nervex`, kubectl "
-               "needs the link kubectl_complete-nervex, beside kubectl-nervex, on the PATH.",
+       .what =
+           "Prints a completion script for bash, zsh or fish. It completes verbs, flags, and names "
+           "of jobs and namespaces. In bash: source <(nervexctl completion bash). For `kubectl "
+           "nervex`, kubectl "
+           "needs the link kubectl_complete-nervex, beside kubectl-nervex, on the PATH.",
        .examples = {"completion bash", "completion zsh", "completion fish"}},
       define_completion, run_completion);
 }

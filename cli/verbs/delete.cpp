@@ -27,7 +27,7 @@ struct DeleteFlags {
 
 void define_delete(CLI::App& command, DeleteFlags& flags) {
   add_job_choice(command, flags.choice);
-  command.add_flag("--wait", flags.wait, "until the pods of the jobs are deleted, too");
+  command.add_flag("--wait", flags.wait, "wait until the pods of the jobs are deleted");
   add_timeout_flag(command, flags.timeout);
   add_cluster_flags(command, flags.cluster);
 }

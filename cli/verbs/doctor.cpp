@@ -120,9 +120,11 @@ int run_doctor(const DoctorFlags& flags) {
 void add_doctor(Verbs& verbs) {
   verbs.add<DoctorFlags>(
       {.name = "doctor",
-       .what = "Checks the suite: kinds, webhook and its certificates, leaders, versions, and your "
-               "rights. Says what to do about each failure, and what you may not see (Hidden). "
-               "Changes nothing. For problems that it does not see: docs/tasks/troubleshoot.md.",
+       .what =
+           "Checks the installation and your rights, and says what to do about each failure. It "
+           "checks the custom resources, the webhook and its certificates, the leaders and the "
+           "versions. Hidden means that you may not see it. Changes nothing. For other "
+           "problems: docs/tasks/troubleshoot.md.",
        .examples = {"doctor", "doctor -o json"},
        .exit_codes = "0 nothing has failed, 1 a check has failed, 2 wrong usage"},
       define_doctor, run_doctor);

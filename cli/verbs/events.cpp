@@ -26,7 +26,7 @@ struct EventsFlags {
 
 void define_events(CLI::App& command, EventsFlags& flags) {
   command.add_option("job", flags.job, "name of the NerveXJob")->required()->type_name("JOB");
-  command.add_flag("-w,--watch", flags.watch, "after the list print new events until Ctrl-C");
+  command.add_flag("-w,--watch", flags.watch, "print new events after the list, until Ctrl-C");
   add_output_flag(command, flags.output, {Output::kTable, Output::kJson, Output::kYaml});
   add_cluster_flags(command, flags.cluster);
 }

@@ -45,7 +45,7 @@ int run_explain(const ExplainFlags& flags) {
 void add_explain(Verbs& verbs) {
   verbs.add<ExplainFlags>(
       {.name = "explain",
-       .what = "Shows the state of a job, why it waits, where its pods are placed, and what to do.",
+       .what = "Says why a job waits, where its pods run, and what to do.",
        .examples = {"explain dqn", "explain dqn -o json"},
        .exit_codes = "0 success, 1 the job was not found or could not be read, 2 wrong usage"},
       define_explain, run_explain);

@@ -39,12 +39,12 @@ void define_list(CLI::App& command, ListFlags& flags) {
   command
       .add_option_function<std::string>(
           "--sort", [&flags](const std::string& text) { flags.sort = kJobSorts.at(text); },
-          "order of the lines; age: the newest first, ready: the most ready pods first")
+          "order; age: newest first, ready: most ready pods first")
       ->check(CLI::IsMember({"name", "age", "phase", "ready"}))
       ->type_name("COLUMN")
       ->default_str("name");
   command.add_flag("-w,--watch", flags.watch,
-                   "after the list print each change until Ctrl-C; each as one line");
+                   "print each change after the list, one line each, until Ctrl-C");
   add_output_flag(command, flags.output,
                   {Output::kTable, Output::kWide, Output::kJson, Output::kYaml, Output::kName});
   add_cluster_flags(command, flags.cluster);
@@ -170,10 +170,10 @@ int run_list(const ListFlags& flags) {
 void add_list(Verbs& verbs) {
   verbs.add<ListFlags>(
       {.name = "list",
-       .what = "Lists jobs: phase, queue and position in it, pods ready out of those wanted, "
-               "reason and "
-               "age. -o wide adds how long a job waits for capacity, how long it ran, attempt and "
-               "workers. A position of 10+ means 10 or more.",
+       .what =
+           "Lists jobs with phase, queue, position in the queue, ready pods, reason and age. -o "
+           "wide adds how long a job waited for capacity, how long it ran, its attempt and its "
+           "workers. A position of 10+ means 10 or more.",
        .examples = {"list", "list -A --sort age", "list -l team=vision -o wide", "list -o json"}},
       define_list, run_list);
 }

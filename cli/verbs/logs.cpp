@@ -30,18 +30,20 @@ void define_logs(CLI::App& command, LogsFlags& flags) {
   command.add_option("job", flags.job, "name of the NerveXJob")->required()->type_name("JOB");
   command
       .add_option("pods", flags.pods,
-                  "pods of a role, or one of them: learner, learner/0 (default: the coordinator)")
+                  "all pods of a role, or one of them: learner, learner/0 (default: coordinator)")
       ->check([](const std::string& text) {
         const auto choice = parse_pod_choice(text);
         return choice ? std::string() : choice.error().message;
       })
       ->type_name("ROLE[/ORDINAL]");
-  auto* all = command.add_flag("--all", flags.all, "pods of all roles");
-  auto* follow = command.add_flag("-f,--follow", flags.options.follow,
-                                  "until the job has ended, also over restarts and retries");
-  command.add_flag("--previous", flags.options.previous, "of containers before their last restart")
+  auto* all = command.add_flag("--all", flags.all, "show the logs of all pods");
+  auto* follow =
+      command.add_flag("-f,--follow", flags.options.follow, "follow until the job has ended");
+  command
+      .add_flag("--previous", flags.options.previous,
+                "show the log of the container before its last restart")
       ->excludes(follow);
-  command.add_option("--tail", flags.tail, "only the last lines of each log; -1: all")
+  command.add_option("--tail", flags.tail, "number of last lines of each log; -1: all")
       ->type_name("LINES")
       ->check(CLI::Range(-1, 1'000'000'000))
       ->capture_default_str();
@@ -61,7 +63,8 @@ int print_logs(kube::Api& api, const view::JobSnapshot& seen, const PodChoice& c
                [&](const kube::Pod& pod) { return is_chosen(choice, pod); });
   const std::string job = seen.job.meta.name;
   if (pods.empty()) {
-    note(fmt::format("no such pod: {} {}", job, state_line(view::summarize(seen))));
+    note(fmt::format("the job has no such pod now: {} {}", job, state_line(view::summarize(seen))));
+    if (!job::is_final(seen.job.status.phase)) note("with -f the log is shown when there is one");
     return kExitFailure;
   }
   LogPrinter printer(pods.size() > 1);
@@ -103,9 +106,11 @@ int run_logs(const LogsFlags& flags) {
 void add_logs(Verbs& verbs) {
   verbs.add<LogsFlags>(
       {.name = "logs",
-       .what = "Shows the logs of a job's pods. With -f it says first why the job waits, goes on "
-               "over lost connections, restarts and retries, and ends each log with the pod's "
-               "reason. Logs of several pods have the role and ordinal before each line.",
+       .what =
+           "Shows the log of the coordinator, or of other pods of a job. With -f the command says "
+           "first why the job waits, follows over lost connections, restarts and retries, and "
+           "says at the end of each log why the pod ended. Lines of several pods begin with "
+           "role and ordinal.",
        .examples = {"logs dqn", "logs dqn -f", "logs dqn learner/0 --previous",
                     "logs dqn --all --tail 5"},
        .exit_codes =

@@ -21,7 +21,7 @@ struct QueueFlags {
 void define_queue(CLI::App& command, QueueFlags& flags) {
   command.add_option("queue", flags.queue, "name of a Queue (default: all)")->type_name("QUEUE");
   command.add_flag("-A,--all-namespaces", flags.all_namespaces,
-                   "jobs of all namespaces that wait, not only of yours");
+                   "show waiting jobs of all namespaces");
   add_output_flag(command, flags.output, {Output::kTable, Output::kJson, Output::kYaml});
   add_cluster_flags(command, flags.cluster);
 }
@@ -92,9 +92,10 @@ void add_queue(Verbs& verbs) {
   verbs.add<QueueFlags>(
       {.name = "queue",
        .what =
-           "Shows Queues with what they use and may use, and the jobs that wait in them, in their "
-           "order. Of other namespaces you see the numbers only, unless you may list their jobs "
-           "(-A). A position of 10+ means 10 or more.",
+           "Shows the Queues: what they use, what they may use, and the jobs that wait in them. "
+           "What a Queue uses may be a minute old. The waiting jobs come in their order; those of "
+           "other namespaces are only counted, unless you may list them (-A). A position of 10+ "
+           "means 10 or more.",
        .examples = {"queue", "queue -A", "queue -o json"},
        .exit_codes = "0 success, 1 the queue was not found or something could not be read, 2 wrong "
                      "usage"},

@@ -9,9 +9,7 @@
 #include "base/read_file.h"
 #include "cli/cluster_flags.h"
 #include "cli/failure.h"
-#include "cli/jobs/job_choice.h"
 #include "cli/output.h"
-#include "cli/replicas/base_replicas.h"
 #include "cli/replicas/call.h"
 #include "cli/replicas/port_forward.h"
 #include "cli/verbs/verbs.h"
@@ -26,7 +24,6 @@ struct ReplicasFlags {
   std::string ca_file;
   std::string tls_server_name;
   std::string idempotency_key;
-  bool base = false;  // base replicas, by a patch of the job
   Output output = Output::kTable;
   ClusterFlags cluster;
 };
@@ -134,12 +131,6 @@ Result<std::map<std::string, std::string>> make_headers(const ReplicasFlags& fla
   return headers;
 }
 
-void add_base(CLI::App& command, ReplicasFlags& flags) {
-  command.add_flag("--base", flags.base,
-                   "change the base replicas, which every attempt of the job starts with, by a "
-                   "patch of the job with your own rights; needs no server");
-}
-
 void define_get(CLI::App& command, ReplicasFlags& flags) {
   flags.ask.verb = ReplicasVerb::kGet;
   add_job(command, flags);
@@ -158,7 +149,6 @@ void define_add(CLI::App& command, ReplicasFlags& flags) {
   flags.ask.verb = ReplicasVerb::kAdd;
   add_job(command, flags);
   add_counts(command, flags);
-  add_base(command, flags);
   const char* of_each = "of each replica (default: that of the template)";
   command.add_option("--cpus", flags.ask.cpus, of_each)->type_name("QUANTITY");
   command
@@ -174,7 +164,6 @@ void define_remove(CLI::App& command, ReplicasFlags& flags) {
   flags.ask.verb = ReplicasVerb::kRemove;
   add_job(command, flags);
   add_counts(command, flags);
-  add_base(command, flags);
   add_key(command, flags);
   add_reach(command, flags);
 }
@@ -201,59 +190,7 @@ int fail_call(const std::string& what, const Error& error) {
   return kExitFailure;
 }
 
-// The message for a wrong command line; "": it is right.
-std::string check_base(const ReplicasFlags& flags) {
-  const ReplicasAsk& ask = flags.ask;
-  if (ask.job.empty()) return "name the job";
-  if (!ask.coordinator.empty() || !flags.idempotency_key.empty()) {
-    return "--base takes the job's name, and neither --coordinator nor --idempotency-key";
-  }
-  if (!ask.cpus.empty() || !ask.gpus.empty() || !ask.memory.empty()) {
-    return "--base takes cpus, gpus and memory from the job's template";
-  }
-  if (ask.collectors < 0 || ask.learners < 0) return "numbers of replicas must not be negative";
-  return ask.collectors + ask.learners == 0 ? "give --collectors or --learners, above zero" : "";
-}
-
-Result<Json> change_base(kube::Api& api, const std::string& ns, const std::string& job,
-                         const BaseChange& change) {
-  constexpr int kMaxTries = 5;  // of writes that collide with the controller's
-  for (int tries = 1;; ++tries) {
-    const auto now = kube::get_object(api, kube::kNervexJobs, ns, job);
-    if (!now) return now.error();
-    const auto patch = patch_base_replicas(*now, change);
-    if (!patch) return patch.error();
-    auto changed = kube::merge_patch(api, kube::kNervexJobs, ns, job, *patch);
-    if (changed || changed.error().code != Code::kConflict || tries == kMaxTries) return changed;
-  }
-}
-
-int run_base(const ReplicasFlags& flags) {
-  if (const std::string wrong = check_base(flags); !wrong.empty()) {
-    note(wrong);
-    return kExitUsage;
-  }
-  const int sign = flags.ask.verb == ReplicasVerb::kRemove ? -1 : 1;
-  const BaseChange change{sign * flags.ask.collectors, sign * flags.ask.learners};
-  return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
-    const auto changed = change_base(api, ns, flags.ask.job, change);
-    if (!changed) {
-      return fail("change base replicas of " + ns + "/" + flags.ask.job, changed.error());
-    }
-    const Json counts = {{"collectors", kube::int_at(*changed, {"spec", "collector", "replicas"})},
-                         {"learners", kube::int_at(*changed, {"spec", "learner", "replicas"})}};
-    const std::string text =
-        flags.output == Output::kTable
-            ? fmt::format("{} has {} base collectors and {} base learners\n",
-                          qualified_name(flags.ask.job), kube::to_text(counts.at("collectors")),
-                          kube::to_text(counts.at("learners")))
-            : serialize(versioned("BaseReplicas", counts), flags.output);
-    write_out(text);
-    return kExitOk;
-  });
-}
-
-int run_requested(const ReplicasFlags& flags) {
+int run_replicas(const ReplicasFlags& flags) {
   const auto call = call_for(with_namespace(flags));
   if (!call) {
     note(call.error().message);
@@ -263,10 +200,10 @@ int run_requested(const ReplicasFlags& flags) {
   const auto options = make_client_options(flags, forward);
   if (!options) {
     fail("prepare the call", options.error());
-    note("give --server or NERVEX_SERVER_URL" +
-         std::string(flags.ask.verb == ReplicasVerb::kAdd || flags.ask.verb == ReplicasVerb::kRemove
-                         ? ", or change base replicas with --base, which needs no server"
-                         : ""));
+    note(
+        "give the server's address with --server or NERVEX_SERVER_URL. `kubectl nervex scale` "
+        "needs "
+        "no server");
     return kExitFailure;
   }
   const auto headers = make_headers(flags);
@@ -288,21 +225,15 @@ int run_requested(const ReplicasFlags& flags) {
   return kExitOk;
 }
 
-int run_replicas(const ReplicasFlags& flags) {
-  return flags.base ? run_base(flags) : run_requested(flags);
-}
-
 }  // namespace
 
 void add_replicas(Verbs& verbs) {
   CLI::App& group = verbs.add_group(
       "replicas",
-      "Adds, removes, replaces and lists collectors and learners of running jobs. Requested "
-      "replicas go through nervex-server, as the calls of coordinators do; base replicas (--base) "
-      "are a field of the job.\n"
+      "Requests and removes replicas of running jobs, as coordinators do. The calls go to "
+      "nervex-server. To set the number that a job starts with: `scale`.\n"
       "Without --server and NERVEX_SERVER_URL the server is reached through `kubectl "
-      "port-forward`, "
-      "which needs that right in namespace nervex-system.\n"
+      "port-forward`, which needs that right in namespace nervex-system.\n"
       "A server with --auth=token requires a token of an account that may patch the job (for get: "
       "get it; without a job: list nervexjobs):\n"
       "  kubectl -n rl create token ACCOUNT --audience nervex-server >token");
@@ -314,17 +245,15 @@ void add_replicas(Verbs& verbs) {
   verbs.add_to<ReplicasFlags>(
       group,
       {.name = "add",
-       .what = "Adds replicas to a job: to a running one by a request, or with --base.",
-       .examples = {"replicas add dqn --collectors 1 --base",
-                    "replicas add dqn --collectors 2 --cpus 0.5 --memory 200Mi",
+       .what = "Requests more replicas for a running job, as its coordinator does.",
+       .examples = {"replicas add dqn --collectors 2 --cpus 0.5 --memory 200Mi",
                     "replicas add dqn --learners 1 --gpus 10"}},
       define_add, run_replicas);
-  verbs.add_to<ReplicasFlags>(
-      group,
-      {.name = "remove",
-       .what = "Removes requested or base replicas of a job, the newest first.",
-       .examples = {"replicas remove dqn --collectors 1"}},
-      define_remove, run_replicas);
+  verbs.add_to<ReplicasFlags>(group,
+                              {.name = "remove",
+                               .what = "Removes replicas of a running job, the newest first.",
+                               .examples = {"replicas remove dqn --collectors 1"}},
+                              define_remove, run_replicas);
   verbs.add_to<ReplicasFlags>(
       group,
       {.name = "replace",

@@ -42,24 +42,25 @@ void define_simulate(CLI::App& command, SimulateFlags& flags) {
                    ->type_name("FILE");
   command
       .add_option("--set", flags.assignments,
-                  "change a field of the file, as in `submit`; can be repeated")
+                  "change a field of the file, as `submit` does; can be repeated")
       ->allow_extra_args(false)
       ->needs(file)
       ->type_name("PATH=VALUE");
-  auto* growth =
-      command
-          .add_option("--grow", flags.growth, "more replicas of a job that waits or runs: dqn=4")
-          ->excludes(file)
-          ->type_name("JOB=NUMBER");
-  command.add_option("--role", flags.role, "of the replicas of --grow: collector or learner")
+  auto* growth = command
+                     .add_option("--grow", flags.growth,
+                                 "ask about more replicas of a job that waits or runs: dqn=4")
+                     ->excludes(file)
+                     ->type_name("JOB=NUMBER");
+  command.add_option("--role", flags.role, "role of the replicas of --grow")
       ->check(CLI::IsMember({"collector", "learner"}))
       ->needs(growth)
       ->capture_default_str();
   command
-      .add_option("--nodes", flags.nodes,
-                  "as if there were other nodes: +8:CLASS or +8:NODE adds empty nodes like those "
-                  "of a node class (a GPU model) or like a node, -NODE leaves one out; can be "
-                  "repeated")
+      .add_option(
+          "--nodes", flags.nodes,
+          "pretend that there are other nodes: +8:CLASS adds eight empty nodes like those of "
+          "a node class (a GPU model), +8:NODE eight like a node, -NODE leaves a node out; "
+          "can be repeated")
       ->allow_extra_args(false)
       ->type_name("CHANGE");
   add_output_flag(command, flags.output, {Output::kText, Output::kJson, Output::kYaml});
@@ -203,9 +204,10 @@ int run_simulate(const SimulateFlags& flags) {
 void add_simulate(Verbs& verbs) {
   verbs.add<SimulateFlags>(
       {.name = "simulate",
-       .what = "Asks the scheduler what would happen, without a trace: would a job start now, and "
-               "on which nodes; would more replicas of a job; with how many replicas at most; and "
-               "what if there were other nodes. The answer is of this moment and reserves nothing.",
+       .what =
+           "Asks whether a job or more replicas would start now. The answer says on which nodes, "
+           "and with how many replicas at most; with --nodes, what other nodes would change. "
+           "Nothing is created or reserved.",
        .examples = {"simulate -f job.yaml", "simulate -f job.yaml --set spec.collector.replicas=16",
                     "simulate --grow dqn=4"},
        .exit_codes = "0 it would start now, or after those that it preempts (of --nodes alone: a "

@@ -38,14 +38,13 @@ void define_submit(CLI::App& command, SubmitFlags& flags) {
       ->type_name("FILE");
   command
       .add_option("--set", flags.assignments,
-                  "change a field of the file, as its path in error messages: "
-                  "spec.learner.replicas=4, metadata.name=dqn-2; can be repeated")
+                  "change a field of the file: name=dqn-2, spec.learner.replicas=4; error messages "
+                  "name fields in this form; can be repeated")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
-  command.add_flag("--wait", flags.wait, "until the job has ended; say meanwhile why it waits");
-  command.add_flag("--follow", flags.follow, "the same, and show the coordinator's log");
-  command.add_flag("--cancel-on-interrupt", flags.cancel_on_interrupt,
-                   "delete the job on Ctrl-C; without it the job runs on");
+  command.add_flag("--wait", flags.wait, "wait until the job has ended, and say why it waits");
+  command.add_flag("--follow", flags.follow, "as --wait, and show the coordinator's log");
+  command.add_flag("--cancel-on-interrupt", flags.cancel_on_interrupt, "delete the job on Ctrl-C");
   add_cluster_flags(command, flags.cluster);
 }
 
@@ -133,16 +132,39 @@ int run_submit(const SubmitFlags& flags) {
 void add_submit(Verbs& verbs) {
   verbs.add<SubmitFlags>(
       {.name = "submit",
-       .what = "Creates a job from a file, after the checks of `validate`. With --wait or --follow "
-               "it says why the job waits while it waits, and ends as the job does. Ctrl-C stops "
-               "following; the job runs on.",
+       .what =
+           "Creates a job from a file. Checks the file first, as `validate` does. With --wait or "
+           "--follow the command says why the job waits, and ends with the job's success or "
+           "failure. Ctrl-C ends the command; the job runs on.",
        .examples = {"submit -f job.yaml",
-                    "submit -f job.yaml --set metadata.name=dqn-2 --set "
+                    "submit -f job.yaml --set name=dqn-2 --set "
                     "spec.learner.replicas=2",
                     "submit -f job.yaml --follow"},
        .exit_codes =
            "0 the job was created (with --wait or --follow: succeeded); 1 it was refused, "
-           "failed or was deleted; 2 wrong usage; 130 interrupted"},
+           "failed or was deleted; 2 wrong usage; 130 interrupted",
+       .more =
+           "A small file:\n"
+           "  apiVersion: nervex.sensetime.com/v1alpha1\n"
+           "  kind: NerveXJob\n"
+           "  metadata: {name: dqn}\n"
+           "  spec:\n"
+           "    coordinator:                # the job's main program; ends the job when it ends\n"
+           "      template:                 # a pod template, as in a Deployment\n"
+           "        spec:\n"
+           "          containers:\n"
+           "          - name: nervex-container\n"
+           "            image: my-image:1\n"
+           "            command: [python3, train.py]\n"
+           "            resources: {requests: {cpu: 1, memory: 2Gi}}\n"
+           "    learner:                    # workers; optional, as is collector\n"
+           "      replicas: 2               # start together with the coordinator, or not at all\n"
+           "      template:\n"
+           "        spec:\n"
+           "          containers:\n"
+           "          - name: nervex-container\n"
+           "            image: my-image:1\n"
+           "            resources: {limits: {nvidia.com/gpu: 1}}"},
       define_submit, run_submit);
 }
 

@@ -9,7 +9,6 @@
 #include "cli/output.h"
 #include "cli/text.h"
 #include "cli/verbs/verbs.h"
-#include "job/types.h"
 
 namespace nervex::cli {
 namespace {
@@ -26,21 +25,9 @@ void define_suspend(CLI::App& command, SuspendFlags& flags) {
 
 Result<Nothing> set_suspend(kube::Api& api, const Json& job, bool suspend) {
   const std::string name = kube::string_at(job, {"metadata", "name"});
-  const std::string phase = kube::string_at(job, {"status", "phase"});
-  const bool is_finished = phase == job::to_string(job::Phase::kSucceeded) ||
-                           phase == job::to_string(job::Phase::kFailed);
-  if (is_finished) {
-    return Error{Code::kInvalid,
-                 fmt::format("it has ended ({}): create it again to run it again", phase)};
-  }
   const bool is_same = kube::bool_at(job, {"spec", "suspend"}) == suspend;
-  if (!is_same) {
-    // The uid: not another job of that name, created meanwhile.
-    const auto patched = kube::merge_patch(
-        api, kube::kNervexJobs, kube::string_at(job, {"metadata", "namespace"}), name,
-        {{"metadata", {{"uid", kube::string_at(job, {"metadata", "uid"})}}},
-         {"spec", {{"suspend", suspend}}}});
-    if (!patched) return patched.error();
+  if (const auto patched = patch_job(api, job, {{"suspend", suspend}}); !patched) {
+    return patched.error();
   }
   write_out(fmt::format("{} {}{}\n", printable(qualified_name(name)),
                         suspend ? "suspended" : "resumed", is_same ? " (unchanged)" : ""));
@@ -66,14 +53,16 @@ int run_resume(const SuspendFlags& flags) { return run_with(flags, false); }
 void add_suspend(Verbs& verbs) {
   verbs.add<SuspendFlags>(
       {.name = "suspend",
-       .what = "Stops jobs and gives their capacity back: their pods are deleted, the jobs stay.",
+       .what =
+           "Stops jobs without deleting them. Their pods are deleted, and their capacity becomes "
+           "free. `resume` starts them again.",
        .examples = {"suspend dqn", "suspend -l team=vision"},
        .exit_codes = "0 success, 1 a job is missing, has ended or could not be changed, 2 wrong "
                      "usage"},
       define_suspend, run_suspend);
   verbs.add<SuspendFlags>(
       {.name = "resume",
-       .what = "Starts suspended jobs again, at the end of the queue and from their first step.",
+       .what = "Starts suspended jobs again. They queue at the end, and run from the beginning.",
        .examples = {"resume dqn", "resume --all"},
        .exit_codes = "0 success, 1 a job is missing, has ended or could not be changed, 2 wrong "
                      "usage"},

@@ -23,7 +23,7 @@ struct TopFlags {
 
 void define_top(CLI::App& command, TopFlags& flags) {
   command.add_flag("--only-namespace", flags.only_namespace,
-                   "show the namespace alone, even if you may see the cluster");
+                   "show only the namespace, even if you may see the cluster");
   add_output_flag(command, flags.output, {Output::kTable, Output::kJson, Output::kYaml});
   add_cluster_flags(command, flags.cluster);
 }
@@ -168,9 +168,10 @@ void add_top(Verbs& verbs) {
   verbs.add<TopFlags>(
       {.name = "top",
        .what =
-           "Shows accelerators (extended resources such as nvidia.com/gpu): of each node how many "
-           "are used and free; of each queue and namespace how many its jobs want, how many of "
-           "these are placed, and how many wait. Shows less if you may see less, and says so.",
+           "Shows how many accelerators are used, free and waited for. Accelerators are extended "
+           "resources such as nvidia.com/gpu. For each node: used and free; for each queue and "
+           "namespace: wanted by its jobs, placed, and waiting. What you may not see is left out, "
+           "and the command says so.",
        .examples = {"top", "top --only-namespace", "top -o json"}},
       define_top, run_top);
 }

@@ -162,8 +162,8 @@ void define_validate(CLI::App& command, ValidateFlags& flags) {
       ->type_name("FORMAT")
       ->default_str("text");
   command.add_flag("--server", flags.server,
-                   "check in the cluster, by a dry run of creating or changing each object; "
-                   "--namespace is that of objects that name none");
+                   "check in the cluster, by a dry run that creates or changes each object; "
+                   "--namespace is for objects that name none");
   add_cluster_flags(command, flags.cluster);
 }
 
@@ -225,12 +225,14 @@ void add_validate(Verbs& verbs) {
   verbs.add<ValidateFlags>(
       {.name = "validate",
        .what = fmt::format(
-           "Checks NerveXJobs and AggregatorConfigs as the webhook does when they are created: "
-           "prints all errors and, for valid objects, warnings. Reads files, folders with their "
-           "subfolders, or standard input (-). Ignores objects of other kinds.\n"
-           "Without --server no cluster is needed. Then rights, capacity, policies, and names of "
-           "classes and accounts are not checked, and the fields of templates and volumes are "
-           "those of Kubernetes {}.\n"
+           "Checks job files, without a cluster or with one (--server). The checks are those of "
+           "the "
+           "webhook for NerveXJobs and AggregatorConfigs; other kinds are ignored. Prints all "
+           "errors, and warnings of valid objects. Reads files, folders with their subfolders, or "
+           "standard input (-).\n"
+           "Without --server the command does not check rights, capacity, policies, and names of "
+           "classes and accounts; the fields of pod templates and volumes are those of Kubernetes "
+           "{}.\n"
            "With --server the cluster checks each object in a dry run: of creating it or, if an "
            "object of that name exists, of the change that `kubectl apply` would make (`kubectl "
            "replace`, if it was never applied). It needs the rights get, create and update.",

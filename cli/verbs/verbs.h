@@ -15,6 +15,7 @@ void add_list(Verbs& verbs);
 void add_logs(Verbs& verbs);
 void add_queue(Verbs& verbs);
 void add_replicas(Verbs& verbs);
+void add_scale(Verbs& verbs);
 void add_simulate(Verbs& verbs);
 void add_submit(Verbs& verbs);
 void add_suspend(Verbs& verbs);  // and resume

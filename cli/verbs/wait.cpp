@@ -116,8 +116,8 @@ int run_wait(const WaitFlags& flags) {
 void add_wait(Verbs& verbs) {
   verbs.add<WaitFlags>(
       {.name = "wait",
-       .what = "Waits until a job runs, has ended or has a condition, and says meanwhile on stderr "
-               "why it waits.",
+       .what = "Waits until a job runs, has ended or has a condition. Says on stderr why the job "
+               "waits.",
        .examples = {"wait dqn --for=running --timeout 5m", "wait dqn",
                     "wait dqn --for=condition=Scheduled"},
        .exit_codes = "0 the goal is reached (of --for=finished: the job succeeded), 1 the job "

@@ -24,7 +24,8 @@ TEST_CASE("a failed call says what the user can do", "[cli][failure]") {
        {Code::kForbidden,
         "User \"ann\" cannot create resource \"nervexjobs\" in API group "
         "\"nervex.sensetime.com\" in the namespace \"rl\""},
-       "or ask for the role edit (kubectl -n rl create rolebinding"},
+       "or ask for the role edit (kubectl -n rl create rolebinding NAME --clusterrole=edit "
+       "--user=ann"},
       {"a read of all namespaces is refused",
        {Code::kForbidden,
         "User \"ann\" cannot list resource \"nodes\" in API group \"\" at the "
@@ -37,6 +38,9 @@ TEST_CASE("a failed call says what the user can do", "[cli][failure]") {
       {"the job does not exist",
        {Code::kNotFound, "404 nervexjobs.nervex.sensetime.com \"x\" not found"},
        "kubectl nervex list shows the jobs"},
+      {"the namespace does not exist",
+       {Code::kNotFound, "404 namespaces \"x\" not found"},
+       "kubectl get namespaces"},
       {"the kind does not exist",
        {Code::kNotFound, "404 the server could not find the requested resource"},
        "kubectl nervex doctor"},

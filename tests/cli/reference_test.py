@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does docs/reference/cli.md say what --help says? Run by ctest (cli_reference_test), or by hand:
+"""Does docs/reference/cli.md say what --help says, and is the file of `submit --help` a valid job? Run by ctest (cli_reference_test), or by hand:
 
     python3 tests/cli/reference_test.py build/dev/bin/nervexctl            # compares
     python3 tests/cli/reference_test.py build/dev/bin/nervexctl renew      # writes the page's second part
@@ -14,8 +14,17 @@ PAGE = os.path.join(ROOT, "docs", "reference", "cli.md")
 MARK = "<!-- from here on: nervexctl --help, by tests/cli/reference_test.py -->\n"
 
 
+def check_small_file(nervexctl):
+    said = subprocess.run([nervexctl, "submit", "--help"], capture_output=True, text=True, check=True).stdout
+    job = said.partition("A small file:\n")[2]
+    checked = subprocess.run([nervexctl, "validate", "-f", "-"], input=job, capture_output=True, text=True)
+    if checked.returncode != 0 or "warning" in checked.stdout:
+        sys.exit(f"the file of submit --help: {checked.stdout}{checked.stderr}")
+
+
 def main():
     nervexctl, *options = sys.argv[1:]
+    check_small_file(nervexctl)
     generated = subprocess.run([nervexctl, "__reference"], capture_output=True, text=True, check=True).stdout
     with open(PAGE, encoding="utf-8") as file:
         written, mark, rest = file.read().partition(MARK)

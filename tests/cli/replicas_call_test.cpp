@@ -4,6 +4,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <functional>
 
+#include "cli/replicas/port_forward.h"
+
 namespace nervex::cli {
 namespace {
 
@@ -167,6 +169,12 @@ TEST_CASE("replicas are shown one per line", "[cli][replicas]") {
         "NAMESPACE  COORDINATOR  ROLE  ADDRESS\n"
         "rl         c?           none  -\n");
   CHECK(replicas_table(Json::array()) == "NAMESPACE  COORDINATOR  ROLE  ADDRESS\n");
+}
+
+TEST_CASE("kubectl port-forward names its local port", "[cli][replicas]") {
+  CHECK(parse_forwarded_port("Forwarding from 127.0.0.1:40123 -> 8080") == 40123);
+  CHECK_FALSE(parse_forwarded_port("error: forbidden"));
+  CHECK_FALSE(parse_forwarded_port("Forwarding from 127.0.0.1: -> 8080"));
 }
 
 }  // namespace nervex::cli

@@ -22,6 +22,7 @@ TEST_CASE("--set changes the field at its path", "[cli][submit]") {
       {"spec.learner.replicas=4", "/spec/learner/replicas", 4},
       {"learner.replicas=4", "/spec/learner/replicas", 4},
       {"metadata.name=dqn-2", "/metadata/name", "dqn-2"},
+      {"name=dqn-2", "/metadata/name", "dqn-2"},
       {"metadata.labels[\"a.b/c=d\"]=x", "/metadata/labels/a.b~1c=d", "x"},
       {"spec.volumes[0].name=other", "/spec/volumes/0/name", "other"},
       {"spec.volumes[1].name=more", "/spec/volumes/1/name", "more"},

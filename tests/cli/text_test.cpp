@@ -19,6 +19,14 @@ TEST_CASE("control characters of objects do not reach the terminal", "[cli][text
   CHECK(printable("k\xC3\xB6ln") == "k\xC3\xB6ln");
 }
 
+TEST_CASE("long lines are broken at spaces, and code is not", "[cli][text]") {
+  CHECK(wrap("one two three", 8) == "one two\nthree");
+  CHECK(wrap("one\ntwo", 8) == "one\ntwo");
+  CHECK(wrap("unbreakable word", 4) == "unbreakable\nword");
+  CHECK(wrap("  code that is long\nand text", 8) == "  code that is long\nand text");
+  CHECK(wrap("", 8).empty());
+}
+
 TEST_CASE("columns are as wide as their widest cell", "[cli][text]") {
   CHECK(table({{"A", "LONG", "X"}, {"long", "b", "y"}, {"only"}}, "  ") ==
         "  A     LONG  X\n"

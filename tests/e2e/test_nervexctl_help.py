@@ -14,7 +14,7 @@ ENDS = {"annotations": {"nervex-e2e/main-exits": "0"}}
 
 
 def list_verbs(nervexctl, *group):
-    listed = nervexctl(*group, "--help").stdout.partition("Subcommands:\n")[2]
+    listed = nervexctl(*group, "--help").stdout.partition("Verbs:\n")[2].partition("\n\n")[0]
     return [(*group, name) for name in re.findall(r"^  ([a-z]+) ", listed, re.MULTILINE)]
 
 
@@ -56,7 +56,7 @@ class Stage:
             "nervex.sensetime.com", "v1alpha1", self.jobs.namespace, "nervexjobs")["items"]
 
 
-CHANGING = ("suspend", "resume", "delete", "submit", "simulate", "wait", "replicas", "logs")
+CHANGING = ("scale", "suspend", "resume", "delete", "submit", "simulate", "wait", "replicas", "logs")
 
 
 def test_every_example_runs(jobs, pod_logs, nervexctl, target, env, tmp_path, namespace):

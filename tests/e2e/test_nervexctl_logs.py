@@ -56,7 +56,7 @@ def test_a_job_without_pods_says_why(jobs, nervexctl, namespace):
     jobs.wait_condition("later", "Suspended")
     said = nervexctl("logs", "later", "-n", namespace)
     assert said.returncode == 1
-    assert "no such pod: later is suspended" in said.stderr
+    assert "the job has no such pod now: later is suspended" in said.stderr
     assert nervexctl("logs", "absent", "-n", namespace).returncode == 1
 
 

@@ -76,18 +76,19 @@ def test_an_unreachable_server_is_named(nervexctl):
     assert "http://127.0.0.1:1" in said.stderr
 
 
-def test_an_editor_changes_base_replicas_without_a_server(jobs, running, nervexctl_as):
+def test_an_editor_scales_a_job_without_a_server(jobs, running, nervexctl_as):
     editor = nervexctl_as("edit")
-    added = editor("replicas", "add", "dqn", "--base", "--collectors", "2")
-    assert added.returncode == 0, added.stderr
-    assert added.stdout == "nervexjob.nervex.sensetime.com/dqn has 2 base collectors and 0 base learners\n"
+    more = editor("scale", "dqn", "--collectors", "2")
+    assert more.returncode == 0, more.stderr
+    assert more.stdout == "nervexjob.nervex.sensetime.com/dqn scaled: collectors 2, learners 0\n"
     jobs.wait_pods("dqn", 4, "Running")
-    removed = editor("replicas", "remove", "dqn", "--base", "--collectors", "1", "-o", "json")
-    assert json.loads(removed.stdout)["collectors"] == 1, removed.stderr
+    assert editor("scale", "dqn", "--collectors", "1").returncode == 0
     assert jobs.get("dqn")["spec"]["collector"]["replicas"] == 1
-    refused = editor("replicas", "remove", "dqn", "--base", "--collectors", "2")
+    refused = nervexctl_as("view")("scale", "dqn", "--collectors", "2")
     assert refused.returncode == 1
-    assert "the job has only 1 base collectors" in refused.stderr
+    assert "ask for the role edit" in refused.stderr
+    assert editor("scale", "dqn").returncode == 2
+    assert editor("scale", "dqn", "--collectors", "-1").returncode == 2
 
 
 def test_without_an_address_the_server_is_reached_through_kubectl(running, target, env, tmp_path):
@@ -111,9 +112,9 @@ exec sleep 60
     said = through("replicas", "add", "dqn", "-n", running, "--collectors", "1")
     assert said.returncode == 1
     assert 'it ended: error: services "nervex-server" not found' in said.stderr
-    assert "give --server or NERVEX_SERVER_URL, or change base replicas with --base" in said.stderr
+    assert "`kubectl nervex scale` needs no server" in said.stderr
 
 
-@pytest.mark.parametrize("words", [[], ["add", "x", "--base"], ["add", "x", "--base", "--gpus", "1", "--learners", "1"], ["add", "x"], ["add", "x", "-n", "y"], ["get", "-o", "csv"], ["scale"]])
+@pytest.mark.parametrize("words", [[], ["add", "x"], ["add", "x", "-n", "y"], ["get", "-o", "csv"], ["scale"]])
 def test_wrong_usage_is_status_2(nervexctl, words):
     assert nervexctl("replicas", *words).returncode == 2

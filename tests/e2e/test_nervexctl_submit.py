@@ -25,7 +25,7 @@ def test_an_editor_submits_a_job_with_other_fields(jobs, nervexctl_as, write):
     assert jobs.get("other")["spec"]["learner"]["replicas"] == 1
     again = editor("submit", "-f", write(job("other")))
     assert again.returncode == 1
-    assert "choose another name, or delete the old job" in again.stderr
+    assert "or delete the old job" in again.stderr
 
 
 def test_a_wrong_job_is_not_created(jobs, nervexctl, write, namespace):
