@@ -40,11 +40,11 @@ def test_a_job_is_admitted(jobs, path):
     jobs.create(load_job(path), dry_run=True)
 
 
-def test_the_smallest_job_of_the_guide_runs(jobs):
+def test_the_job_of_the_tutorial_runs(jobs):
     with open(os.path.join(ROOT, "docs", "tasks", "run-a-job.md"), encoding="utf-8") as guide:
         block = re.search(r"^```yaml\n(.*?)^```", guide.read(), re.MULTILINE | re.DOTALL).group(1)
     jobs.create(next(iter(manifests.load_all(block))))
-    jobs.wait_phase("smallest", "Running")
+    jobs.wait_phase("dqn", "Running")
 
 
 @pytest.mark.parametrize("path", WITH_PODS)

@@ -51,7 +51,7 @@ def user(users, kubectl, monkeypatch):
 
 def run_all(cells, pod_logs, node_agent):
     """Runs the cells in order. The coordinator ends when its log is followed. Returns the HTML of each."""
-    pod, names, shown = "smallest-coordinator", {}, []
+    pod, names, shown = "dqn-coordinator", {}, []
     pod_logs.write(pod, "epoch 1")
 
     def end():
@@ -78,7 +78,7 @@ def test_the_tutorial_works_as_it_is_written(user, pod_logs, node_agent, capsys)
 
 def test_the_notebook_works_as_it_is_written(user, pod_logs, node_agent, capsys):
     shown = run_all(cells_of_notebook(NOTEBOOK), pod_logs, node_agent)
-    assert any("<table>" in html and "smallest" in html for html in shown), shown
+    assert any("<table>" in html and "dqn" in html for html in shown), shown
     assert any("AskForLess" in html or "ask for less" in html for html in shown), shown
     assert "epoch 1" in capsys.readouterr().out
     assert nervex.Client().list() == []

@@ -22,7 +22,7 @@ PROGRAM_FOLDERS = ("base", "kube", "job", "gang", "demand", "placement", "queue"
 # Flags of programs of other projects, as the documents name them.
 FOREIGN_FLAGS = {
     "--admission-control-config-file", "--all", "--all-namespaces", "--audience", "--bump-revision", "--clusterrole", "--create-namespace", "--for", "--force",
-    "--force-conflicts", "--manifest", "--patch-file", "--gang-scheduler-name", "--kube-version", "--reset-then-reuse-values", "--take-ownership", "--values",
+    "--current", "--force-conflicts", "--manifest", "--patch-file", "--gang-scheduler-name", "--kube-version", "--reset-then-reuse-values", "--take-ownership", "--values",
     "--cascade", "--help", "--ignore-not-found", "--now", "--replicas", "--selector", "--show-labels", "--timeout", "--type",
     "--user", "--unhealthy-zone-threshold",
 }

@@ -7,8 +7,8 @@ from tools.base import versions
 from tools.base.tree import ROOT
 
 # Files that name images of this version, besides those of NAMING_FOLDERS that have such images.
-NAMING = ("manifests/images/kustomization.yaml", "manifests/nervex-manager.yaml", "docs/tasks/install.md", "docs/tasks/run-a-job.md",
-          "docs/tasks/use-python.md", "examples/first-job.ipynb", "examples/mock/README.md", "bench/job_start.py", "Dockerfile",
+NAMING = ("manifests/images/kustomization.yaml", "manifests/nervex-manager.yaml", "docs/tasks/install.md",
+          "examples/mock/README.md", "bench/job_start.py", "Dockerfile",
           "charts/nervex/Chart.yaml", "charts/nervex/README.md", "sdk/python/nervex/__init__.py")
 NAMING_FOLDERS = {"examples": ".yaml", "tests/golden/manifests": ".yaml"}
 
