@@ -1,6 +1,7 @@
 // nervex-extender - where does each gang go, and may this pod be bound there?
 #include "base/http/ops_routes.h"
 #include "base/tls/flags.h"
+#include "extender/act/parallelize.h"
 #include "extender/act/planner.h"
 #include "extender/act/simulator.h"
 #include "extender/bind/bind.h"
@@ -30,7 +31,7 @@ int main(int argc, char** argv) {
   extender::ClusterCache cache(stores.groups, stores.volumes, manager->clock());
   cache.set_class_label(flags.node_class_label);
   extender::Planner planner(planner_api, cache.planner, manager->clock(), flags.healing,
-                            flags.plan_expiry, flags.preemption);
+                            flags.plan_expiry, flags.preemption, extender::kParallelism);
   extender::Holds holds(cache.binds, manager->clock(), flags.holds);
   cache.observe_folds([&holds](const std::string& uid) { holds.group_changed(uid); });
   extender::LostNodes lost_nodes(planner_api, stores.nodes, stores.pods, manager->clock(),

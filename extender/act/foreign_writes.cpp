@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "extender/act/side_by_side.h"
+#include "extender/act/parallelize.h"
 #include "extender/cycle/foreign/foreign_status.h"
 
 namespace nervex::extender {
@@ -31,10 +31,11 @@ Result<std::string> nominate_one(kube::Api& api, const NominationWrite& write) {
 }
 
 // In the order of the writes. A few at a time: a gang may have hundreds of pods.
-std::vector<Result<std::string>> nominate_all(kube::Api& api,
+std::vector<Result<std::string>> nominate_all(kube::Api& api, std::size_t parallelism,
                                               const std::vector<NominationWrite>& writes) {
   std::vector<Result<std::string>> results(writes.size(), Error{Code::kTransient, "was not sent"});
-  do_side_by_side(writes.size(), [&](std::size_t i) { results[i] = nominate_one(api, writes[i]); });
+  parallelize(parallelism, writes.size(),
+              [&](std::size_t i) { results[i] = nominate_one(api, writes[i]); });
   return results;
 }
 
@@ -83,7 +84,7 @@ void ForeignWrites::tell(const ForeignDecision& decision) {
 bool ForeignWrites::nominate(const std::vector<NominationWrite>& writes,
                              ForeignMemory::Gang& memory) {
   if (writes.empty()) return true;
-  const auto results = nominate_all(api_, writes);
+  const auto results = nominate_all(api_, parallelism_, writes);
   bool all_done = true;
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const kube::Meta& meta = writes[i].pod->meta;

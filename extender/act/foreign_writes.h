@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -17,8 +18,8 @@ namespace nervex::extender {
 // Used by the planner's thread only; write() sends from a few threads at a time.
 class ForeignWrites {
  public:
-  ForeignWrites(kube::Api& api, PlannerCache& cache, const Clock& clock)
-      : api_(api), cache_(cache), clock_(clock) {}
+  ForeignWrites(kube::Api& api, PlannerCache& cache, const Clock& clock, std::size_t parallelism)
+      : api_(api), cache_(cache), clock_(clock), parallelism_(parallelism) {}
   ForeignWrites(const ForeignWrites&) = delete;
   ForeignWrites& operator=(const ForeignWrites&) = delete;
 
@@ -39,6 +40,7 @@ class ForeignWrites {
   kube::Api& api_;
   PlannerCache& cache_;
   const Clock& clock_;
+  const std::size_t parallelism_;
   kube::EventRecorder* events_ = nullptr;
 };
 

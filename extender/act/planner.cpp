@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "extender/act/side_by_side.h"
+#include "extender/act/parallelize.h"
 #include "extender/bind/commit.h"
 #include "extender/cycle/gang/direct_placement.h"
 #include "extender/observe/live_objects.h"
@@ -281,7 +281,7 @@ void Planner::write(std::vector<StatusWrite> writes) {
   const std::vector<bool> are_marked = cache_.mark_unconfirmed(attempted, changes);
   note_changes(changes);
   std::vector<Result<gang::PodGroup>> written(writes.size(), Error{Code::kTransient, "not sent"});
-  do_side_by_side(writes.size(), [&](std::size_t i) {
+  parallelize(parallelism_, writes.size(), [&](std::size_t i) {
     if (are_marked[i]) written[i] = write_status(api_, *writes[i].group, writes[i].status);
   });
   for (std::size_t i = 0; i < writes.size(); ++i) {
@@ -330,7 +330,7 @@ void Planner::after_first_write(const StatusWrite& decided, const Result<gang::P
 void Planner::mark_pods(const gang::PodGroup& group, const gang::GangStatus& gang) {
   std::vector<kube::PodKey> pods = cache_.live_pods(group, gang);
   pods.resize(std::min(pods.size(), kMostMarkedPods));
-  do_side_by_side(pods.size(), [&](std::size_t i) {
+  parallelize(parallelism_, pods.size(), [&](std::size_t i) {
     const auto set = kube::set_pod_condition(api_, pods[i],
                                              {{"type", "DisruptionTarget"},
                                               {"status", "True"},

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
@@ -23,18 +24,21 @@ namespace nervex::extender {
 
 class Planner {
  public:
+  // `parallelism`: of the writes of a cycle. With 1 they are in order.
   Planner(kube::Api& api, PlannerCache& cache, const Clock& clock, HealingOptions healing = {},
           PlanExpiryOptions plan_expiry = {},
-          queue::PreemptionMode preemption = queue::PreemptionMode::kOff)
+          queue::PreemptionMode preemption = queue::PreemptionMode::kOff,
+          std::size_t parallelism = 1)
       : api_(api),
         cache_(cache),
         clock_(clock),
         healing_(healing),
         plan_expiry_(plan_expiry),
         preemption_(preemption),
+        parallelism_(parallelism),
         queue_(clock),
-        foreign_(api, cache, clock),
-        queues_(api, clock) {}
+        foreign_(api, cache, clock, parallelism),
+        queues_(api, clock, parallelism) {}
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
 
@@ -131,6 +135,7 @@ class Planner {
   const HealingOptions healing_;
   const PlanExpiryOptions plan_expiry_;
   const queue::PreemptionMode preemption_;
+  const std::size_t parallelism_;
   kube::WorkQueue queue_;
   std::function<void(const CycleTimes&)> observe_ = [](const CycleTimes&) {};
   CycleStep first_step_ = [] { return std::nullopt; };

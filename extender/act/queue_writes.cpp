@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "extender/act/side_by_side.h"
+#include "extender/act/parallelize.h"
 
 namespace nervex::extender {
 namespace {
@@ -47,8 +47,8 @@ bool QueueWrites::write(const std::vector<queue::Report>& reports) {
     before.push_back(known == written_.end() ? nullptr : &known->second);
   }
   std::vector<Json> stored(changed.size());
-  do_side_by_side(changed.size(),
-                  [&](std::size_t i) { stored[i] = write_one(*changed[i], before[i]); });
+  parallelize(parallelism_, changed.size(),
+              [&](std::size_t i) { stored[i] = write_one(*changed[i], before[i]); });
   bool are_all_written = true;
   std::map<std::string, Written> written;  // without those of deleted queues
   for (const queue::Report& report : reports) {

@@ -1,6 +1,7 @@
 // extender/act/queue_writes.h - how do reports of queues reach the status of Queues?
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ namespace nervex::extender {
 // write() is called by the planner's thread only; latest() by any.
 class QueueWrites {
  public:
-  QueueWrites(kube::Api& api, const Clock& clock) : api_(api), clock_(clock) {}
+  QueueWrites(kube::Api& api, const Clock& clock, std::size_t parallelism)
+      : api_(api), clock_(clock), parallelism_(parallelism) {}
   QueueWrites(const QueueWrites&) = delete;
   QueueWrites& operator=(const QueueWrites&) = delete;
 
@@ -35,6 +37,7 @@ class QueueWrites {
 
   kube::Api& api_;
   const Clock& clock_;
+  const std::size_t parallelism_;
   std::map<std::string, Written> written_;  // by UID of the queue
   mutable Mutex mutex_;
   std::vector<queue::Report> latest_ GUARDED_BY(mutex_);

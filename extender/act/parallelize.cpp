@@ -1,4 +1,4 @@
-#include "extender/act/side_by_side.h"
+#include "extender/act/parallelize.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,17 +7,11 @@
 #include <vector>
 
 namespace nervex::extender {
-namespace {
 
-// Of the connections to the API server (HttpClientOptions::pool_size) binds need some as well.
-constexpr std::size_t kMostThreads = 8;
-constexpr std::size_t kCallsPerThread = 8;  // fewer are not worth a thread
-
-}  // namespace
-
-void do_side_by_side(std::size_t count, const std::function<void(std::size_t)>& work) {
+void parallelize(std::size_t parallelism, std::size_t count,
+                 const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next{0};
-  const std::size_t threads = std::clamp<std::size_t>(count / kCallsPerThread, 1, kMostThreads);
+  const std::size_t threads = std::max<std::size_t>(std::min(parallelism, count), 1);
   std::vector<std::exception_ptr> errors(threads);
   const auto run = [&](std::size_t thread) {
     try {
