@@ -1,6 +1,7 @@
 // NerveXJob from JSON. encode.cpp writes the parts that this suite stores.
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -331,6 +332,52 @@ LastAttempt read_last_attempt(Fields fields) {
   return last;
 }
 
+// Every field that encode_status() writes, or once wrote; sorted.
+constexpr std::string_view kStatusFields[] = {"activeSeconds",
+                                              "activeSince",
+                                              "attempt",
+                                              "completionTime",
+                                              "conditions",
+                                              "continued",
+                                              "createdThrough",
+                                              "duration",
+                                              "ended",
+                                              "failedAttempts",
+                                              "gangStartedTime",
+                                              "lastAttempt",
+                                              "maxReservationSeconds",
+                                              "namingVersion",
+                                              "next",
+                                              "nextAttemptTime",
+                                              "nextContinued",
+                                              "observedGeneration",
+                                              "phase",
+                                              "queue",
+                                              "queuedSince",
+                                              "queuedTime",
+                                              "ready",
+                                              "reason",
+                                              "replaced",
+                                              "replicaStatus",
+                                              "requeuedGangs",
+                                              "selector",
+                                              "services",
+                                              "startTime",
+                                              "waitingSince"};
+static_assert(std::is_sorted(std::begin(kStatusFields), std::end(kStatusFields)));
+
+kube::SharedJson find_unknown_fields(const Json& object) {
+  kube::SharedJson unknown;
+  const Json* status = kube::find(object, {"status"});
+  if (status == nullptr || !status->is_object()) return unknown;
+  for (auto field = status->begin(); field != status->end(); ++field) {
+    if (std::binary_search(std::begin(kStatusFields), std::end(kStatusFields), field.key()))
+      continue;
+    unknown.edit()[field.key()] = field.value();
+  }
+  return unknown;
+}
+
 Status read_status(Fields fields) {
   Status status;
   status.phase = read_phase(fields);
@@ -410,6 +457,7 @@ Result<Job> decode_job(const Json& object) {
   Fields fields(object, "", error);
   Job job{kube::decode_meta(object), read_spec(fields.object("spec")),
           read_status(fields.object("status"))};
+  job.status.unknown = find_unknown_fields(object);
   if (job.meta.name.empty()) fields.refuse("metadata.name", "is missing");
   if (error) return with_context("nervexjob " + job.meta.key(), *error);
   return job;

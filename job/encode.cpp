@@ -180,6 +180,7 @@ Json encode_status(const Status& status) {
   for (const auto& condition : status.conditions) {
     out["conditions"].push_back(encode_condition(condition));
   }
+  if (!status.unknown.is_null()) out.update(status.unknown.get());
   return out;
 }
 

@@ -277,6 +277,9 @@ struct Status {
   int naming_version = 0;  // 0: same as 1, independent of the current names.h
   std::string selector;    // of the scale subresource: the collectors' labels
   std::vector<Condition> conditions;
+  // Fields of the stored status that only a newer version knows; null: none. They are written back,
+  // because the status is written whole. (Not within objects and lists.)
+  kube::SharedJson unknown;
   bool operator==(const Status&) const = default;
 };
 

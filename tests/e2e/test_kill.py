@@ -59,7 +59,7 @@ class State:
 def status_with(field, value):
     """Matches the controller's write of that status."""
     def match(request):
-        return (request.kind == "PATCH nervexjobs/status"
+        return (request.kind == "PUT nervexjobs/status"
                 and json.loads(request.body).get("status", {}).get(field) == value)
     return match
 

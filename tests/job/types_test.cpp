@@ -149,6 +149,16 @@ TEST_CASE("an encoded status decodes to the same value", "[job][types]") {
   CHECK(job->status == full_status());
 }
 
+TEST_CASE("a status keeps the fields that only a newer version knows", "[job][types]") {
+  Json object = minimal();
+  object["status"] = encode_status(full_status());
+  object["status"]["forecast"] = {{"start", "soon"}};
+  const auto job = decode_job(object);
+  REQUIRE(job);
+  CHECK(job->status.unknown.get() == Json{{"forecast", {{"start", "soon"}}}});
+  CHECK(encode_status(job->status) == object["status"]);
+}
+
 TEST_CASE("a status has all four roles and leaves out times that are not known", "[job][types]") {
   const Json status = encode_status({});
   CHECK(status["replicaStatus"].size() == 4);

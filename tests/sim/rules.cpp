@@ -135,24 +135,23 @@ void Rules::before(const kube::ApiRequest& request, const controller::Stores& st
   if (is_creation && is_final_now && path.plural != "selfsubjectaccessreviews") {
     breach("creates a " + path.plural + " of a job that has ended: " + request.body.substr(0, 200));
   }
-  if (request.method != "PATCH") return;
-  if (path.plural == "podgroups") {
+  if (request.method == "PATCH" && path.plural == "podgroups") {
     const Json group = api_.get(kube::kPodGroups, ns_, path.name);
     if (!group.is_null()) group_before_ = *gang::decode_pod_group(group);
   }
+  if (request.method != "PUT" || path.plural != "nervexjobs") return;
   const std::string version = string_at(*body, {"metadata", "resourceVersion"});
-  const bool is_in_time = job_before_ && version == job_before_->meta.resource_version;
+  if (!is_final_now || version != job_before_->meta.resource_version) return;
   // Said of a spec that was changed afterwards, for tools that wait by kstatus.
-  const Json* status = kube::find(*body, {"status"});
-  const bool is_seen_alone =
-      status != nullptr && status->size() == 1 && status->contains("observedGeneration");
-  if (is_final_now && path.plural == "nervexjobs" && is_in_time && !is_seen_alone) {
+  auto after = job::decode_job(*body);
+  if (after) after->status.observed_generation = job_before_->status.observed_generation;
+  if (!after || after->status != job_before_->status) {
     breach("writes on a job that has ended: " + request.body.substr(0, 200));
   }
 }
 
 void Rules::after(const kube::ApiRequest& request) {
-  if (request.method != "PATCH") return;
+  if (request.method != "PATCH" && request.method != "PUT") return;
   const FakePath path = parse_path(request.path);
   if (path.plural == "podgroups" && group_before_) check_members(*group_before_);
   if (path.plural == "nervexjobs" && job_before_) {

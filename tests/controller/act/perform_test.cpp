@@ -56,7 +56,7 @@ TEST_CASE("writes of one round are in order, the coordinator last", "[controller
                     kube::string_at(write.body, {"metadata", "name"}));
   }
   paths.back() = paths.back().substr(0, 11);  // an event's name is random
-  CHECK(paths == Strings{"PATCH status ", "POST services " + cluster.collector(),
+  CHECK(paths == Strings{"PUT status dqn", "POST services " + cluster.collector(),
                          "POST services dqn-coordinator", "POST pods " + cluster.collector(),
                          "POST pods dqn-coordinator", "POST events"});
 }
@@ -182,9 +182,9 @@ TEST_CASE("pods of a gang that start one by one cause few status writes", "[cont
     if (pod != "dqn-coordinator") run(pod);
   }
   // Only that it was created: what else it can say waits for the next write.
-  CHECK(cluster.api.writes("PATCH", "/status").size() == 1);
+  CHECK(cluster.api.writes("PUT", "/status").size() == 1);
   run("dqn-coordinator");
-  CHECK(cluster.api.writes("PATCH", "/status").size() == 2);
+  CHECK(cluster.api.writes("PUT", "/status").size() == 2);
   CHECK(cluster.job().status.phase == Phase::kRunning);
   CHECK(cluster.job().status.ready == 65);
 
@@ -277,7 +277,7 @@ TEST_CASE("a rejection by the API server is reported on the job with its message
   CHECK(find_condition(status, "PodsCreated")->message ==
         "create pod rl/" + cluster.collector() + ": 403 pods is forbidden: no quota");
   CHECK(cluster.api.writes("POST", "/pods").size() == 1);  // one try, then the back-off
-  CHECK(cluster.api.writes("PATCH", "/status").size() == 2);
+  CHECK(cluster.api.writes("PUT", "/status").size() == 2);
   CHECK(cluster.event_reasons() == Strings{"FailedCreate"});
 }
 
@@ -375,7 +375,7 @@ TEST_CASE("a deletion that the API server rejects is reported once", "[controlle
   cluster.api.fail_next("DELETE", "/services", {Code::kForbidden, "403 no"}, Applied::kNo, 100);
   for (int i = 0; i < 4; ++i) cluster.process();
   CHECK(cluster.event_reasons() == Strings{"FailedDelete"});
-  CHECK(cluster.api.writes("PATCH", "/status").empty());
+  CHECK(cluster.api.writes("PUT", "/status").empty());
 }
 
 // A job of five pods whose coordinator has just succeeded, as its status says.
@@ -413,6 +413,26 @@ TEST_CASE("a deletion that is forbidden is not tried for each pod", "[controller
   cluster.api.fail_next("DELETE", "/pods/", {Code::kTransient, "503"}, Applied::kNo, 100);
   cluster.process();
   CHECK(cluster.api.writes("DELETE", "/pods/").size() == 1);
+}
+
+TEST_CASE("a status write keeps the fields of a newer version and drops those that ended",
+          "[controller][perform]") {
+  ControllerCluster cluster;
+  cluster.create_job(1, 0);
+  cluster.settle();
+  cluster.api.change(kube::kNervexJobs, "rl", "dqn", {{"status", {{"forecast", "soon"}}}});
+  cluster.sync();
+  job::Status status = cluster.job().status;
+  REQUIRE(status.waiting_since.has_value());
+  status.waiting_since.reset();
+  status.reason = "Starting";
+  CHECK_FALSE(
+      cluster.controller->performer.perform(cluster.job(), {UpdateStatus{status}}).has_value());
+  const Json stored = cluster.api.get(kube::kNervexJobs, "rl", "dqn")["status"];
+  CHECK(stored["forecast"] == "soon");
+  CHECK(stored["reason"] == "Starting");
+  CHECK_FALSE(stored.contains("waitingSince"));
+  CHECK(cluster.job().status == status);
 }
 
 TEST_CASE("a merge patch holds what differs and removes fields that are absent",

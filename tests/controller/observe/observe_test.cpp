@@ -84,7 +84,7 @@ TEST_CASE("a job waits for the objects of a deleted job with its name", "[contro
       std::string(row.remains) +
           " of the deleted job of the same name still exists: this job starts when it is deleted");
   CHECK(cluster.api.writes("POST", "/podgroups").empty());
-  CHECK(cluster.api.writes("PATCH", "/status").size() == 1);
+  CHECK(cluster.api.writes("PUT", "/status").size() == 1);
 
   cluster.api.remove(row.kind, "rl", row.name);
   cluster.settle();

@@ -34,7 +34,7 @@ NOT_COUNTED = ("events", "leases")  # best effort, and time-driven: no crash poi
 
 
 def writes(kind, namespace=None):
-    """Matches writes of one kind ("POST pods", "PATCH nervexjobs/status") or of any ("*")."""
+    """Matches writes of one kind ("POST pods", "PUT nervexjobs/status") or of any ("*")."""
     def match(request):
         return (request.is_write and kind in ("*", request.kind) and request.resource not in NOT_COUNTED
                 and namespace in (None, request.namespace))
