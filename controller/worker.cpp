@@ -68,12 +68,15 @@ Outcome Worker::process(const std::string& key) {
 
 // Changes during the delay of a write that only informs are written with it, or with one that does
 // not wait.
-void Worker::coalesce_status(const job::Job& job, Decision& decision) const {
+void Worker::coalesce_status(const Observed& seen, Decision& decision) const {
   const auto update = status_update(decision.actions);
   if (update == decision.actions.end()) return;
-  if (!only_informs(job.status, std::get<UpdateStatus>(*update).status)) return;
-  const auto delay =
-      stores_.status_writes.delay(job.meta.key(), clock_.mono(), options_.status_update_period);
+  if (!may_be_delayed(seen, std::get<UpdateStatus>(*update).status)) return;
+  const std::string key = seen.job.meta.key();
+  const auto period = options_.status_update_period;
+  const auto delay = seen.has_status
+                         ? stores_.status_writes.delay(key, clock_.mono(), period)
+                         : stores_.status_writes.first_delay(key, clock_.mono(), period);
   if (delay == std::chrono::milliseconds::zero()) return;
   decision.actions.erase(update);
   decision.requeue_after = std::min(delay, decision.requeue_after.value_or(delay));
@@ -112,7 +115,7 @@ Result<Outcome> Worker::work(const std::string& key) {
   std::optional<Round> round;
   if (auto read = observe_live(api_, stores_, *seen, round); !read) return read.error();
   Decision decision = reconcile(*round);
-  coalesce_status(seen->job, decision);
+  coalesce_status(*seen, decision);
   if (decision.requeue_after) queue_.add_after(key, *decision.requeue_after);
   if (decision.actions.empty()) {
     return decision.requeue_after ? Outcome::kRequeueAfter : Outcome::kSuccess;

@@ -51,7 +51,7 @@ class Worker {
   // Deletes the namespace's Service with its last job.
   Result<Nothing> remove_unused_service(const std::string& ns);
   void queue_slices(const std::string& key, const Actions& actions) const;
-  void coalesce_status(const job::Job& job, Decision& decision) const;
+  void coalesce_status(const Observed& seen, Decision& decision) const;
   // Reports the failure on the job.
   void report(const std::string& key, const Failure& failure);
 

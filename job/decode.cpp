@@ -382,7 +382,7 @@ Status read_status(Fields fields) {
   Status status;
   status.phase = read_phase(fields);
   status.reason = fields.text("reason");
-  status.attempt = fields.small_integer("attempt", 0);
+  status.attempt = fields.small_integer("attempt", status.attempt);
   // -1 is the schema's default: no controller has seen the job yet.
   status.observed_generation = fields.integer("observedGeneration", 0, -1);
   status.queued_since = fields.time("queuedSince");

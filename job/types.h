@@ -188,7 +188,7 @@ struct QueuePlace {
 struct Status {
   Phase phase = Phase::kNone;
   std::string reason;  // why it is in this phase: the Reason column
-  int attempt = 0;     // 0: none yet; incremented when an attempt is over and another may follow
+  int attempt = 1;     // incremented when an attempt is over and another may follow
   std::int64_t observed_generation = 0;
   // Position in the queue among jobs of equal priority, with fractions of a second. Kept over
   // retries and requeues, not over a resume.

@@ -66,7 +66,8 @@ Json operation(const char* op, std::string path, Json value) {
 // status.replaced: the first only grows, and of two incarnations the larger counts.
 Json make_patch_tests(const job::Job& job, bool live) {
   const Json uid = operation("test", "/metadata/uid", job.meta.uid);
-  if (!live) {
+  const bool has_status = job.status.phase != job::Phase::kNone;  // else it cannot be tested
+  if (!live || !has_status) {
     return {uid, operation("test", "/metadata/resourceVersion", job.meta.resource_version)};
   }
   return {uid, operation("test", "/metadata/generation", job.meta.generation),

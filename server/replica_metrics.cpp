@@ -22,9 +22,8 @@ std::vector<MetricSample> by_role(const Total& total) {
 
 std::vector<std::shared_ptr<const job::Job>> jobs_under_way(const Stores& stores) {
   auto jobs = stores.jobs.all();
-  std::erase_if(jobs, [](const auto& job) {
-    return job->meta.deleting || job->status.attempt == 0 || job::is_final(job->status.phase);
-  });
+  std::erase_if(
+      jobs, [](const auto& job) { return job->meta.deleting || job::is_final(job->status.phase); });
   return jobs;
 }
 

@@ -104,7 +104,7 @@ Result<Caller> Lookup::live(const std::string& ns, const std::string& pod) const
   auto found_job = read<job::Job>(api_, kube::kNervexJobs, ns, owner, job::parse_job);
   if (!found_job) return found_job.error();
   caller.job = *found_job;
-  if (!caller.job || caller.job->status.attempt == 0) return caller;
+  if (!caller.job) return caller;
 
   const std::string group = job::pod_group_name(*caller.job, caller.job->status.attempt);
   auto found_group = read<gang::PodGroup>(api_, kube::kPodGroups, ns, group, gang::parse_pod_group);

@@ -96,7 +96,7 @@ constexpr std::array kRules = std::to_array<Rule>({
      "fix what kept the pods from running, as the note says, and create the job again; use a longer startTimeoutSeconds if it needs more time."},
     {AdviceCode::kFailed, "Failed", false, has_failed,
      "read the coordinator's log, while its pod exists: kubectl nervex logs {job} -n {ns}; then create the job again."},
-    {AdviceCode::kNotObserved, "NotObserved", false, [](const JobSnapshot& s) { return s.job.status.phase == Phase::kNone; },
+    {AdviceCode::kNotObserved, "NotObserved", false, [](const JobSnapshot& s) { return s.job.status.phase == Phase::kNone && !s.group; },
      "no controller has seen this job yet. Is nervex-operator running? kubectl get deployments -n nervex-system"},
     {AdviceCode::kSuspended, "Suspended", false, [](const JobSnapshot& s) { return s.job.spec.suspend; },
      "to start the job: kubectl nervex resume {job} -n {ns}"},

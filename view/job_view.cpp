@@ -57,7 +57,7 @@ std::optional<Wait> find_waiting_condition(const JobSnapshot& seen) {
 std::vector<Wait> find_waits(const JobSnapshot& seen) {
   std::vector<Wait> waits;
   if (is_finished(seen)) return waits;
-  if (seen.job.status.phase == Phase::kNone) {
+  if (seen.job.status.phase == Phase::kNone && !seen.group) {
     waits.push_back({.subject = Subject::kGang,
                      .gang = std::string(gang::kBaseGang),
                      .pods = {},

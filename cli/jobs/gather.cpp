@@ -14,7 +14,6 @@ namespace nervex::cli {
 namespace {
 
 Result<std::optional<gang::PodGroup>> read_group(kube::Api& api, const job::Job& job) {
-  if (job.status.attempt == 0) return std::optional<gang::PodGroup>();
   const auto object = kube::get_object(api, kube::kPodGroups, job.meta.ns,
                                        job::pod_group_name(job, job.status.attempt));
   if (!object && object.error().code == Code::kNotFound) return std::optional<gang::PodGroup>();

@@ -30,7 +30,11 @@ using job::Phase;
 bool is_write(const Action& action) { return !std::holds_alternative<RecordEvent>(action); }
 
 // Events report changes, so they come with the write that makes them.
-void add_events(const job::Status& before, const job::Status& status, Actions& actions) {
+void add_events(const Round& round, const job::Status& status, Actions& actions) {
+  const job::Status& before = round.seen.job.status;
+  if (!round.seen.has_status && status.phase == Phase::kCreated && !is_on_its_way(status)) {
+    actions.push_back(normal_event(kJobCreated, "the job is queued"));
+  }
   if (status.phase == Phase::kRunning && before.phase != Phase::kRunning) {
     actions.push_back(normal_event(kJobRunning, "the coordinator runs"));
   }
@@ -54,15 +58,6 @@ job::Status complete(const Observed& seen, job::Status status) {
   after.pod_groups.clear();
   after.coordinator_is_gone = after.pod_group_is_gone = false;
   return next_status(make_round(after), false);
-}
-
-Decision begin_job(const Observed& seen) {
-  Observed after = seen;
-  after.job.status = first_status(seen);
-  const job::Status status = next_status(make_round(after), false);
-  Actions actions = {UpdateStatus{status}, normal_event(kJobCreated, "the job is queued")};
-  add_events(seen.job.status, status, actions);
-  return {std::move(actions), std::nullopt, true};
 }
 
 // -- policies of a job that continues: each reads the round and returns actions, or none
@@ -90,8 +85,10 @@ constexpr std::array<Policy, 3> kObjectPolicies{
     [](const Round& round) { return delete_stuck_pods(round.seen); }, delete_stale_objects,
     create_objects};
 
-bool has_news(const job::Status& before, const job::Status& after) {
-  if (is_worth_writing(before.created_through, after.created_through)) return true;
+bool has_news(const Observed& seen, const job::Status& after) {
+  const job::Status& before = seen.job.status;
+  if (!seen.has_status || is_worth_writing(before.created_through, after.created_through))
+    return true;
   job::Status same = after;
   same.created_through = before.created_through;
   return same != before;
@@ -99,12 +96,12 @@ bool has_news(const job::Status& before, const job::Status& after) {
 
 // The status after this round, and its events.
 Actions update_status(const Round& round, bool nothing_to_create) {
-  const job::Status& before = round.seen.job.status;
   job::Status status = next_status(round, nothing_to_create);
   Actions actions;
-  add_events(before, status, actions);
+  add_events(round, status, actions);
   append(lost_events(round.losses), actions);
-  if (has_news(before, status)) actions.insert(actions.begin(), UpdateStatus{std::move(status)});
+  if (has_news(round.seen, status))
+    actions.insert(actions.begin(), UpdateStatus{std::move(status)});
   return actions;
 }
 
@@ -187,11 +184,20 @@ Decision reconcile(const Round& round) {
   const Observed& seen = round.seen;
   if (seen.job.meta.deleting) return clean_up_deleted_job(seen);
   if (is_final(seen.job.status.phase)) return clean_up_ended_job(seen);
-  if (seen.job.status.phase == Phase::kNone) return begin_job(seen);
   return continue_job(round);
 }
 
-Decision reconcile(const Observed& seen) { return reconcile(make_round(seen)); }
+Decision reconcile(const Observed& seen) {
+  if (seen.job.status.phase != Phase::kNone) return reconcile(make_round(seen));
+  Observed begun = seen;
+  begin_job(begun);
+  return reconcile(make_round(begun));
+}
+
+void begin_job(Observed& seen) {
+  seen.has_status = false;
+  seen.job.status = complete(seen, first_status(seen));
+}
 
 Actions write_transition(const Round& round, AttemptTransition transition) {
   job::Status status = transition.final_result ? final_status(round, *transition.final_result,

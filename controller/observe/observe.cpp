@@ -8,6 +8,7 @@
 
 #include "controller/decide/live_checks.h"
 #include "controller/decide/make_round.h"
+#include "controller/decide/reconcile.h"
 #include "controller/decide/round/attempt.h"
 #include "controller/decide/round/observed.h"
 #include "job/names.h"
@@ -197,6 +198,7 @@ std::optional<Observed> observe_caches(const Stores& stores, const ObserveOption
     seen.predecessor =
         predecessor_remains(stores, *job, job::wants_aggregator(job->spec, has_config));
   }
+  if (job->status.phase == job::Phase::kNone) begin_job(seen);
   return seen;
 }
 
@@ -233,8 +235,7 @@ Predecessor predecessor_remains(const Stores& stores, const job::Job& job, bool 
     }
     if (held_by_predecessor(stores.services, job, name)) return {"service " + name, nullptr};
   }
-  const int attempt = std::max(1, job.status.attempt);  // 0: not observed by a controller yet
-  const std::string group = job::pod_group_name(job, attempt);
+  const std::string group = job::pod_group_name(job, job.status.attempt);
   if (held_by_predecessor(stores.pod_groups, job, group)) return {"podgroup " + group, nullptr};
   return {};
 }

@@ -246,6 +246,15 @@ std::chrono::milliseconds StatusWriteLimiter::delay(const std::string& job, Mono
   return left_until(turn);
 }
 
+std::chrono::milliseconds StatusWriteLimiter::first_delay(const std::string& job, MonoTime now,
+                                                          std::chrono::milliseconds period) {
+  using std::chrono::milliseconds;
+  const MutexLock lock(mutex_);
+  std::optional<MonoTime>& first = jobs_[job].last;
+  if (!first) first = now;
+  return std::max(std::chrono::ceil<milliseconds>(*first + period - now), milliseconds::zero());
+}
+
 void StatusWriteLimiter::forget(const std::string& job) {
   const MutexLock lock(mutex_);
   jobs_.erase(job);

@@ -123,7 +123,6 @@ Result<Candidate> make_candidate(const Simulation& simulation, const JobSettings
   auto job = job::decode_job(object);
   if (!job) return Error{Code::kInvalid, "spec.job: " + job.error().message};
   job->spec.requests = {};
-  job->status.attempt = 1;
 
   const bool has_config = settings.aggregator_config != nullptr;
   if (job::waits_for_aggregator(job->spec, has_config)) {

@@ -24,7 +24,7 @@ TEST_CASE("no start is requeued for a transient 401 or 403", "[sim][passing]") {
   const int status = GENERATE(401, 403);
   using Denied = Suite::Denied;
   const Denied what = GENERATE(Denied::kAll, Denied::kWrites, Denied::kPodCreations);
-  const int writes_before = GENERATE(range(0, 8));
+  const int writes_before = GENERATE(range(0, 7));
   INFO(status << " for " << static_cast<int>(what) << " after " << writes_before);
   Suite suite(1);
   suite.add_config();

@@ -47,7 +47,7 @@ TEST_CASE("a coordinator that ran and ended unseen does not run again", "[sim][u
     suite.clock.advance(std::chrono::seconds(1));
   }
   suite.environment();
-  REQUIRE(suite.job().status.phase == Phase::kCreated);
+  REQUIRE(suite.job().status.phase == Phase::kNone);
   suite.end_pod("dqn-coordinator", well);
   suite.delete_pod("dqn-coordinator");
   suite.take_over();

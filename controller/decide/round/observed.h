@@ -93,6 +93,8 @@ inline constexpr std::chrono::seconds kRetryDelay{10};
 
 struct Observed {
   job::Job job;  // as stored, defaults filled in
+  // False: `job.status` is what begin_job() makes of an empty one.
+  bool has_status = true;
   // Objects whose controller reference has this job's uid, sorted by name.
   Ptrs<kube::Pod> pods;
   Ptrs<Service> services;

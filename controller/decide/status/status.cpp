@@ -63,7 +63,10 @@ job::Status first_status(const Observed& seen) {
   status.reason = kQueued;
   status.attempt = 1;
   status.observed_generation = seen.job.meta.generation;
-  status.queued_since = first_place_in_queue(seen.job.meta, seen.now);
+  const gang::PodGroup* group = current_attempt(seen).group;
+  status.queued_since =
+      group != nullptr ? group->spec.queued_since : first_place_in_queue(seen.job.meta, seen.now);
+  status.services = seen.shared_services ? job::ServiceMode::kShared : job::ServiceMode::kPerPod;
   status.waiting_since = seen.job.meta.created == SysTime{} ? seen.now : seen.job.meta.created;
   if (seen.job.spec.suspend) {
     set_condition(seen, status, kSuspended, true, kSuspended, "the job was created suspended");
@@ -117,6 +120,14 @@ bool only_informs(const job::Status& before, const job::Status& after) {
     if (is_placed || is_same) condition = *known;
   }
   return rest == before;
+}
+
+bool is_on_its_way(const job::Status& status) {
+  return status.reason == kQueued || status.reason == kStarting;
+}
+
+bool may_be_delayed(const Observed& seen, const job::Status& after) {
+  return only_informs(seen.job.status, after) && (seen.has_status || is_on_its_way(after));
 }
 
 job::Status final_status(const Round& round, const AttemptResult& result, job::Status status) {

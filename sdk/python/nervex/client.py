@@ -279,9 +279,7 @@ class JobHandle:
 
     def _read_group(self, job: Json, deadline: Deadline) -> Optional[Json]:
         """The PodGroup of the attempt; one of a deleted job of the same name does not count."""
-        attempt = job.get("status", {}).get("attempt", 0)
-        if not attempt:
-            return None
+        attempt = job.get("status", {}).get("attempt", 1)
         group = self._api.find(f"{PATH}/{self.namespace}/podgroups/{self.name}-{attempt}", deadline)
         owners: Sequence[Json] = (group or {}).get("metadata", {}).get("ownerReferences", [])
         return group if any(one["uid"] == job["metadata"]["uid"] for one in owners) else None

@@ -246,7 +246,7 @@ RULES: Tuple[Tuple[str, bool, Callable[[Seen], Any]], ...] = (
     ("DeadlineExceeded", False, lambda s: s.failed("DeadlineExceeded")),
     ("StartTimeout", False, lambda s: s.failed("StartTimeout")),
     ("Failed", False, lambda s: s.failed()),
-    ("NotObserved", False, lambda s: not s.phase),
+    ("NotObserved", False, lambda s: not s.phase and not s.group),
     ("Suspended", False, lambda s: s.spec.get("suspend")),
     ("InvalidName", False, lambda s: s.reason == "InvalidName"),
     ("FixRefusal", False, is_refused),
@@ -288,7 +288,7 @@ RULES: Tuple[Tuple[str, bool, Callable[[Seen], Any]], ...] = (
 def find_waits(seen: Seen) -> Tuple[Wait, ...]:
     if seen.phase in FINISHED:
         return ()
-    if not seen.phase:
+    if not seen.phase and not seen.group:
         return (Wait("Gang", "NotObserved", "no controller has seen the job yet",
                      parse_time(seen.job["metadata"].get("creationTimestamp")), BASE_GANG),)
     waits = [describe_wait(seen, gang) for gang in seen.waiting_gangs()]

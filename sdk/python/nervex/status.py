@@ -65,7 +65,7 @@ def read_status(job: Mapping[str, Any]) -> Status:
     return Status(
         namespace=meta["namespace"], name=meta["name"], uid=meta["uid"], phase=status.get("phase", ""),
         reason=status.get("reason", ""), queue=status.get("queue", {}).get("name", ""),
-        position=status.get("queue", {}).get("position", 0), ready=status.get("ready", ""), attempt=status.get("attempt", 0),
+        position=status.get("queue", {}).get("position", 0), ready=status.get("ready", ""), attempt=status.get("attempt", 1),
         created=parse_time(meta.get("creationTimestamp")), finished_at=parse_time(status.get("completionTime")),
         conditions=conditions, manifest=job)
 

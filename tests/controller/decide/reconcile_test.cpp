@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "controller/decide/status/status.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"
 
@@ -81,17 +82,74 @@ TEST_CASE("for a job that is being deleted only its own objects are deleted",
   }
 }
 
-TEST_CASE("a new job gets a status before anything else", "[controller][reconcile]") {
+TEST_CASE("a new job gets its PodGroup, and its status may be written later",
+          "[controller][reconcile]") {
   World world(a_job());
   const Actions actions = reconcile(world.seen).actions;
-  REQUIRE(actions.size() == 2);
-  const job::Status& status = std::get<UpdateStatus>(actions[0]).status;
+  const auto* update = only<UpdateStatus>(actions);
+  REQUIRE(update != nullptr);
+  const job::Status& status = update->status;
   CHECK(status.phase == Phase::kCreated);
+  CHECK(status.reason == "Queued");
   CHECK(status.attempt == 1);
   CHECK(status.queued_since == world.seen.now);
   CHECK(status.waiting_since == world.seen.now);
   CHECK(find_condition(status, "Created")->reason == "NerveXJobCreated");
-  CHECK(std::get<RecordEvent>(actions[1]).event.reason == "NerveXJobCreated");
+  CHECK(only<CreatePodGroup>(actions) != nullptr);
+  CHECK(only<RecordEvent>(actions) == nullptr);
+  begin_job(world.seen);
+  CHECK(may_be_delayed(world.seen, status));
+}
+
+TEST_CASE("a job without a status continues the attempt of its PodGroup",
+          "[controller][reconcile]") {
+  World world(a_job(1, 0));
+  world.settle();
+  const SysTime queued_since = *world.seen.job.status.queued_since;
+  world.seen.job.status = {};  // the write was never sent
+  world.seen.now += std::chrono::milliseconds(1'500);
+  const std::string when = GENERATE("it waits", "it is planned", "it starts", "it runs",
+                                    "a worker has ended", "the planner refuses it");
+  INFO("when " << when);
+  if (when == "the planner refuses it") world.refuse("learner: 1 of 1 do not fit");
+  if (when != "it waits" && when != "the planner refuses it") world.plan();
+  const bool starts = when == "it starts" || when == "it runs" || when == "a worker has ended";
+  if (starts) world.settle();
+  world.seen.job.status = {};
+  if (when == "it runs") world.run_all();
+  if (when == "a worker has ended") world.end(world.name(Role::kCollector), true);
+
+  const auto created = world.created;
+  const Actions actions = reconcile(world.seen).actions;
+  CHECK(only<CreatePodGroup>(actions) == nullptr);
+  CHECK(only<PatchPodGroup>(actions) == nullptr);
+  const auto* update = only<UpdateStatus>(actions);
+  REQUIRE(update != nullptr);
+  CHECK(update->status.attempt == 1);
+  CHECK(update->status.queued_since == queued_since);
+  Observed begun = world.seen;
+  begin_job(begun);
+  const bool may_wait = when == "it waits" || when == "it is planned" || when == "it starts";
+  CHECK(may_be_delayed(begun, update->status) == may_wait);
+  CHECK(world.settle() >= 0);
+  if (starts) CHECK(world.created == created);
+}
+
+TEST_CASE("a job that has to wait is told so by its first status, at once",
+          "[controller][reconcile]") {
+  World world(a_job());
+  const std::string reason = GENERATE("Suspended", "AggregatorMissing", "PriorityClassMissing");
+  INFO("reason " << reason);
+  if (reason == "Suspended") world.seen.job.spec.suspend = true;
+  if (reason == "AggregatorMissing") world.seen.job.spec.aggregator = "PerJob";
+  if (reason == "PriorityClassMissing") world.seen.priority.missing = "urgent";
+  const Actions actions = reconcile(world.seen).actions;
+  const auto* update = only<UpdateStatus>(actions);
+  REQUIRE(update != nullptr);
+  CHECK(update->status.reason == reason);
+  CHECK(only<RecordEvent>(actions)->event.reason == "NerveXJobCreated");
+  begin_job(world.seen);
+  CHECK_FALSE(may_be_delayed(world.seen, update->status));
 }
 
 TEST_CASE("a job waits for the plan without any pod", "[controller][reconcile]") {
@@ -143,7 +201,7 @@ TEST_CASE("a job runs when its coordinator does and is ready when all pods are",
   world.run_all();
   CHECK(world.settle() == 1);
   CHECK(find_condition(world.seen.job.status, "Ready")->status);
-  CHECK(world.events == Strings{"NerveXJobCreated", "SuccessfulCreate", "NerveXJobRunning"});
+  CHECK(world.events == Strings{"SuccessfulCreate", "NerveXJobRunning"});
 }
 
 TEST_CASE("a request is added to the PodGroup in one write, and created when it is placed",
