@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "controller/decide/attempt/created_pods.h"
 #include "controller/decide/attempt/creation_failures.h"
 #include "controller/decide/attempt/limits.h"
@@ -29,14 +31,25 @@ using job::Phase;
 
 bool is_write(const Action& action) { return !std::holds_alternative<RecordEvent>(action); }
 
-// Events report changes, so they come with the write that makes them.
+std::size_t count_base_pods(const Attempt& attempt) {
+  if (attempt.group == nullptr) return 0;
+  const gang::Gang* base = gang::find_gang(attempt.group->spec, gang::kBaseGang);
+  if (base == nullptr) return 0;
+  std::size_t pods = 0;
+  for (const gang::MemberSet& set : base->members) pods += set.slots.size();
+  return pods;
+}
+
+// Events report changes, so they come with the write that makes them. A normal start has one.
 void add_events(const Round& round, const job::Status& status, Actions& actions) {
   const job::Status& before = round.seen.job.status;
   if (!round.seen.has_status && status.phase == Phase::kCreated && !is_on_its_way(status)) {
     actions.push_back(normal_event(kJobCreated, "the job is queued"));
   }
   if (status.phase == Phase::kRunning && before.phase != Phase::kRunning) {
-    actions.push_back(normal_event(kJobRunning, "the coordinator runs"));
+    actions.push_back(
+        normal_event(kJobRunning, fmt::format("started {} pods of gang {}",
+                                              count_base_pods(round.attempt), gang::kBaseGang)));
   }
   if (is_true(status, kRequestsLost) && !is_true(before, kRequestsLost)) {
     actions.push_back(warning_event(kRequestsLost, find_condition(status, kRequestsLost)->message));

@@ -226,6 +226,13 @@ ConfirmFree slots_to_confirm(const Round& round, const Gap& gap) {
 
 bool is_empty(const Gap& gap) { return gap.workers.empty() && gap.coordinator == nullptr; }
 
+// When the coordinator runs, one event speaks for the whole start.
+bool is_reported_when_running(const Round& round, const Gap& gap) {
+  return round.seen.job.status.phase == job::Phase::kCreated &&
+         std::all_of(gap.workers.begin(), gap.workers.end(),
+                     [](const WantedPod* want) { return want->is_of_base; });
+}
+
 // Services come first: a pod's name resolves as soon as it has an address.
 void add_creations(const Round& round, const Gap& gap, bool has_shared_service, Actions& steps) {
   const job::PodContext context = pod_context(round);
@@ -256,7 +263,9 @@ void add_creations(const Round& round, const Gap& gap, bool has_shared_service, 
   if (gap.coordinator != nullptr) {
     steps.push_back(CreatePods{{make_manifest(round, *gap.coordinator, context)}});
   }
-  if (!is_empty(gap)) steps.push_back(normal_event(kSuccessfulCreate, created_text(gap)));
+  if (!is_empty(gap) && !is_reported_when_running(round, gap)) {
+    steps.push_back(normal_event(kSuccessfulCreate, created_text(gap)));
+  }
 }
 
 }  // namespace

@@ -177,12 +177,11 @@ TEST_CASE("a planned job gets services, workers, then its coordinator", "[contro
   world.settle();
   world.plan();
   const Actions actions = reconcile(world.seen).actions;
-  REQUIRE(actions.size() == 5);
+  REQUIRE(actions.size() == 4);
   CHECK(std::holds_alternative<UpdateStatus>(actions[0]));
   CHECK(std::get<CreateServices>(actions[1]).manifests.size() == 4);
   CHECK(std::get<CreatePods>(actions[2]).manifests.size() == 3);
   CHECK(std::get<CreatePods>(actions[3]).manifests[0]["metadata"]["name"] == "dqn-coordinator");
-  CHECK(std::get<RecordEvent>(actions[4]).event.message == "created 4 pods");
 }
 
 TEST_CASE("a job runs when its coordinator does and is ready when all pods are",
@@ -201,7 +200,29 @@ TEST_CASE("a job runs when its coordinator does and is ready when all pods are",
   world.run_all();
   CHECK(world.settle() == 1);
   CHECK(find_condition(world.seen.job.status, "Ready")->status);
-  CHECK(world.events == Strings{"SuccessfulCreate", "NerveXJobRunning"});
+}
+
+TEST_CASE("a normal start has one event", "[controller][reconcile]") {
+  World world(a_job(2, 1));
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run("dqn-coordinator");
+  const Actions actions = reconcile(world.seen).actions;
+  const auto* event = only<RecordEvent>(actions);
+  REQUIRE(event != nullptr);
+  CHECK(event->event.reason == "NerveXJobRunning");
+  CHECK(event->event.message == "started 4 pods of gang base");
+  world.run_all();
+  world.settle();
+  CHECK(world.events == Strings{"NerveXJobRunning"});
+
+  world.seen.job.spec.requests.entries = {an_entry(7, Role::kCollector, 2)};
+  ++world.seen.job.meta.generation;
+  world.settle();
+  world.plan();
+  world.settle();
+  CHECK(world.events == Strings{"NerveXJobRunning", "SuccessfulCreate"});
 }
 
 TEST_CASE("a request is added to the PodGroup in one write, and created when it is placed",
