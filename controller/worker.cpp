@@ -144,14 +144,16 @@ Result<Outcome> Worker::work(const std::string& key) {
 // The caches have this process's writes before the watch reports them, so those are no changes
 // then.
 void Worker::queue_slices(const std::string& key, const Actions& actions) const {
-  slice_queue_.add_after(key, kEndpointSliceDelay);
-  const bool has_written_service =
-      std::any_of(actions.begin(), actions.end(), [](const Action& action) {
-        return std::holds_alternative<CreateSharedService>(action) ||
-               std::holds_alternative<UpdateSharedService>(action);
-      });
-  if (!has_written_service) return;
-  add_namespace(stores_, kube::NamespacedName::parse(key).ns, slice_queue_);
+  const bool folds_pods = std::any_of(actions.begin(), actions.end(), [](const Action& action) {
+    return std::holds_alternative<CreateSharedService>(action) ||
+           std::holds_alternative<UpdateSharedService>(action) ||
+           std::holds_alternative<CreatePods>(action) ||
+           std::holds_alternative<ConfirmFree>(action) ||
+           std::holds_alternative<DeletePods>(action) ||
+           std::holds_alternative<ReleasePods>(action);
+  });
+  if (!folds_pods) return;
+  slice_queue_.add_after(orphans_key(kube::NamespacedName::parse(key).ns), kEndpointSliceDelay);
 }
 
 Result<Nothing> Worker::let_orphans_go(const std::string& key,

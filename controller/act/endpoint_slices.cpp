@@ -17,9 +17,6 @@ namespace nervex::controller {
 
 namespace {
 
-// While pods of the namespace wait for a slice of ours.
-constexpr std::chrono::seconds kLeftoverDelay{1};
-
 Result<Nothing> failure(std::string_view verb, const std::string& key, const Error& error) {
   return with_context(fmt::format("{} endpointslice {}", verb, key), error);
 }
@@ -40,7 +37,7 @@ EndpointSliceWriter::EndpointSliceWriter(kube::Api& api, Stores& stores, kube::W
 void EndpointSliceWriter::process(const std::string& key) {
   Result<Nothing> done = ok();
   try {
-    done = work(key);
+    done = work(kube::NamespacedName::parse(key).ns);
   } catch (const std::exception& e) {  // a library's; the next time may go better
     done = Error{Code::kInternal, e.what()};
   }
@@ -49,39 +46,55 @@ void EndpointSliceWriter::process(const std::string& key) {
   queue_.add_failed(key, done.error().retry_after.value_or(std::chrono::seconds(0)));
 }
 
-Result<Nothing> EndpointSliceWriter::work(const std::string& key) {
-  const auto [ns, name] = kube::NamespacedName::parse(key);
-  return name.empty() ? remove_leftovers(ns) : write_slices(key);
+Result<Nothing> EndpointSliceWriter::work(const std::string& ns) {
+  const auto is_written = write_slices(ns);
+  if (!is_written) return is_written.error();
+  return *is_written ? remove_leftovers(ns) : ok();
 }
 
-Result<Nothing> EndpointSliceWriter::write_slices(const std::string& job) {
-  if (stores_.jobs.unreadable(job)) return ok();  // its pods keep their names
-  const EndpointSliceWrites writes = writes_for(job);
-  const std::string ns = kube::NamespacedName::parse(job).ns;
-  if (stores_.jobs.get(job) == nullptr) {
-    written_.erase(job);
-    return write(ns, writes);
-  }
-  if (writes.empty()) return ok();
-  const MonoTime now = clock_.mono();
-  const MonoTime due = written_.try_emplace(job, now).first->second + kPeriod;
-  if (writes.is_partial && due > now) {
-    queue_.add_after(job, std::chrono::ceil<std::chrono::milliseconds>(due - now));
-    return ok();
-  }
-  auto done = write(ns, writes);
-  if (done) written_[job] = now;
-  return done;
-}
-
-EndpointSliceWrites EndpointSliceWriter::writes_for(const std::string& key) const {
-  const auto job = stores_.jobs.get(key);
-  const std::string ns = kube::NamespacedName::parse(key).ns;
-  auto pods = job ? stores_.pods.by_index(key) : Ptrs<kube::Pod>();
-  std::erase_if(pods, [&](const auto& pod) { return owner_job_uid(pod->meta) != job->meta.uid; });
+Result<bool> EndpointSliceWriter::write_slices(const std::string& ns) {
   const auto service = stores_.services.get(ns + "/" + ns);
-  return endpoint_slice_writes(job.get(), pods, service.get(),
-                               stores_.endpoint_slices.by_index(key));
+  auto slices = stores_.endpoint_slices.by_index(orphans_key(ns));
+  std::erase_if(slices, [](const auto& slice) { return !is_ours(*slice); });
+  if (service == nullptr && slices.empty()) {
+    times_.erase(ns);
+    return true;
+  }
+  const MonoTime now = clock_.mono();
+  Times& times = times_[ns];
+  if (!times.changed) times.changed = now;
+  if (times.written && !is_due(ns, *times.written + kPeriod, now)) return false;
+  const EndpointSliceWrites writes =
+      endpoint_slice_writes(ns, find_pods(ns), service.get(), slices);
+  if (writes.empty()) {
+    times.changed.reset();
+    return true;
+  }
+  if (writes.is_partial && !is_due(ns, *times.changed + kPeriod, now)) return false;
+  if (auto done = write(ns, writes); !done) return done.error();
+  times = {now, std::nullopt};
+  return true;
+}
+
+bool EndpointSliceWriter::is_due(const std::string& ns, MonoTime due, MonoTime now) {
+  if (due <= now) return true;
+  queue_.add_after(orphans_key(ns), std::chrono::ceil<std::chrono::milliseconds>(due - now));
+  return false;
+}
+
+// Those of a job that this version cannot read keep their names.
+Ptrs<kube::Pod> EndpointSliceWriter::find_pods(const std::string& ns) const {
+  Ptrs<kube::Pod> pods;
+  for (const auto& job : stores_.jobs.by_index(ns)) {
+    for (auto& pod : stores_.pods.by_index(job->meta.key())) {
+      if (owner_job_uid(pod->meta) == job->meta.uid) pods.push_back(std::move(pod));
+    }
+  }
+  for (const auto& key : stores_.jobs.unreadable_keys()) {
+    if (kube::NamespacedName::parse(key).ns != ns) continue;
+    for (auto& pod : stores_.pods.by_index(key)) pods.push_back(std::move(pod));
+  }
+  return pods;
 }
 
 // Tries all writes, first those that make room; returns the first error.
@@ -158,15 +171,6 @@ Result<Nothing> EndpointSliceWriter::remove_leftovers(const std::string& ns) {
       service->shape != service_shape(job::shared_service_manifest(ns))) {
     return ok();
   }
-  const auto jobs = stores_.jobs.by_index(ns);
-  // From then on only our slices change.
-  const bool all_are_named = std::all_of(jobs.begin(), jobs.end(), [this](const auto& job) {
-    return writes_for(job->meta.key()).create.empty();
-  });
-  if (!all_are_named || has_unreadable_jobs(stores_, ns)) {
-    queue_.add_after(orphans_key(ns), kLeftoverDelay);
-    return ok();
-  }
   // The Endpoints object first: otherwise the slices are created again from it.
   if (auto removed = remove_endpoints(ns); !removed) return removed;
   for (const auto& slice : slices) {
@@ -188,16 +192,16 @@ Result<Nothing> EndpointSliceWriter::remove_endpoints(const std::string& ns) {
 }
 
 void EndpointSliceWriter::report(const std::string& key, const Error& error) {
+  const std::string ns = kube::NamespacedName::parse(key).ns;
   const auto log = error.code == Code::kConflict ? log_debug : log_warn;
   log("endpointslices not written, requeued",
-      {{"job", key}, {"code", to_string(error.code)}, {"error", error.message}});
+      {{"namespace", ns}, {"code", to_string(error.code)}, {"error", error.message}});
   const int before = queue_.failures(key);
   const bool is_news = is_worth_reporting(error.code, before) &&
                        (before == 0 || !is_worth_reporting(error.code, before - 1));
-  const auto job = stores_.jobs.get(key);
-  if (!is_news || !job) return;
-  events_.record({std::string(job::kApiVersion), std::string(job::kKind), job->meta.ns,
-                  job->meta.name, job->meta.uid},
+  const auto service = stores_.services.get(ns + "/" + ns);
+  if (!is_news || !service) return;
+  events_.record({"v1", "Service", service->meta.ns, service->meta.name, service->meta.uid},
                  warning_event(kFailedToUpdateEndpointSlices,
                                "names of pods may not resolve: " + error.message)
                      .event);

@@ -1,7 +1,9 @@
-// controller/act/endpoint_slices.h - writes what decide/objects/endpoint_slices.h decides for jobs.
+// controller/act/endpoint_slices.h - when are the EndpointSlices of a namespace written? What is
+// written is decided by decide/objects/endpoint_slices.h.
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -13,14 +15,14 @@
 
 namespace nervex::controller {
 
-// Processes the keys of Queues::endpoint_slices. Separate from the workers: a round that creates a
-// thousand pods takes seconds, and names need not wait for it; a write that fails here delays
-// nothing else. For one thread.
+// Processes the keys of Queues::endpoint_slices: orphans_key() of each namespace. Separate from the
+// workers: a round that creates a thousand pods takes seconds, and names need not wait for it; a
+// write that fails here delays nothing else. For one thread.
 class EndpointSliceWriter {
  public:
-  // While pods of a job wait for their addresses or are terminating, its slices are written at most
-  // once in this period: otherwise each of them is written at each look while a large gang starts
-  // or ends.
+  // The slices of a namespace are written at most once in this period, for all its jobs together.
+  // While pods wait for their addresses or are terminating, the first write waits as long, too:
+  // more changes are about to follow.
   static constexpr std::chrono::seconds kPeriod{1};
 
   // Borrows all arguments.
@@ -28,12 +30,20 @@ class EndpointSliceWriter {
                       kube::EventRecorder& events, const Clock& clock);
 
   // Never throws. Failures are logged and retried with the queue's back-off; event
-  // kFailedToUpdateEndpointSlices of the job reports lasting ones.
+  // kFailedToUpdateEndpointSlices of the namespace's Service reports lasting ones.
   void process(const std::string& key);
 
  private:
-  Result<Nothing> work(const std::string& key);
-  Result<Nothing> write_slices(const std::string& job);
+  struct Times {
+    std::optional<MonoTime> written;  // last
+    std::optional<MonoTime> changed;  // since when a write has been due
+  };
+
+  Result<Nothing> work(const std::string& ns);
+  // False: it is not time yet.
+  Result<bool> write_slices(const std::string& ns);
+  // If not, the namespace is looked at again then.
+  bool is_due(const std::string& ns, MonoTime due, MonoTime now);
   Result<Nothing> write(const std::string& ns, const EndpointSliceWrites& writes);
   Result<Nothing> update(const std::string& ns, const Json& manifest);
   Result<Nothing> create(const std::string& ns, const Json& manifest);
@@ -41,7 +51,8 @@ class EndpointSliceWriter {
   // Removes what Kubernetes' own controllers left, once our slices name every pod of the namespace.
   Result<Nothing> remove_leftovers(const std::string& ns);
   Result<Nothing> remove_endpoints(const std::string& ns);
-  EndpointSliceWrites writes_for(const std::string& key) const;
+  // Of jobs that exist.
+  Ptrs<kube::Pod> find_pods(const std::string& ns) const;
   void report(const std::string& key, const Error& error);
 
   kube::Api& api_;
@@ -49,7 +60,7 @@ class EndpointSliceWriter {
   kube::WorkQueue& queue_;
   kube::EventRecorder& events_;
   const Clock& clock_;
-  std::unordered_map<std::string, MonoTime> written_;  // or first looked at; by the job's key
+  std::unordered_map<std::string, Times> times_;  // by namespace
 };
 
 }  // namespace nervex::controller

@@ -14,10 +14,7 @@ namespace {
 
 std::string by_job(const Service& service) { return owner_job_uid(service.meta); }
 
-std::string by_job_label(const EndpointSlice& slice) {
-  const std::string& job = kube::label(slice.meta, job::kJobLabel);
-  return is_ours(slice) && !job.empty() ? slice.meta.ns + "/" + job : orphans_key(slice.meta.ns);
-}
+std::string by_namespace(const EndpointSlice& slice) { return orphans_key(slice.meta.ns); }
 
 // PodGroups and pods of deleted jobs have to be found, too.
 std::string by_job_uid(const gang::PodGroup& group) {
@@ -36,7 +33,7 @@ Stores::Stores()
     : jobs([](const job::Job& job) { return job.meta.ns.str(); }),
       pods(by_job_key),
       services(by_job),
-      endpoint_slices(by_job_label),
+      endpoint_slices(by_namespace),
       pod_groups(by_job_uid) {}
 
 Result<kube::Pod> decode_pod(std::string_view json) {
@@ -97,7 +94,7 @@ Changed<kube::Pod> pod_changed(Stores& stores, Queues& queues, std::chrono::mill
     add_unless_empty(queue, former_owner_key(before, after));
     std::string key = owner_job_key(after ? after->meta : before->meta);
     if (!key.empty() && changes_endpoint(before.get(), after.get())) {
-      slices.add_after(key, kEndpointSliceDelay);
+      slices.add_after(orphans_key((after ? after : before)->meta.ns), kEndpointSliceDelay);
     }
     if (key.empty() && after != nullptr && after->has_finalizer) key = orphans_key(after->meta.ns);
     if (key.empty()) return;
@@ -125,16 +122,15 @@ Changed<Service> service_changed(Stores& stores, Queues& queues) {
     owner(before, after);
     const kube::Meta& meta = (after ? after : before)->meta;
     if (meta.name != meta.ns.str()) return;
-    add_namespace(stores, meta.ns, queues.jobs);
-    add_namespace(stores, meta.ns, queues.endpoint_slices);
+    queues.jobs.add(orphans_key(meta.ns));
+    for (const auto& job : stores.jobs.by_index(meta.ns)) queues.jobs.add(job->meta.key());
+    queues.endpoint_slices.add(orphans_key(meta.ns));
   };
 }
 
 Changed<EndpointSlice> slice_changed(kube::WorkQueue& queue) {
   return [&queue](const auto& before, const auto& after) {
-    for (const auto& slice : {before, after}) {
-      if (slice != nullptr) queue.add(by_job_label(*slice));
-    }
+    queue.add(orphans_key((after ? after : before)->meta.ns));
   };
 }
 
@@ -147,7 +143,7 @@ Changed<job::Job> job_changed(Stores& stores, Queues& queues) {
       stores.dry_runs.forget(job.meta.uid);
       stores.disrupted_coordinators.erase(job.meta.ns + "/" +
                                           job::pod_name(job, job::Role::kCoordinator, {}));
-      slices.add(job.meta.key());
+      slices.add_after(orphans_key(job.meta.ns), kEndpointSliceDelay);
     }
     queue.add(job.meta.key());
   };
@@ -155,16 +151,8 @@ Changed<job::Job> job_changed(Stores& stores, Queues& queues) {
 
 }  // namespace
 
-void add_namespace(const Stores& stores, const std::string& ns, kube::WorkQueue& queue) {
-  queue.add(orphans_key(ns));
-  for (const auto& job : stores.jobs.by_index(ns)) queue.add(job->meta.key());
-}
-
 bool has_jobs(const Stores& stores, const std::string& ns) {
-  return !stores.jobs.by_index(ns).empty() || has_unreadable_jobs(stores, ns);
-}
-
-bool has_unreadable_jobs(const Stores& stores, const std::string& ns) {
+  if (!stores.jobs.by_index(ns).empty()) return true;
   const auto unreadable = stores.jobs.unreadable_keys();
   return std::any_of(unreadable.begin(), unreadable.end(), [&](const std::string& key) {
     return kube::NamespacedName::parse(key).ns == ns;
@@ -267,7 +255,8 @@ void add_watches(kube::Reflectors& watches, Stores& stores, Queues& queues,
               kube::sink_into<job::Job>(stores.jobs, job::parse_job, job_changed(stores, queues),
                                         [&queues](const std::string& key) {
                                           queues.jobs.add(key);
-                                          queues.endpoint_slices.add(key);
+                                          const auto ns = kube::NamespacedName::parse(key).ns;
+                                          queues.endpoint_slices.add(orphans_key(ns));
                                         }));
   watches.add("pods", path_of_ours(kube::kPods), stores.pods,
               kube::sink_into<kube::Pod>(stores.pods, decode_pod,

@@ -121,14 +121,14 @@ class StatusWriteLimiter {
 
 // -- what is cached?
 
-// The queue's key for objects that no job owns in this namespace: its Service, and pods with our
-// finalizer and PodGroups without a job as their owner; the index has those under this key too. No
-// job has this name.
+// The queues' key for objects that no job owns in this namespace: its Service, its EndpointSlices,
+// and pods with our finalizer and PodGroups without a job as their owner; the index has those under
+// this key too. No job has this name.
 inline std::string orphans_key(const std::string& ns) { return ns + "/"; }
 
-// Jobs are indexed by namespace; pods by the key of the owning job; slices by that of the job whose
-// pods they name; the others by the owner's uid. Pods, slices and PodGroups without a job are at
-// orphans_key(). Thread-safe, as the stores are.
+// Jobs are indexed by namespace; pods by the key of the owning job; the others by the owner's uid.
+// Slices, and pods and PodGroups without a job, are at orphans_key(). Thread-safe, as the stores
+// are.
 struct Stores {
   Stores();
 
@@ -150,7 +150,6 @@ struct Stores {
 
 // Jobs of a namespace, including unreadable ones.
 bool has_jobs(const Stores& stores, const std::string& ns);
-bool has_unreadable_jobs(const Stores& stores, const std::string& ns);
 
 // Codecs from an object's JSON text to what the stores keep.
 Result<kube::Pod> decode_pod(std::string_view json);
@@ -172,14 +171,9 @@ inline constexpr std::chrono::milliseconds kEndpointSliceDelay{250};
 struct Queues {
   explicit Queues(const Clock& clock) : jobs(clock), endpoint_slices(clock) {}
 
-  kube::WorkQueue jobs;  // and orphans_key()
-  // Jobs whose EndpointSlices may need a write, and orphans_key() of namespaces with slices of no
-  // job.
-  kube::WorkQueue endpoint_slices;
+  kube::WorkQueue jobs;             // and orphans_key()
+  kube::WorkQueue endpoint_slices;  // orphans_key() of namespaces whose slices may need a write
 };
-
-// Adds the namespace's orphans_key() and all its jobs, after a change of what they share.
-void add_namespace(const Stores& stores, const std::string& ns, kube::WorkQueue& queue);
 
 // Adds every kind of `stores`. Each change queues the key of the owning job; a change of an
 // AggregatorConfig or a PriorityClass queues all jobs. Pod changes that affect at most counts are

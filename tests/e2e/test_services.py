@@ -135,20 +135,24 @@ def slices(core, namespace):
 
 
 @pytest.mark.versions
-def test_slices_belong_to_the_controller_and_are_deleted_with_the_job(jobs, slices):
+def test_jobs_share_a_slice_that_belongs_to_the_controller_and_names_end_with_their_job(jobs, slices):
     start(jobs, job("one"), 2)
     start(jobs, job("two"), 2)
     jobs.wait_names("one", 2)
     jobs.wait_names("two", 2)
-    assert len(slices("nervex-controller")) == len(slices()) == 2
+    assert len(slices("nervex-controller")) == len(slices()) == 1
     slices.delete(slices()[0])
-    wait_for(lambda: len(slices()) == 2, "the slice to come back")
+    wait_for(lambda: len(slices()) == 1, "the slice to come back")
+    jobs.wait_names("one", 2)
     jobs.delete("one")
-    wait_for(lambda: len(slices()) == 1, "the slice to go with its job")
+    wait_for(lambda: (not [name for name in jobs.addresses() if name.startswith("one-")], jobs.addresses()),
+             "the names to go with their job")
     jobs.wait_names("two", 2)
+    jobs.delete("two")
+    wait_for(lambda: not slices(), "the slice to go with the last job")
 
 
-@pytest.mark.parametrize("label", ["group-name", "nervexjob-name", "service.kubernetes.io/headless"])
+@pytest.mark.parametrize("label", ["group-name", "service.kubernetes.io/headless"])
 def test_removed_labels_of_a_slice_are_restored(jobs, slices, label):
     """Without some of them none of our watches sees it any more: it is found by its name."""
     start(jobs, job(NAME), 2)

@@ -28,6 +28,8 @@ bool is_leaving(const Json& object) {
   return kube::find(object, {"metadata", "deletionTimestamp"}) != nullptr;
 }
 
+const std::string kSlicesKey = controller::orphans_key(kNamespace);
+
 constexpr const char* kNodeNames[] = {"n1", "n2", "n3"};
 
 }  // namespace
@@ -132,7 +134,7 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
     add_owners(before, after);
     if ((after ? after : before)->meta.name != kNamespace) return;
     queue.add(kJobKey);
-    slices.add(kJobKey);
+    slices.add(kSlicesKey);
   };
   const auto pod_changed = [&stores, &queue, &slices](const auto& before, const auto& after) {
     const bool was_coordinator =
@@ -143,7 +145,7 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
     const std::string key = controller::owner_job_key((after ? after : before)->meta);
     if (key.empty()) return;
     if (controller::changes_endpoint(before.get(), after.get())) {
-      slices.add_after(key, controller::kEndpointSliceDelay);
+      slices.add_after(kSlicesKey, controller::kEndpointSliceDelay);
     }
     if (after != nullptr && controller::can_be_coalesced(*after)) {
       queue.add_after(key, std::chrono::milliseconds(200));
@@ -175,7 +177,7 @@ void Suite::take_over(const std::vector<std::int64_t>& behind, bool waits_for_ca
   add(ours(controller::kEndpointSlices),
       kube::sink_into<controller::EndpointSlice>(
           stores.endpoint_slices, controller::decode_endpoint_slice,
-          [&slices](const auto&, const auto&) { slices.add(kJobKey); }));
+          [&slices](const auto&, const auto&) { slices.add(kSlicesKey); }));
   const std::int64_t now = api.resource_version();
   for (std::size_t i = 0; i < feeds_.size(); ++i) {
     feeds_[i]->list(std::max<std::int64_t>(1, now - (i < behind.size() ? behind[i] : 0)));
@@ -236,7 +238,7 @@ void Suite::look_at_slices() {
 bool Suite::work_anyway() {
   const std::int64_t before = api.resource_version();
   process_->worker.process(kJobKey);
-  process_->slices.process(kJobKey);
+  process_->slices.process(kSlicesKey);
   rules.look();
   return api.resource_version() != before;
 }

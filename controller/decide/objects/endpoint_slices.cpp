@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 
-#include "gang/slot.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -30,15 +27,6 @@ std::string_view address_type(std::string_view address) {
   return address.find(':') == std::string_view::npos ? kIPv4 : kIPv6;
 }
 
-// Borrows its texts.
-struct Endpoint {
-  std::string_view hostname;
-  std::string_view address;
-  std::string_view node;
-  std::string_view pod_uid;
-  bool is_ready = true;  // DNS leaves out one that is not
-};
-
 bool has_endpoint(const kube::Pod& pod) {
   return pod.is_named_by_namespace && !pod.ip.empty() && !pod.is_finished();
 }
@@ -49,39 +37,20 @@ bool is_about_to_change(const kube::Pod& pod) {
 }
 
 Endpoint make_endpoint(const kube::Pod& pod) {
-  return {pod.meta.name, pod.ip, pod.node, pod.meta.uid};
-}
-
-std::uint64_t hash_content(std::string_view service_uid, bool is_labelled,
-                           const std::vector<Endpoint>& endpoints) {
-  std::string text(service_uid);
-  if (!is_labelled) text += '!';
-  for (const auto& endpoint : endpoints) {
-    for (const auto part : {endpoint.hostname, endpoint.address, endpoint.node, endpoint.pod_uid}) {
-      text += '\n';  // a separator that no part contains
-      text += part;
-    }
-    if (!endpoint.is_ready) text += '!';
-  }
-  return std::hash<std::string>{}(text);
-}
-
-std::string_view text_at(const Json& object, std::string_view key) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_string() ? at->get_ref<const std::string&>()
-                                               : std::string_view();
+  return {pod.meta.name, pod.ip.str(), pod.node.str(), pod.meta.uid};
 }
 
 Endpoint decode_endpoint(const Json& json) {
-  Endpoint endpoint{text_at(json, "hostname"), {}, text_at(json, "nodeName"), {}};
-  // As many as DNS would answer with; an added address makes it another text.
+  Endpoint endpoint{kube::string_at(json, {"hostname"}),
+                    {},
+                    kube::string_at(json, {"nodeName"}),
+                    kube::string_at(json, {"targetRef", "uid"})};
+  // As many as DNS would answer with; an added address makes it another endpoint.
   const auto& addresses = kube::array_at(json, {"addresses"});
   if (addresses.size() == 1 && addresses[0].is_string()) {
     endpoint.address = addresses[0].get_ref<const std::string&>();
   }
-  if (const Json* pod = kube::find(json, {"targetRef"})) endpoint.pod_uid = text_at(*pod, "uid");
-  const Json* ready = kube::find(json, {"conditions", "ready"});
-  endpoint.is_ready = ready != nullptr && *ready == true;
+  endpoint.is_ready = kube::bool_at(json, {"conditions", "ready"});
   return endpoint;
 }
 
@@ -97,82 +66,148 @@ Json encode_endpoint(const Endpoint& endpoint, const std::string& ns) {
             {"uid", endpoint.pod_uid}}}};
 }
 
-// Known in advance: a second write finds the first one's slice. Never that of an earlier job of the
-// same name.
-std::string slice_name(const job::Job& job, int number, std::string_view type) {
-  constexpr std::size_t kEnough = 8;  // of a UUID
-  return fmt::format("{}-{}-{}{}", job.meta.name, job.meta.uid.substr(0, kEnough), number,
-                     type == kIPv6 ? "-ipv6" : "");
-}
-
-struct WantedSlice {
+// A slice as it is to be.
+struct Draft {
+  const EndpointSlice* stored = nullptr;  // null: to be created
+  std::string name;
   std::string_view type;
   std::vector<Endpoint> endpoints;
+  bool is_changed = true;
+
+  std::size_t space() const { return kMaxEndpointsPerSlice - endpoints.size(); }
 };
 
-std::map<std::string, WantedSlice> wanted_slices(const job::Job& job, const Ptrs<kube::Pod>& pods) {
-  std::map<std::pair<int, std::string_view>, WantedSlice> by_number;
-  for (const auto& pod : pods) {
-    if (!has_endpoint(*pod)) continue;
-    const auto slot = gang::pod_slot(*pod);
-    const std::string_view type = address_type(pod->ip);
-    WantedSlice& slice = by_number[{slot ? slot->slot.ordinal / kSlotsPerSlice : 0, type}];
-    slice.type = type;
-    slice.endpoints.push_back(make_endpoint(*pod));
-  }
-  std::map<std::string, WantedSlice> wanted;
-  for (auto& [key, slice] : by_number) {
-    wanted.emplace(slice_name(job, key.first, key.second), std::move(slice));
-  }
-  return wanted;
+Json manifest(const std::string& ns, const Service& service, const Draft& draft) {
+  Json endpoints = Json::array();
+  for (const auto& endpoint : draft.endpoints) endpoints.push_back(encode_endpoint(endpoint, ns));
+  Json metadata = {{"name", draft.name},
+                   {"namespace", ns},
+                   {"labels",
+                    {{job::kGroupLabel, job::kGroupLabelValue},
+                     {job::kControllerLabel, job::kControllerLabelValue},
+                     {kServiceNameLabel, service.meta.name},
+                     {kHeadlessLabel, ""},
+                     {kManagedByLabel, kManagedByUs}}},
+                   {"ownerReferences",
+                    {{{"apiVersion", "v1"},
+                      {"kind", "Service"},
+                      {"name", service.meta.name},
+                      {"uid", service.meta.uid},
+                      {"controller", true}}}}};
+  if (draft.stored != nullptr) metadata["resourceVersion"] = draft.stored->meta.resource_version;
+  return {{"apiVersion", "discovery.k8s.io/v1"}, {"kind", "EndpointSlice"},
+          {"metadata", std::move(metadata)},     {"addressType", draft.type},
+          {"endpoints", std::move(endpoints)},   {"ports", Json::array()}};
 }
 
-Json manifest(const job::Job& job, const Service& service, const std::string& name,
-              const WantedSlice& wanted) {
-  const std::string& ns = job.meta.ns;
-  Json endpoints = Json::array();
-  for (const auto& endpoint : wanted.endpoints) endpoints.push_back(encode_endpoint(endpoint, ns));
-  return {{"apiVersion", "discovery.k8s.io/v1"},
-          {"kind", "EndpointSlice"},
-          {"metadata",
-           {{"name", name},
-            {"namespace", ns},
-            {"labels",
-             {{job::kGroupLabel, job::kGroupLabelValue},
-              {job::kControllerLabel, job::kControllerLabelValue},
-              {job::kJobLabel, job.meta.name},
-              {kServiceNameLabel, service.meta.name},
-              {kHeadlessLabel, ""},
-              {kManagedByLabel, kManagedByUs}}},
-            {"ownerReferences",
-             {{{"apiVersion", "v1"},
-               {"kind", "Service"},
-               {"name", service.meta.name},
-               {"uid", service.meta.uid},
-               {"controller", true}}}}}},
-          {"addressType", wanted.type},
-          {"endpoints", std::move(endpoints)},
-          {"ports", Json::array()}};
-}
+class SlicePacker {
+ public:
+  SlicePacker(const std::string& ns, const Service& service, const Ptrs<EndpointSlice>& slices)
+      : ns_(ns), service_(service) {
+    for (const auto& slice : slices) names_.insert(slice->meta.name);
+  }
+
+  void want(const kube::Pod& pod) { missing_.emplace(pod.meta.name, make_endpoint(pod)); }
+
+  // What is wanted of the slice's endpoints stays in it.
+  void keep(const EndpointSlice& slice) {
+    Draft draft{&slice, slice.meta.name, slice.address_type == kIPv6 ? kIPv6 : kIPv4, {}, false};
+    for (const Endpoint& endpoint : slice.endpoints) {
+      const auto wanted = missing_.find(endpoint.hostname);
+      if (wanted == missing_.end() || address_type(wanted->second.address) != draft.type ||
+          draft.space() == 0) {
+        continue;
+      }
+      draft.endpoints.push_back(std::move(wanted->second));
+      missing_.erase(wanted);
+    }
+    draft.is_changed = draft.endpoints != slice.endpoints || !has_our_metadata(slice);
+    drafts_.push_back(std::move(draft));
+  }
+
+  // Places the endpoints that no slice has.
+  void fill() {
+    for (const std::string_view type : {kIPv4, kIPv6}) {
+      std::vector<Endpoint> left;
+      for (auto& [name, endpoint] : missing_) {
+        if (address_type(endpoint.address) == type) left.push_back(std::move(endpoint));
+      }
+      std::reverse(left.begin(), left.end());  // taken from its end
+      while (!left.empty()) {
+        Draft& draft = choose(type);
+        for (; !left.empty() && draft.space() > 0; left.pop_back()) {
+          draft.endpoints.push_back(std::move(left.back()));
+        }
+        draft.is_changed = true;
+      }
+    }
+  }
+
+  void add_writes(EndpointSliceWrites& writes) const {
+    for (const Draft& draft : drafts_) {
+      if (draft.stored == nullptr) {
+        writes.create.push_back(manifest(ns_, service_, draft));
+      } else if (draft.endpoints.empty()) {
+        const kube::Meta& meta = draft.stored->meta;
+        writes.remove.push_back({meta.name, meta.uid, false, meta.resource_version});
+      } else if (draft.is_changed) {
+        writes.update.push_back(manifest(ns_, service_, draft));
+      }
+    }
+  }
+
+ private:
+  bool has_our_metadata(const EndpointSlice& slice) const {
+    const kube::Meta& meta = slice.meta;
+    return meta.owner && meta.owner->uid == service_.meta.uid &&
+           meta.labels.contains(kHeadlessLabel);
+  }
+
+  // With space: one that is written anyway, else the emptiest, else a new one.
+  Draft& choose(std::string_view type) {
+    Draft* best = nullptr;
+    for (Draft& draft : drafts_) {
+      if (draft.type != type || draft.space() == 0) continue;
+      const auto rank = [](const Draft& one) { return std::pair(one.is_changed, one.space()); };
+      if (best == nullptr || rank(draft) > rank(*best)) best = &draft;
+    }
+    if (best != nullptr) return *best;
+    return drafts_.emplace_back(Draft{nullptr, free_name(type), type, {}, true});
+  }
+
+  // Known in advance: a second write finds the slice of the first one. Never that of an earlier
+  // Service.
+  std::string free_name(std::string_view type) {
+    constexpr std::size_t kEnough = 8;  // of a UUID
+    const std::string uid = service_.meta.uid.substr(0, kEnough);
+    for (int number = 0;; ++number) {
+      std::string name = fmt::format("{}-{}-{}{}", ns_, uid, number, type == kIPv6 ? "-ipv6" : "");
+      if (names_.insert(name).second) return name;
+    }
+  }
+
+  const std::string& ns_;
+  const Service& service_;
+  std::set<std::string> names_;              // of slices
+  std::map<std::string, Endpoint> missing_;  // by name of the pod: wanted, and in no draft
+  std::vector<Draft> drafts_;
+};
 
 }  // namespace
 
 Result<EndpointSlice> decode_endpoint_slice(std::string_view json) {
   const auto object = kube::parse_json(json);
   if (!object) return with_context("endpointslice", object.error());
-  EndpointSlice slice{kube::decode_meta(*object)};
+  EndpointSlice slice{kube::decode_meta(*object), kube::string_at(*object, {"addressType"}), {}};
   if (slice.meta.name.empty()) {
     return Error{Code::kInvalid, "endpointslice: metadata.name is missing"};
   }
   if (kube::label(slice.meta, kServiceNameLabel) != slice.meta.ns.str()) {
     return Error{Code::kNotFound, "endpointslice of another Service"};
   }
-  std::vector<Endpoint> endpoints;
   for (const auto& endpoint : kube::array_at(*object, {"endpoints"})) {
-    endpoints.push_back(decode_endpoint(endpoint));
+    slice.endpoints.push_back(decode_endpoint(endpoint));
   }
-  slice.content = hash_content(slice.meta.owner ? slice.meta.owner->uid : "",
-                               slice.meta.labels.contains(kHeadlessLabel), endpoints);
   slice.meta.annotations.clear();
   return slice;
 }
@@ -187,34 +222,31 @@ bool is_leftover(const EndpointSlice& slice) {
          manager == "endpointslicemirroring-controller.k8s.io";
 }
 
-EndpointSliceWrites endpoint_slice_writes(const job::Job* job, const Ptrs<kube::Pod>& pods,
+EndpointSliceWrites endpoint_slice_writes(const std::string& ns, const Ptrs<kube::Pod>& pods,
                                           const Service* service,
                                           const Ptrs<EndpointSlice>& slices) {
-  std::map<std::string, WantedSlice> wanted;
-  const bool has_service =
-      service != nullptr && is_shared_service(*service) && !service->meta.deleting;
-  if (job != nullptr && has_service) wanted = wanted_slices(*job, pods);
   EndpointSliceWrites writes;
   writes.is_partial = std::any_of(pods.begin(), pods.end(),
                                   [](const auto& pod) { return is_about_to_change(*pod); });
-  std::set<std::string_view> there;
-  for (const auto& slice : slices) {
-    if (!is_ours(*slice) || slice->meta.deleting) continue;
-    const auto at = wanted.find(slice->meta.name);
-    if (at == wanted.end()) {
-      writes.remove.push_back(
-          {slice->meta.name, slice->meta.uid, false, slice->meta.resource_version});
-      continue;
+  const bool has_service =
+      service != nullptr && is_shared_service(*service) && !service->meta.deleting;
+  if (!has_service) {
+    for (const auto& slice : slices) {
+      const kube::Meta& meta = slice->meta;
+      if (meta.deleting) continue;
+      writes.remove.push_back({meta.name, meta.uid, false, meta.resource_version});
     }
-    there.insert(slice->meta.name);
-    if (slice->content == hash_content(service->meta.uid, true, at->second.endpoints)) continue;
-    Json object = manifest(*job, *service, at->first, at->second);
-    object["metadata"]["resourceVersion"] = slice->meta.resource_version;
-    writes.update.push_back(std::move(object));
+    return writes;
   }
-  for (const auto& [name, slice] : wanted) {
-    if (there.count(name) == 0) writes.create.push_back(manifest(*job, *service, name, slice));
+  SlicePacker packer(ns, *service, slices);
+  for (const auto& pod : pods) {
+    if (has_endpoint(*pod)) packer.want(*pod);
   }
+  for (const auto& slice : slices) {
+    if (!slice->meta.deleting) packer.keep(*slice);
+  }
+  packer.fill();
+  packer.add_writes(writes);
   return writes;
 }
 

@@ -1,21 +1,19 @@
-// controller/decide/objects/endpoint_slices.h - which EndpointSlices make the names of a job's pods
-// resolve? Pure.
+// controller/decide/objects/endpoint_slices.h - which EndpointSlices make the names of a
+// namespace's pods resolve? Pure.
 //
 // The namespace's Service (services.h) has no selector, so Kubernetes' own controllers leave its
 // addresses to us. They would rewrite a slice and the Endpoints object for every few new pods; that
-// was the largest cost of a start (docs/performance.md). Here each job has its own slices, and one
-// write of a slice covers all changes since the last.
+// was the largest cost of a start (docs/performance.md). Here all jobs of the namespace share
+// slices, and one write of a slice covers all changes since the last.
 #pragma once
 
-#include <cstdint>
-#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "controller/decide/actions.h"
 #include "controller/decide/round/observed.h"
-#include "job/types.h"
 #include "kube/api.h"
 #include "kube/model/json.h"
 #include "kube/model/pod.h"
@@ -27,9 +25,19 @@ inline constexpr kube::ResourceKind kEndpoints{"", "v1", "endpoints"};
 
 // -- what is cached of a slice?
 
+struct Endpoint {
+  std::string hostname;  // the pod's name
+  std::string address;
+  std::string node;
+  std::string pod_uid;
+  bool is_ready = true;  // DNS leaves out one that is not
+  bool operator==(const Endpoint&) const = default;
+};
+
 struct EndpointSlice {
   kube::Meta meta;
-  std::uint64_t content = 0;  // hash of its owner and endpoints: equal for equal ones
+  std::string address_type;  // IPv4, IPv6
+  std::vector<Endpoint> endpoints;
   bool operator==(const EndpointSlice&) const = default;
 };
 
@@ -44,30 +52,29 @@ bool is_leftover(const EndpointSlice& slice);
 
 // -- what is to be written?
 
-// A slot's endpoint is in the slice of its ordinal divided by this, and never moves: adding or
-// removing a replica costs one write of one slice. A slot has at most a collector, a learner with
-// its aggregator, or the coordinator: far below the 1,000 endpoints that the API server accepts in
-// a slice.
-inline constexpr int kSlotsPerSlice = 128;
+// A slice is written whole, so a larger one costs more for each change, and more of them are more
+// objects. Kubernetes' own controller has the same limit.
+inline constexpr std::size_t kMaxEndpointsPerSlice = 100;
 
 struct EndpointSliceWrites {
   std::vector<Json> create;
   std::vector<Json> update;  // with the resourceVersion to replace
   std::vector<Target> remove;
-  bool is_partial = false;  // pods of the job have no address yet, or are terminating
+  bool is_partial = false;  // some pods have no address yet, or are terminating
   bool empty() const { return create.empty() && update.empty() && remove.empty(); }
 };
 
-// An endpoint for each pod of the job that has an address, has not ended, and is named by its
+// An endpoint for each of the pods that has an address, has not ended, and is named by its
 // namespace, ready or not, as for a Service with publishNotReadyAddresses. A pod that is being
-// deleted keeps its name to the end, while the job exists.
+// deleted keeps its name to the end.
 //
-// `job`: null if it does not exist; `pods`: those it controls; `service`: the one with the
-// namespace's name, or null; `slices`: ours, for jobs of this name. Without a Service of ours all
-// slices are removed: they would add addresses to another owner's Service. The Service owns the
-// slices, so that they are deleted with it, even if a version of this suite without slices takes it
-// over. Cost: pods with log.
-EndpointSliceWrites endpoint_slice_writes(const job::Job* job, const Ptrs<kube::Pod>& pods,
+// `pods`: those of all jobs that exist in the namespace; `service`: the one with the namespace's
+// name, or null; `slices`: ours, sorted by name. An endpoint stays in its slice. New ones fill the
+// slices that are written anyway, then those with the most space, then new ones. Without a Service
+// of ours all slices are removed: they would add addresses to another owner's Service. The Service
+// owns the slices, so that they are deleted with it, even if a version of this suite without slices
+// takes it over. Cost: pods with log.
+EndpointSliceWrites endpoint_slice_writes(const std::string& ns, const Ptrs<kube::Pod>& pods,
                                           const Service* service,
                                           const Ptrs<EndpointSlice>& slices);
 

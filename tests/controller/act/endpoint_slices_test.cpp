@@ -21,6 +21,7 @@ using testing::kJobKey;
 using Strings = std::vector<std::string>;
 
 const Error kConnectionReset{Code::kTransient, "connection reset"};
+const std::string kKey = orphans_key("rl");
 constexpr const char* kKubernetes = "endpointslice-controller.k8s.io";
 
 // The job runs, its pods have addresses.
@@ -30,9 +31,11 @@ struct NamedCluster : ControllerCluster {
     plan_and_run();
     api.clear_writes();
   }
-  void process(const std::string& key = kJobKey) {
+  // After the writes of the last second.
+  void process() {
+    clock.advance(EndpointSliceWriter::kPeriod);
     sync();
-    controller->slices.process(key);
+    controller->slices.process(kKey);
   }
   std::vector<Json> slices() const { return api.list(kEndpointSlices); }
   // name=address of all endpoints of our slices
@@ -73,7 +76,8 @@ std::set<std::string> woken(ControllerCluster& cluster) {
   return keys;
 }
 
-TEST_CASE("endpoint slices follow the job's pods", "[controller][endpoint_slices]") {
+TEST_CASE("endpoint slices follow the pods of the namespace's jobs",
+          "[controller][endpoint_slices]") {
   NamedCluster cluster;
   REQUIRE(cluster.wanted().size() == 2);
   cluster.process();
@@ -85,7 +89,8 @@ TEST_CASE("endpoint slices follow the job's pods", "[controller][endpoint_slices
   SECTION("written objects are in the cache before the watch reports them") {
     cluster.end_pod("dqn-coordinator", true);
     cluster.process();
-    cluster.controller->slices.process(kJobKey);  // without a sync
+    cluster.clock.advance(EndpointSliceWriter::kPeriod);
+    cluster.controller->slices.process(kKey);  // without a sync
     CHECK(cluster.writes() == 2);
     CHECK(cluster.addresses() == cluster.wanted());
   }
@@ -109,12 +114,35 @@ TEST_CASE("endpoint slices follow the job's pods", "[controller][endpoint_slices
   }
 }
 
+TEST_CASE("the pods of all jobs share a slice, and leave it with their job",
+          "[controller][endpoint_slices]") {
+  NamedCluster cluster;
+  cluster.api.add(kube::kNervexJobs, "rl",
+                  {{"metadata", {{"name", "two"}}},
+                   {"spec", {{"coordinator", {{"template", testing::a_template()}}}}}});
+  const Json two = cluster.api.get(kube::kNervexJobs, "rl", "two");
+  Json pod = cluster.api.get(kube::kPods, "rl", "dqn-coordinator");
+  pod["metadata"]["name"] = pod["spec"]["hostname"] = "two-coordinator";
+  pod["metadata"]["ownerReferences"][0]["name"] = "two";
+  pod["metadata"]["ownerReferences"][0]["uid"] = two["metadata"]["uid"];
+  pod["status"]["podIP"] = "10.0.7.7";
+  cluster.api.add(kube::kPods, "rl", pod);
+  cluster.process();
+  CHECK(cluster.slices().size() == 1);
+  CHECK(cluster.writes() == 1);
+  CHECK(cluster.addresses().size() == 3);
+  cluster.api.remove(kube::kNervexJobs, "rl", "dqn");
+  cluster.process();
+  CHECK(cluster.writes() == 2);
+  CHECK(cluster.addresses() == Strings{"two-coordinator=10.0.7.7"});
+}
+
 TEST_CASE("while a gang starts its slices are written at intervals",
           "[controller][endpoint_slices]") {
   NamedCluster cluster;
   const auto look = [&] {
     cluster.sync();
-    cluster.controller->slices.process(kJobKey);
+    cluster.controller->slices.process(kKey);
     return cluster.writes();
   };
   const auto address = [&](const char* ip) {
@@ -123,11 +151,14 @@ TEST_CASE("while a gang starts its slices are written at intervals",
   address("");
   CHECK(look() == 0);
   cluster.clock.advance(EndpointSliceWriter::kPeriod);
-  CHECK(woken(cluster).contains(kJobKey));
+  CHECK(woken(cluster).contains(kKey));
   CHECK(look() == 1);
   CHECK(cluster.addresses().size() == 1);
-  SECTION("and at once when all pods have addresses") {
+  SECTION("also when all pods have addresses") {
     address("10.0.0.9");
+    CHECK(look() == 1);
+    cluster.clock.advance(EndpointSliceWriter::kPeriod);
+    CHECK(woken(cluster).contains(kKey));
     CHECK(look() == 2);
     CHECK(cluster.addresses() == cluster.wanted());
   }
@@ -145,11 +176,11 @@ TEST_CASE("a failed write of a slice is retried", "[controller][endpoint_slices]
   }
   cluster.api.fail_next(method, "/endpointslices", kConnectionReset, applied);
   cluster.process();
-  CHECK(cluster.controller->queues.endpoint_slices.failures(kJobKey) == 1);
+  CHECK(cluster.controller->queues.endpoint_slices.failures(kKey) == 1);
   // Also with the cache as it was.
-  cluster.controller->slices.process(kJobKey);
+  cluster.controller->slices.process(kKey);
   cluster.process();
-  CHECK(cluster.controller->queues.endpoint_slices.failures(kJobKey) == 0);
+  CHECK(cluster.controller->queues.endpoint_slices.failures(kKey) == 0);
   CHECK(cluster.addresses() == (method == "DELETE" ? Strings{} : cluster.wanted()));
 }
 
@@ -158,9 +189,10 @@ TEST_CASE("a conflict on a slice leads to a new decision", "[controller][endpoin
   cluster.process();
   cluster.end_pod("dqn-coordinator", true);
   cluster.sync();
+  cluster.clock.advance(EndpointSliceWriter::kPeriod);
   const std::string name = kube::decode_meta(cluster.slices()[0]).name;
   cluster.api.change(kEndpointSlices, "rl", name, {{"endpoints", Json::array()}});
-  cluster.controller->slices.process(kJobKey);
+  cluster.controller->slices.process(kKey);
   CHECK(cluster.addresses().empty());
   cluster.process();
   CHECK(cluster.addresses() == cluster.wanted());
@@ -170,18 +202,19 @@ TEST_CASE("edited labels of a slice are restored", "[controller][endpoint_slices
   NamedCluster cluster;
   cluster.process();
   const Json before = cluster.slices()[0];
-  const std::string label = GENERATE(as<std::string>{}, "group-name", "nervexjob-name");
-  const Json value = GENERATE(Json(), Json("another"));
+  const std::string label =
+      GENERATE(as<std::string>{}, "group-name", "service.kubernetes.io/headless");
   cluster.api.change(kEndpointSlices, "rl", kube::decode_meta(before).name,
-                     {{"metadata", {{"labels", {{label, value}}}}}});
+                     {{"metadata", {{"labels", {{label, nullptr}}}}}});
   cluster.sync();
+  cluster.clock.advance(EndpointSliceWriter::kPeriod);
   // The watch only reports objects with our label.
   const std::string key = kube::decode_meta(before).key();
   const std::string version = std::to_string(cluster.api.resource_version());
   if (label == "group-name") cluster.controller->stores.endpoint_slices.erase(key, version);
-  cluster.controller->slices.process(kJobKey);
+  cluster.controller->slices.process(kKey);
   CHECK(cluster.slices()[0]["metadata"]["labels"] == before["metadata"]["labels"]);
-  CHECK(cluster.controller->queues.endpoint_slices.failures(kJobKey) == 0);
+  CHECK(cluster.controller->queues.endpoint_slices.failures(kKey) == 0);
 }
 
 TEST_CASE("a slice that cannot be written does not block others", "[controller][endpoint_slices]") {
@@ -199,7 +232,8 @@ TEST_CASE("a slice that cannot be written does not block others", "[controller][
   CHECK(cluster.addresses() == cluster.wanted());
 }
 
-TEST_CASE("a recreated Service requeues the slices of all jobs", "[controller][endpoint_slices]") {
+TEST_CASE("a recreated Service requeues the slices of its namespace",
+          "[controller][endpoint_slices]") {
   NamedCluster cluster;
   woken(cluster);
   cluster.api.add(kube::kNervexJobs, "rl",
@@ -213,10 +247,11 @@ TEST_CASE("a recreated Service requeues the slices of all jobs", "[controller][e
   }
   cluster.sync();
   cluster.controller->worker.process(kJobKey);  // the watch has nothing to tell of it any more
-  CHECK(woken(cluster) == std::set<std::string>{"rl/", kJobKey, "rl/two"});
+  cluster.clock.advance(kEndpointSliceDelay);
+  CHECK(woken(cluster) == std::set<std::string>{kKey});
 }
 
-TEST_CASE("a slice name that is taken by another object is reported on the job",
+TEST_CASE("a slice name that is taken by another object is reported on the Service",
           "[controller][endpoint_slices]") {
   NamedCluster cluster;
   cluster.process();
@@ -254,10 +289,10 @@ struct UpgradedCluster : NamedCluster {
 
 TEST_CASE("Kubernetes' own slices are deleted when ours exist", "[controller][endpoint_slices]") {
   UpgradedCluster cluster;
-  cluster.process(orphans_key("rl"));
+  cluster.api.fail_next("POST", "/endpointslices", kConnectionReset);
+  cluster.process();
   CHECK(cluster.has_leftovers());  // else the pods would have no names for a while
   cluster.process();
-  cluster.process(orphans_key("rl"));
   CHECK_FALSE(cluster.has_leftovers());
   CHECK(cluster.slices().size() == 1);
   CHECK(cluster.addresses() == cluster.wanted());
@@ -270,7 +305,6 @@ TEST_CASE("Kubernetes' slices of a Service with a selector stay", "[controller][
                              : Json{{"metadata", {{"labels", nullptr}}}};
   cluster.api.change(kube::kServices, "rl", "rl", patch);
   cluster.process();
-  cluster.process(orphans_key("rl"));
   CHECK(cluster.has_leftovers());
 }
 
@@ -278,7 +312,6 @@ TEST_CASE("an Endpoints object of another owner stays", "[controller][endpoint_s
   UpgradedCluster cluster;
   cluster.api.change(kEndpoints, "rl", "rl", {{"metadata", {{"labels", nullptr}}}});
   cluster.process();
-  cluster.process(orphans_key("rl"));
   CHECK_FALSE(cluster.api.get(kEndpoints, "rl", "rl").is_null());
   CHECK(cluster.slices().size() == 1);
 }

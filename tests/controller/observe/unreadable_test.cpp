@@ -37,7 +37,6 @@ struct UnreadableCluster : ControllerCluster {
       sync();
       controller->worker.process(kJobKey);
       controller->worker.process(orphans_key("rl"));
-      controller->slices.process(kJobKey);
       controller->slices.process(orphans_key("rl"));
     }
   }

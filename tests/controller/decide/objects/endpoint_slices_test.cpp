@@ -16,7 +16,7 @@ using testing::a_job;
 using testing::World;
 using Strings = std::vector<std::string>;
 
-// A job that starts in a namespace with a shared Service.
+// Pods of one or more jobs, which start in a namespace with a shared Service.
 struct NamedWorld : World {
   explicit NamedWorld(int collectors = 1, int learners = 0) : World(a_job(collectors, learners)) {
     seen.shared_services = true;
@@ -31,10 +31,13 @@ struct NamedWorld : World {
   }
   void address_all() {
     int number = 1;
-    for (const auto& pod : pod_names()) address(pod, fmt::format("10.0.0.{}", number++));
+    for (const auto& pod : pod_names()) {
+      address(pod, fmt::format("10.0.{}.{}", number / 250, number % 250));
+      ++number;
+    }
   }
   EndpointSliceWrites writes(const Ptrs<EndpointSlice>& slices = {}) const {
-    return endpoint_slice_writes(&seen.job, seen.pods, seen.shared_service.get(), slices);
+    return endpoint_slice_writes("rl", seen.pods, seen.shared_service.get(), slices);
   }
 };
 
@@ -58,7 +61,8 @@ Strings hostnames(const Json& slice) {
   return names;
 }
 
-TEST_CASE("pods with addresses are in one slice of their job", "[controller][endpoint_slices]") {
+TEST_CASE("pods with addresses are in a slice of their namespace",
+          "[controller][endpoint_slices]") {
   NamedWorld job;
   CHECK(job.writes().empty());  // no pod has an address yet
   job.address("dqn-coordinator", "10.0.0.7");
@@ -81,7 +85,7 @@ TEST_CASE("pods with addresses are in one slice of their job", "[controller][end
     const EndpointSliceWrites more = job.writes(stored(writes.create));
     CHECK(more.create.empty());
     REQUIRE(more.update.size() == 1);
-    CHECK(hostnames(more.update[0]) == job.pod_names());
+    CHECK(hostnames(more.update[0]) == Strings{"dqn-coordinator", job.name(Role::kCollector)});
     CHECK(more.update[0]["metadata"]["resourceVersion"] == "5");
   }
 }
@@ -143,27 +147,85 @@ TEST_CASE("changes that do not affect slices", "[controller][endpoint_slices]") 
   CHECK(changes_endpoint(&running, nullptr));
 }
 
-TEST_CASE("a removed replica changes only the slice of its slot", "[controller][endpoint_slices]") {
-  NamedWorld job(kSlotsPerSlice + 10, 2);
+TEST_CASE("more pods than one slice takes are in several", "[controller][endpoint_slices]") {
+  constexpr int kMax = static_cast<int>(kMaxEndpointsPerSlice);
+  NamedWorld job(kMax + 9, 0);  // and the coordinator
   job.address_all();
   const EndpointSliceWrites first = job.writes();
   REQUIRE(first.create.size() == 2);
+  CHECK(hostnames(first.create[0]).size() == kMaxEndpointsPerSlice);
   CHECK(hostnames(first.create[1]).size() == 10);
   const Ptrs<EndpointSlice> before = stored(first.create);
-  const std::string last = job.name(Role::kCollector, kSlotsPerSlice + 9);
-  job.change_pod(last, [](kube::Pod& pod) { pod.phase = kube::PodPhase::kFailed; });
-  const EndpointSliceWrites writes = job.writes(before);
-  REQUIRE(writes.update.size() == 1);
-  CHECK(writes.update[0]["metadata"]["name"] == first.create[1]["metadata"]["name"]);
-  CHECK((writes.create.empty() && writes.remove.empty()));
+  CHECK(job.writes(before).empty());
+  const Strings full = hostnames(first.create[0]);
+  const Strings rest = hostnames(first.create[1]);
+  const auto end = [&](const std::string& name) {
+    job.change_pod(name, [](kube::Pod& pod) { pod.phase = kube::PodPhase::kFailed; });
+  };
 
-  SECTION("which is deleted with its last replica") {
-    for (int i = kSlotsPerSlice; i < kSlotsPerSlice + 10; ++i) {
-      job.change_pod(job.name(Role::kCollector, i), [](kube::Pod& pod) { pod.ip = ""; });
-    }
-    CHECK(job.writes(before).remove ==
-          std::vector<Target>{{before[1]->meta.name, before[1]->meta.uid, false, "5"}});
+  SECTION("an ended pod changes only the slice that has it") {
+    end(rest[3]);
+    const EndpointSliceWrites writes = job.writes(before);
+    REQUIRE(writes.update.size() == 1);
+    CHECK(writes.update[0]["metadata"]["name"] == first.create[1]["metadata"]["name"]);
+    CHECK(hostnames(writes.update[0]).size() == 9);
+    CHECK((writes.create.empty() && writes.remove.empty()));
   }
+  SECTION("a slice is deleted with its last pod") {
+    for (const auto& name : rest) end(name);
+    const EndpointSliceWrites writes = job.writes(before);
+    CHECK(writes.remove ==
+          std::vector<Target>{{before[1]->meta.name, before[1]->meta.uid, false, "5"}});
+    CHECK((writes.create.empty() && writes.update.empty()));
+  }
+  SECTION("a new pod goes to a slice that is written anyway") {
+    job.change_pod(rest[0], [](kube::Pod& pod) { pod.ip = ""; });
+    const Ptrs<EndpointSlice> without = stored(job.writes(before).update);
+    job.address(rest[0], "10.9.9.9");
+    end(full[0]);
+    const EndpointSliceWrites writes = job.writes({before[0], without[0]});
+    REQUIRE(writes.update.size() == 1);
+    CHECK(writes.update[0]["metadata"]["name"] == first.create[0]["metadata"]["name"]);
+    CHECK(hostnames(writes.update[0]).back() == rest[0]);
+  }
+  SECTION("else to the one with the most space") {
+    Ptrs<EndpointSlice> slices = before;
+    for (const auto& name : {full[0], full[1], rest[0]}) {
+      job.change_pod(name, [](kube::Pod& pod) { pod.ip = ""; });
+    }
+    slices = stored(job.writes(before).update);
+    REQUIRE(slices.size() == 2);
+    for (const auto& name : {full[0], full[1], rest[0]}) job.address(name, "10.9.9.9");
+    const EndpointSliceWrites writes = job.writes(slices);
+    REQUIRE(writes.update.size() == 1);
+    CHECK(writes.update[0]["metadata"]["name"] == first.create[1]["metadata"]["name"]);
+    CHECK(hostnames(writes.update[0]).size() == 12);
+  }
+}
+
+TEST_CASE("a pod that two slices name is removed from one", "[controller][endpoint_slices]") {
+  NamedWorld job;
+  job.address_all();
+  Json twin = job.writes().create.at(0);
+  const auto one = stored(twin);
+  twin["metadata"]["name"] = "rl-twin";
+  const EndpointSliceWrites writes = job.writes({one, stored(twin)});
+  CHECK((writes.create.empty() && writes.update.empty()));
+  REQUIRE(writes.remove.size() == 1);
+  CHECK(writes.remove[0].name == "rl-twin");
+}
+
+TEST_CASE("a slice that is terminating does not count, and its name is not used",
+          "[controller][endpoint_slices]") {
+  NamedWorld job;
+  job.address_all();
+  const Json slice = job.writes().create.at(0);
+  EndpointSlice leaving = *stored(slice);
+  leaving.meta.deleting = true;
+  const EndpointSliceWrites writes = job.writes({std::make_shared<const EndpointSlice>(leaving)});
+  REQUIRE(writes.create.size() == 1);
+  CHECK(writes.create[0]["metadata"]["name"] != slice["metadata"]["name"]);
+  CHECK((writes.update.empty() && writes.remove.empty()));
 }
 
 TEST_CASE("addresses of both families have slices of their own", "[controller][endpoint_slices]") {
@@ -182,24 +244,15 @@ TEST_CASE("empty slices are deleted", "[controller][endpoint_slices]") {
   job.address_all();
   const Ptrs<EndpointSlice> slices = stored(job.writes().create);
   const Service* service = job.seen.shared_service.get();
-  const job::Job& owner = job.seen.job;
   const auto is_all_removed = [&](const EndpointSliceWrites& writes) {
     return writes.create.empty() && writes.update.empty() && writes.remove.size() == 1;
   };
-  CHECK(is_all_removed(endpoint_slice_writes(nullptr, {}, service, slices)));
-  CHECK(is_all_removed(endpoint_slice_writes(&owner, {}, service, slices)));
+  CHECK(is_all_removed(endpoint_slice_writes("rl", {}, service, slices)));
   // They would add addresses to another owner's Service.
-  CHECK(is_all_removed(endpoint_slice_writes(&owner, job.seen.pods, nullptr, slices)));
+  CHECK(is_all_removed(endpoint_slice_writes("rl", job.seen.pods, nullptr, slices)));
   Service foreign = *service;
   foreign.has_owner = true;
-  CHECK(is_all_removed(endpoint_slice_writes(&owner, job.seen.pods, &foreign, slices)));
-
-  SECTION("also those of an earlier job of the same name") {
-    job::Job next = owner;
-    next.meta.uid = "12345678-another";
-    const EndpointSliceWrites writes = endpoint_slice_writes(&next, {}, service, slices);
-    CHECK(is_all_removed(writes));
-  }
+  CHECK(is_all_removed(endpoint_slice_writes("rl", job.seen.pods, &foreign, slices)));
 }
 
 TEST_CASE("an edited slice is written again", "[controller][endpoint_slices]") {
@@ -220,7 +273,7 @@ TEST_CASE("an edited slice is written again", "[controller][endpoint_slices]") {
   CHECK(job.writes({stored(slice)}).update.size() == 1);
 }
 
-TEST_CASE("which job owns a slice", "[controller][endpoint_slices]") {
+TEST_CASE("which slices are ours", "[controller][endpoint_slices]") {
   NamedWorld job;
   job.address_all();
   Json slice = job.writes().create.at(0);
@@ -231,7 +284,6 @@ TEST_CASE("which job owns a slice", "[controller][endpoint_slices]") {
       GENERATE("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io");
   CHECK_FALSE(is_ours(*stored(slice)));
   CHECK(is_leftover(*stored(slice)));
-  CHECK(job.writes({stored(slice)}).remove.empty());         // not by the job's own round
   labels["kubernetes.io/service-name"] = "dqn-coordinator";  // a pod's own Service
   CHECK(decode_endpoint_slice(kube::to_text(slice)).error().code == Code::kNotFound);
 }
