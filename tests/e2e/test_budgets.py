@@ -42,6 +42,27 @@ def test_growth_by_64_workers_takes_few_writes(jobs, replicas_api, node_agent, a
     assert len(events) <= EVENTS, [(one.reason, one.message) for one in events]
 
 
+SMALL_JOBS, SMALL_WORKERS = 20, 8  # with coordinator and aggregator ten pods each
+SMALL_WRITES = 8  # of a job beside those of its pods, with the one that creates it
+
+
+def test_small_jobs_take_few_writes_beside_their_pods(jobs, audit):
+    before = audit.writes_when_quiet(jobs.namespace)
+    names = [f"small-{number}" for number in range(SMALL_JOBS)]
+    for name in names:
+        jobs.create(job(name, collector={"replicas": SMALL_WORKERS, "template": small()}))
+    for name in names:
+        jobs.wait_phase(name, "Running")
+        jobs.wait_condition(name, "Ready")
+    writes = audit.writes_when_quiet(jobs.namespace) - before
+    pods = writes.pop(("controller", "create pods"))
+    bindings = writes.pop(("extender", "create pods/binding"))
+    for (program, what), count in sorted(writes.items()):
+        print(f"{program:12}{what:32}{count / SMALL_JOBS:6.2f} per job")
+    assert pods == bindings == SMALL_JOBS * (SMALL_WORKERS + 2)
+    assert 1 + sum(writes.values()) / SMALL_JOBS <= SMALL_WRITES, writes
+
+
 GANGS = 10
 CHANGES = 100  # of foreign pods
 
