@@ -26,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 QUIET = 3.0  # seconds without a write: longer than any of our programs puts a write off
+SHARED = ("endpointslices",)  # of all jobs of the namespace; else objects of jobs that still end do not count
 OURS = "system:serviceaccount:nervex-system:"
 
 
@@ -75,7 +76,7 @@ def new_writes(log, options):
     for event in log.events():
         at = event.get("objectRef", {})
         is_write = event["verb"] in WRITES and at.get("namespace") == options.namespace \
-            and at.get("name", options.name).startswith(options.name)  # not of jobs that still end
+            and (at.get("resource") in SHARED or at.get("name", options.name).startswith(options.name))
         if not is_write or at.get("resource") in ("leases", PLURAL) and event["verb"] in ("create", "deletecollection"):
             continue
         what = f"{event['verb']} {at['resource']}" + (f"/{at['subresource']}" if at.get("subresource") else "")

@@ -48,6 +48,12 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
       {"it has failed", Phase::kFailed, [](JobSnapshot&) {}, "create the job again"},
       {"the controller has not seen it", Phase::kNone, [](JobSnapshot&) {},
        "Is nervex-operator running?"},
+      {"its status is not written yet, its PodGroup is not planned", Phase::kNone,
+       [](JobSnapshot& v) {
+         v.group = a_group();
+         v.group->status.observed_generation = 0;
+       },
+       "Is nervex-scheduler running?"},
       {"the API server rejects a pod", Phase::kCreated,
        [](JobSnapshot& v) {
          v.group = a_group();
