@@ -42,7 +42,8 @@ std::size_t count_base_pods(const Attempt& attempt) {
 
 // Events report changes, so they come with the write that makes them. A normal start has one.
 void add_events(const Round& round, const job::Status& status, Actions& actions) {
-  const job::Status& before = round.seen.job.status;
+  static const job::Status kNone;
+  const job::Status& before = round.seen.has_status ? round.seen.job.status : kNone;
   if (!round.seen.has_status && status.phase == Phase::kCreated && !is_on_its_way(status)) {
     actions.push_back(normal_event(kJobCreated, "the job is queued"));
   }

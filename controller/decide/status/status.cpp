@@ -123,7 +123,8 @@ bool only_informs(const job::Status& before, const job::Status& after) {
 }
 
 bool is_on_its_way(const job::Status& status) {
-  return status.reason == kQueued || status.reason == kStarting;
+  return (status.reason == kQueued || status.reason == kStarting) &&
+         !is_true(status, kPerPodServices);
 }
 
 bool may_be_delayed(const Observed& seen, const job::Status& after) {

@@ -20,7 +20,7 @@ job::Status next_status(const Round& round, bool nothing_to_create);
 // are written at once: a phase, an attempt, an end, a condition's status, a reason to wait.
 bool only_informs(const job::Status& before, const job::Status& after);
 
-// The job is queued or starts, and nothing else is said of it: its PodGroup shows as much.
+// The job is queued or starts, and there is nothing else to say of it: its PodGroup shows as much.
 bool is_on_its_way(const job::Status& status);
 
 // May the write of `after` be delayed? If it only informs. The first status: if, in addition, the

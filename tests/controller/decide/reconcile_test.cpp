@@ -135,6 +135,25 @@ TEST_CASE("a job without a status continues the attempt of its PodGroup",
   if (starts) CHECK(world.created == created);
 }
 
+TEST_CASE("a job whose pods cannot share the namespace's Service is told so at once",
+          "[controller][reconcile]") {
+  World world(a_job());
+  world.seen.shared_services = true;
+  Service foreign;
+  foreign.meta.ns = foreign.meta.name = "rl";
+  world.seen.shared_service = std::make_shared<const Service>(foreign);
+  const Actions actions = reconcile(world.seen).actions;
+  const auto* update = only<UpdateStatus>(actions);
+  REQUIRE(update != nullptr);
+  CHECK(update->status.services == job::ServiceMode::kPerPod);
+  begin_job(world.seen);
+  CHECK_FALSE(may_be_delayed(world.seen, update->status));
+  world.seen.job.status = {};
+  world.seen.has_status = true;
+  world.settle();
+  CHECK(world.events == Strings{"NerveXJobCreated", "ServiceNameTaken"});
+}
+
 TEST_CASE("a job that has to wait is told so by its first status, at once",
           "[controller][reconcile]") {
   World world(a_job());
