@@ -180,7 +180,9 @@ Json encode_status(const Status& status) {
   for (const auto& condition : status.conditions) {
     out["conditions"].push_back(encode_condition(condition));
   }
-  if (!status.unknown.is_null()) out.update(status.unknown.get());
+  if (!status.unknown.is_null()) {
+    for (const auto& [name, value] : status.unknown.get().items()) out.emplace(name, value);
+  }
   return out;
 }
 

@@ -55,24 +55,33 @@ Result<Nothing> EndpointSliceWriter::work(const std::string& ns) {
 Result<bool> EndpointSliceWriter::write_slices(const std::string& ns) {
   const auto service = stores_.services.get(ns + "/" + ns);
   auto slices = stores_.endpoint_slices.by_index(orphans_key(ns));
-  std::erase_if(slices, [](const auto& slice) { return !is_ours(*slice); });
+  std::set<std::string> taken;
+  std::erase_if(slices, [&taken](const auto& slice) {
+    if (is_ours(*slice)) return false;
+    taken.insert(slice->meta.name);
+    return true;
+  });
   if (service == nullptr && slices.empty()) {
-    times_.erase(ns);
+    namespaces_.erase(ns);
     return true;
   }
   const MonoTime now = clock_.mono();
-  Times& times = times_[ns];
-  if (!times.changed) times.changed = now;
-  if (times.written && !is_due(ns, *times.written + kPeriod, now)) return false;
+  Namespace& seen = namespaces_[ns];
+  if (!seen.changed) seen.changed = now;
+  if (seen.next_look && !is_due(ns, *seen.next_look, now)) return false;
+  taken.insert(seen.taken.begin(), seen.taken.end());
   const EndpointSliceWrites writes =
-      endpoint_slice_writes(ns, find_pods(ns), service.get(), slices);
-  if (writes.empty()) {
-    times.changed.reset();
-    return true;
+      endpoint_slice_writes(ns, find_pods(ns), service.get(), slices, std::move(taken));
+  if (!writes.empty()) {
+    const MonoTime latest = *seen.changed + kPeriod;
+    if (writes.is_partial && !is_due(ns, latest, now)) {
+      seen.next_look = latest;
+      return false;
+    }
+    if (auto done = write(ns, writes); !done) return done.error();
   }
-  if (writes.is_partial && !is_due(ns, *times.changed + kPeriod, now)) return false;
-  if (auto done = write(ns, writes); !done) return done.error();
-  times = {now, std::nullopt};
+  seen.next_look = now + kPeriod;
+  seen.changed.reset();
   return true;
 }
 
@@ -97,7 +106,8 @@ Ptrs<kube::Pod> EndpointSliceWriter::find_pods(const std::string& ns) const {
   return pods;
 }
 
-// Tries all writes, first those that make room; returns the first error.
+// Tries all writes; returns the first error. Updates come last: an endpoint that moves to a new
+// slice is never in none.
 Result<Nothing> EndpointSliceWriter::write(const std::string& ns,
                                            const EndpointSliceWrites& writes) {
   Result<Nothing> all = ok();
@@ -105,8 +115,8 @@ Result<Nothing> EndpointSliceWriter::write(const std::string& ns,
     if (!one && all) all = std::move(one);
   };
   for (const auto& target : writes.remove) note(remove(ns, target));
-  for (const auto& manifest : writes.update) note(update(ns, manifest));
   for (const auto& manifest : writes.create) note(create(ns, manifest));
+  for (const auto& manifest : writes.update) note(update(ns, manifest));
   return all;
 }
 
@@ -137,8 +147,9 @@ Result<Nothing> EndpointSliceWriter::create(const std::string& ns, const Json& m
   }
   const auto there = decode_endpoint_slice(kube::to_text(*live));
   if (!there || !is_ours(*there)) {
+    namespaces_[ns].taken.insert(name);
     return failure("create", key,
-                   {Code::kForbidden, "the name belongs to another object: delete it"});
+                   {Code::kConflict, "the name belongs to another object: the next is tried"});
   }
   Json replacement = manifest;
   replacement["metadata"]["resourceVersion"] = there->meta.resource_version;

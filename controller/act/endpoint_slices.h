@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -20,7 +21,8 @@ namespace nervex::controller {
 // write that fails here delays nothing else. For one thread.
 class EndpointSliceWriter {
  public:
-  // The slices of a namespace are written at most once in this period, for all its jobs together.
+  // The slices of a namespace are looked at and written at most once in this period, for all its
+  // jobs together.
   // While pods wait for their addresses or are terminating, the first write waits as long, too:
   // more changes are about to follow.
   static constexpr std::chrono::seconds kPeriod{1};
@@ -34,9 +36,10 @@ class EndpointSliceWriter {
   void process(const std::string& key);
 
  private:
-  struct Times {
-    std::optional<MonoTime> written;  // last
-    std::optional<MonoTime> changed;  // since when a write has been due
+  struct Namespace {
+    std::optional<MonoTime> next_look{};  // not before that
+    std::optional<MonoTime> changed{};    // since when a write has been due
+    std::set<std::string> taken{};        // names of slices that are not ours
   };
 
   Result<Nothing> work(const std::string& ns);
@@ -60,7 +63,7 @@ class EndpointSliceWriter {
   kube::WorkQueue& queue_;
   kube::EventRecorder& events_;
   const Clock& clock_;
-  std::unordered_map<std::string, Times> times_;  // by namespace
+  std::unordered_map<std::string, Namespace> namespaces_;
 };
 
 }  // namespace nervex::controller

@@ -102,8 +102,9 @@ Json manifest(const std::string& ns, const Service& service, const Draft& draft)
 
 class SlicePacker {
  public:
-  SlicePacker(const std::string& ns, const Service& service, const Ptrs<EndpointSlice>& slices)
-      : ns_(ns), service_(service) {
+  SlicePacker(const std::string& ns, const Service& service, const Ptrs<EndpointSlice>& slices,
+              std::set<std::string> taken)
+      : ns_(ns), service_(service), names_(std::move(taken)) {
     for (const auto& slice : slices) names_.insert(slice->meta.name);
   }
 
@@ -188,7 +189,7 @@ class SlicePacker {
 
   const std::string& ns_;
   const Service& service_;
-  std::set<std::string> names_;              // of slices
+  std::set<std::string> names_;              // of slices, ours and others
   std::map<std::string, Endpoint> missing_;  // by name of the pod: wanted, and in no draft
   std::vector<Draft> drafts_;
 };
@@ -223,8 +224,8 @@ bool is_leftover(const EndpointSlice& slice) {
 }
 
 EndpointSliceWrites endpoint_slice_writes(const std::string& ns, const Ptrs<kube::Pod>& pods,
-                                          const Service* service,
-                                          const Ptrs<EndpointSlice>& slices) {
+                                          const Service* service, const Ptrs<EndpointSlice>& slices,
+                                          std::set<std::string> taken) {
   EndpointSliceWrites writes;
   writes.is_partial = std::any_of(pods.begin(), pods.end(),
                                   [](const auto& pod) { return is_about_to_change(*pod); });
@@ -238,7 +239,7 @@ EndpointSliceWrites endpoint_slice_writes(const std::string& ns, const Ptrs<kube
     }
     return writes;
   }
-  SlicePacker packer(ns, *service, slices);
+  SlicePacker packer(ns, *service, slices, std::move(taken));
   for (const auto& pod : pods) {
     if (has_endpoint(*pod)) packer.want(*pod);
   }

@@ -7,6 +7,7 @@
 // slices, and one write of a slice covers all changes since the last.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,14 +70,14 @@ struct EndpointSliceWrites {
 // deleted keeps its name to the end.
 //
 // `pods`: those of all jobs that exist in the namespace; `service`: the one with the namespace's
-// name, or null; `slices`: ours, sorted by name. An endpoint stays in its slice. New ones fill the
-// slices that are written anyway, then those with the most space, then new ones. Without a Service
-// of ours all slices are removed: they would add addresses to another owner's Service. The Service
-// owns the slices, so that they are deleted with it, even if a version of this suite without slices
-// takes it over. Cost: pods with log.
+// name, or null; `slices`: ours, sorted by name; `taken`: names of others. An endpoint stays in its
+// slice. New ones fill the slices that are written anyway, then those with the most space, then new
+// ones. Without a Service of ours all slices are removed: they would add addresses to another
+// owner's Service. The Service owns the slices, so that they are deleted with it, even if a version
+// of this suite without slices takes it over. Cost: pods with log.
 EndpointSliceWrites endpoint_slice_writes(const std::string& ns, const Ptrs<kube::Pod>& pods,
-                                          const Service* service,
-                                          const Ptrs<EndpointSlice>& slices);
+                                          const Service* service, const Ptrs<EndpointSlice>& slices,
+                                          std::set<std::string> taken = {});
 
 // Does the pod's endpoint appear, vanish or change? Either may be null.
 bool changes_endpoint(const kube::Pod* before, const kube::Pod* after);

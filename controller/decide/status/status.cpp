@@ -64,11 +64,13 @@ job::Status first_status(const Observed& seen) {
   status.attempt = 1;
   status.observed_generation = seen.job.meta.generation;
   const gang::PodGroup* group = current_attempt(seen).group;
+  const bool is_queued = group != nullptr && group->spec.queued_since != SysTime{};
   status.queued_since =
-      group != nullptr ? group->spec.queued_since : first_place_in_queue(seen.job.meta, seen.now);
+      is_queued ? group->spec.queued_since : first_place_in_queue(seen.job.meta, seen.now);
   status.services = seen.shared_services ? job::ServiceMode::kShared : job::ServiceMode::kPerPod;
   status.waiting_since = seen.job.meta.created == SysTime{} ? seen.now : seen.job.meta.created;
-  if (seen.job.spec.suspend) {
+  // With a PodGroup the attempt has begun: it is suspended as that of any other job.
+  if (seen.job.spec.suspend && group == nullptr) {
     set_condition(seen, status, kSuspended, true, kSuspended, "the job was created suspended");
   }
   set_condition(seen, status, kCreated, true, kJobCreated, "the job is queued");

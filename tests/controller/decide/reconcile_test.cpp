@@ -135,6 +135,23 @@ TEST_CASE("a job without a status continues the attempt of its PodGroup",
   if (starts) CHECK(world.created == created);
 }
 
+TEST_CASE("a job that is suspended before its first status loses what its attempt has begun",
+          "[controller][reconcile]") {
+  World world(a_job(1, 0));
+  world.settle();
+  if (GENERATE(false, true)) {
+    world.plan();
+    world.settle();
+  }
+  world.seen.job.status = {};  // the write was never sent
+  world.seen.job.spec.suspend = true;
+  world.settle();
+  CHECK(world.seen.pods.empty());
+  CHECK(world.seen.pod_groups.empty());
+  CHECK(is_true(world.seen.job.status, kSuspended));
+  CHECK(world.seen.job.status.attempt == 2);
+}
+
 TEST_CASE("a job whose pods cannot share the namespace's Service is told so at once",
           "[controller][reconcile]") {
   World world(a_job());

@@ -37,6 +37,7 @@ struct UnreadableCluster : ControllerCluster {
       sync();
       controller->worker.process(kJobKey);
       controller->worker.process(orphans_key("rl"));
+      clock.advance(EndpointSliceWriter::kPeriod);
       controller->slices.process(orphans_key("rl"));
     }
   }
