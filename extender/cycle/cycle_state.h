@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -34,13 +36,16 @@ struct Rejection {
 };
 using Rejections = std::map<std::string, Rejection>;  // by PodGroup UID
 
-// The searches for workloads to preempt that found nothing.
+// Of searches for workloads to preempt, and of what became of them.
 struct PreemptionMemory {
   struct Search {
     SysTime again{};  // nothing may have changed before
     gang::PreemptionOutcome outcome = gang::PreemptionOutcome::kNotSearched;
   };
   std::map<GangKey, Search> searches{};
+  // Queue and time of preemptions that were stopped before any victim was marked. The status of the
+  // Queue may still count them.
+  std::set<std::pair<std::string, SysTime>> withdrawn{};
   SysTime next_search{};           // none before: after a few, or because victims are not stored
   std::optional<GangKey> asked{};  // a simulation: this gang alone searches, at once
 };

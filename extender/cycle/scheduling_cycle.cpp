@@ -193,7 +193,9 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   // 5. Gangs that do not fit get nodes whose workloads are to end.
   next.preemption = std::move(state.preemption);
   PreemptionTimes times;
-  if (preemption != queue::PreemptionMode::kOff) times = collect_preemption_times(tree, work, now);
+  if (preemption != queue::PreemptionMode::kOff) {
+    times = collect_preemption_times(tree, work, now, next.preemption);
+  }
   start_preemptions(snapshot, work, placer, queues, preemption, times, next.preemption, now,
                     next_look);
   // 6. What was decided becomes a status, or why not.

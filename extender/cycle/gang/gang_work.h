@@ -48,7 +48,8 @@ struct GangWork {
   // Not empty: it has nodes whose pods, those of the victims, have to end first.
   std::vector<gang::Victim> victims{};
   bool may_need_fewer = false;  // of the victims: the search ended at its limit in this cycle
-  bool has_stopped_preempting = false;  // in this cycle
+  bool has_stopped_preempting = false;    // in this cycle
+  bool has_withdrawn_preemption = false;  // the same, before any victim was marked
   // Not empty: it is to end for another gang, and this is what its status says.
   std::string preempted{};
   bool has_set(const gang::MemberSet* set) const;

@@ -21,12 +21,6 @@ bool ends_wholly(const gang::GangStatus& released) {
   return released.name == gang::kBaseGang || released.reason != gang::kReasonHealingTimeout;
 }
 
-// A base gang ends with all gangs of its job.
-bool includes(const GangNames& victims, std::string_view pod_group_uid, std::string_view gang) {
-  return victims.count({pod_group_uid, gang}) > 0 ||
-         victims.count({pod_group_uid, gang::kBaseGang}) > 0;
-}
-
 }  // namespace
 
 queue::FindClass find_classes(const Snapshot& snapshot) {
@@ -45,13 +39,8 @@ bool is_same_start(const GangWork& gang, const gang::Victim& victim) {
   });
 }
 
-GangNames name_gangs(const std::vector<gang::Victim>& victims) {
-  GangNames names;
-  for (const gang::Victim& victim : victims) names.emplace(victim.pod_group_uid, victim.gang);
-  return names;
-}
-
-Ending::Ending(const Snapshot& snapshot, const CycleWork& work, SysTime now)
+Ending::Ending(const Snapshot& snapshot, const CycleWork& work, SysTime now,
+               const GangWork* spares_victims_of)
     : snapshot_(snapshot), now_(now) {
   for (const PodPtr& pod : snapshot.terminating) {
     const auto slot = gang::pod_slot(*pod);
@@ -60,6 +49,7 @@ Ending::Ending(const Snapshot& snapshot, const CycleWork& work, SysTime now)
   Victims victims;
   for (const GroupWork* group : work.groups) {
     for (const GangWork& gang : group->gangs) {
+      if (&gang == spares_victims_of) continue;
       for (const gang::Victim& victim : gang.victims) {
         victims.emplace(
             std::pair<std::string_view, std::string_view>(victim.pod_group_uid, victim.gang),
@@ -90,9 +80,10 @@ void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
       [&](const GangWork& gang) { return gang.kind == gang::GangKind::kBase && ends(gang); });
   for (const GangWork& gang : group.gangs) {
     if (!gang.is_stored_committed) continue;
-    const bool is_own = is_job_released || is_released(gang.before);
-    if (!is_own && !is_job_victim && !ends(gang)) continue;
-    gangs_.push_back({&group, &gang, is_own});
+    const bool is_ending =
+        is_job_released || is_job_victim || is_released(gang.before) || ends(gang);
+    if (!is_ending) continue;
+    gangs_.push_back({&group, &gang});
     names_.emplace(uid, gang.name);
   }
 }
@@ -105,7 +96,7 @@ Ledger Ending::lend_to(Ledger ledger) const {
   for (const PodPtr& pod : snapshot_.terminating) {
     if (pod->deletion_timestamp + kLatePod > now_) ledger.lend(pod->requests, pod->node.str());
   }
-  for (const auto& [group, gang, is_released] : gangs_) {
+  for (const auto& [group, gang] : gangs_) {
     for (const PlacedSlot& slot : gang->placed) {
       const bool is_free = group->seen->finished.count(slot.placement.number) > 0;
       if (is_free || is_terminating(*group, slot)) continue;
@@ -137,12 +128,11 @@ std::set<std::pair<std::string_view, std::int64_t>> Ending::list_placed() const 
   return placed;
 }
 
-void Ending::remove_from(queue::Usage& usage, const GangNames& spared) const {
+void Ending::remove_from(queue::Usage& usage) const {
   const queue::QueueTree& tree = snapshot_.facts.tree();
   const queue::FindClass find_class = find_classes(snapshot_);
-  for (const auto& [group, gang, is_released] : gangs_) {
+  for (const auto& [group, gang] : gangs_) {
     const gang::PodGroup& object = *group->seen->group;
-    if (!is_released && includes(spared, object.meta.uid, gang->name)) continue;
     queue::Workload workload = group->seen->make_workload(gang->position);
     if (tree.uses_classes()) queue::count_classes(workload, object, find_class);
     usage.remove(tree, queue::find_home(tree, workload), workload);

@@ -27,20 +27,18 @@ queue::FindClass find_classes(const Snapshot& snapshot);
 // The victim has not started again since it was chosen.
 bool is_same_start(const GangWork& gang, const gang::Victim& victim);
 
-// PodGroup UID and gang.
-using GangNames = std::set<std::pair<std::string_view, std::string_view>>;
-GangNames name_gangs(const std::vector<gang::Victim>& victims);
-
 // Borrows its arguments; a change of `work` needs a new one. Cost: gangs of `work`, and pods that
 // are being deleted; what lend_to() and remove_from() cost depends on what ends.
 class Ending {
  public:
-  Ending(const Snapshot& snapshot, const CycleWork& work, SysTime now);
+  // `spares_victims_of`: as if this gang named no victims. Null: no such gang.
+  Ending(const Snapshot& snapshot, const CycleWork& work, SysTime now,
+         const GangWork* spares_victims_of = nullptr);
 
   // The ledger as it will be.
   Ledger lend_to(Ledger ledger) const;
-  // The same for the use of queues, but for the victims `spared`, which go on.
-  void remove_from(queue::Usage& usage, const GangNames& spared = {}) const;
+  // The same for the use of queues.
+  void remove_from(queue::Usage& usage) const;
   bool has(std::string_view pod_group_uid, std::string_view gang) const {
     return names_.count({pod_group_uid, gang}) > 0;
   }
@@ -49,8 +47,8 @@ class Ending {
   struct EndingGang {
     const GroupWork* group = nullptr;
     const GangWork* gang = nullptr;
-    bool is_released = false;  // else it is only a victim
   };
+  using GangNames = std::set<std::pair<std::string_view, std::string_view>>;  // PodGroup UID, gang
   using Victims = std::map<std::pair<std::string_view, std::string_view>, const gang::Victim*>;
   void add_gangs(const GroupWork& group, const Victims& victims);
   bool is_late(const gang::GangStatus& released) const;

@@ -20,7 +20,8 @@ namespace {
 using std::chrono::seconds;
 using Outcome = gang::PreemptionOutcome;
 
-// A search that found nothing is repeated after this. What changes in between is not followed.
+// A search that found nothing is repeated after this, and so is one whose preemption was stopped
+// before any victim was marked. What changes in between is not followed.
 constexpr seconds kSearchAgain{30};
 // What is ending is enough for the gang.
 constexpr seconds kEndingLook{5};
@@ -52,8 +53,9 @@ class Starter {
     std::map<GangKey, PreemptionMemory::Search> kept;
     std::vector<Due> due;
     for (const RefusedTurn& turn : queues_.refused) {
-      if (!may_search(turn)) continue;
       const GangKey key(turn.group->seen->group->meta.uid, turn.gang->name);
+      if (turn.gang->has_withdrawn_preemption) kept[key].again = now_ + kSearchAgain;
+      if (!may_search(turn)) continue;
       const auto known = memory_.searches.find(key);
       auto& search = kept[key];
       if (known != memory_.searches.end()) search = known->second;

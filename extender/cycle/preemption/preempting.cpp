@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <string_view>
 #include <utility>
 
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/preemption/ending.h"
-#include "extender/cycle/start_waiting.h"
-#include "queue/admission.h"
+#include "extender/cycle/preemption/recheck_preemption.h"
 
 namespace nervex::extender {
 namespace {
@@ -59,70 +57,13 @@ struct VictimWork {
   bool is_marked() const { return gang->before != nullptr && gang::is_released(*gang->before); }
 };
 
-// What a queue says today: may these victims end for the gang?
-class Rules {
- public:
-  Rules(const Snapshot& snapshot, CycleWork& work, const Ending& ending, const Ledger& ledger,
-        queue::PreemptionMode mode, SysTime now)
-      : snapshot_(snapshot),
-        work_(work),
-        ending_(ending),
-        ledger_(ledger),
-        mode_(mode),
-        now_(now) {}
-
-  bool allow(const PreemptingGang& one, const std::vector<VictimWork>& victims) const {
-    const queue::QueueTree& tree = snapshot_.facts.tree();
-    const auto queue = tree.find(one.group->queue.name);
-    if (!queue || !is_in_its_queue(one)) return false;
-    queue::Workload workload = one.group->seen->make_workload(one.gang->position);
-    workload.queue = one.group->queue.name;
-    const queue::Usage used = count_use(work_, snapshot_.facts, ledger_);
-    queue::Usage usage = used;
-    ending_.remove_from(usage);
-    if (queue::find_inadmissible(tree, usage, *queue, workload)) return false;
-    usage = used;
-    ending_.remove_from(usage, name_gangs(one.gang->victims));
-    return are_preemptible(queue::make_preemptor(tree, usage, *queue, workload), usage, victims);
-  }
-
- private:
-  // A job that waits may have another queue by now.
-  bool is_in_its_queue(const PreemptingGang& one) const {
-    if (one.gang->kind != gang::GangKind::kBase) return true;
-    const gang::PodGroup& group = *one.group->seen->group;
-    const auto found = snapshot_.facts.find_queue(group.spec.queue, group.meta.ns.str());
-    const auto* queue = std::get_if<queue::QueueIndex>(&found);
-    return queue != nullptr && snapshot_.facts.tree()[*queue].name == one.group->queue.name;
-  }
-  bool are_preemptible(const queue::Preemptor& preemptor, const queue::Usage& usage,
-                       const std::vector<VictimWork>& victims) const {
-    std::deque<queue::Workload> workloads;
-    std::vector<queue::PreemptionCandidate> candidates;
-    for (const VictimWork& victim : victims) {
-      queue::PreemptionCandidate& candidate = candidates.emplace_back();
-      const auto add = [&](const GangWork& gang) {
-        candidate.workloads.push_back(
-            &workloads.emplace_back(victim.group->seen->make_workload(gang.position)));
-      };
-      add(*victim.gang);
-      for (const GangWork& gang : victim.group->gangs) {
-        const bool ends = victim.gang->kind == gang::GangKind::kBase && gang.is_stored_committed;
-        if (ends && &gang != victim.gang) add(gang);
-      }
-    }
-    queue::sort_by_cost(candidates);
-    return queue::find_preemptible(snapshot_.facts.tree(), usage, mode_, preemptor, candidates,
-                                   now_)
-               .size() == candidates.size();
-  }
-
-  const Snapshot& snapshot_;
-  CycleWork& work_;
-  const Ending& ending_;
-  const Ledger& ledger_;
-  const queue::PreemptionMode mode_;
-  const SysTime now_;
+// What has become of the victims of one gang.
+struct VictimsSeen {
+  std::vector<VictimWork> unmarked;
+  bool is_any_ending = false;  // marked, or its pods have not ended yet
+  bool is_any_gone = false;    // perhaps because it was marked
+  bool is_counted = false;     // by the status of the gang's Queue; before that none is marked
+  bool may_be_marked() const { return is_any_ending || (is_any_gone && is_counted); }
 };
 
 class Continuation {
@@ -132,11 +73,10 @@ class Continuation {
       : snapshot_(snapshot),
         work_(work),
         placer_(placer),
-        is_on_(mode != queue::PreemptionMode::kOff),
+        mode_(mode),
         next_look_(next_look),
         now_(now),
         ending_(snapshot, work, now),
-        rules_(snapshot, work, ending_, placer.ledger(), mode, now),
         future_(ending_.lend_to(placer.ledger())) {
     for (GroupWork* group : work.groups) by_uid_.emplace(group->seen->group->meta.uid, group);
   }
@@ -145,22 +85,20 @@ class Continuation {
     const auto& [group, gang] = one;
     Ledger& ledger = placer_.ledger_for(*group);
     future_.count_for(group->priority());
-    if (is_changed(*group, *gang, ledger)) return stop(*gang, ledger);
+    const VictimsSeen victims = see_victims(*group, *gang);
+    if (is_changed(*group, *gang, ledger)) return stop(*gang, victims, ledger);
     if (try_take(*gang, ledger)) {
       take_unchecked(*gang, future_);
       gang->victims.clear();
       return;
     }
     const bool will_fit = try_take(*gang, future_);
-    std::vector<VictimWork> unmarked;
-    bool is_any_ending = false;
-    see_victims(*group, *gang, unmarked, is_any_ending);
-    if (!unmarked.empty() && !is_on_) return stop(*gang, ledger);
-    if (!will_fit && !is_any_ending) return stop(*gang, ledger);
-    const bool may_mark = will_fit && !unmarked.empty() && !has_stopped_any_;
-    if (may_mark && is_each_seen(unmarked) && is_recorded(*group, *gang)) {
-      if (!rules_.allow(one, unmarked)) return stop(*gang, ledger);
-      for (const VictimWork& victim : unmarked) {
+    const bool may_go_on = (will_fit || victims.is_any_ending) &&
+                           (victims.unmarked.empty() || mode_ != queue::PreemptionMode::kOff);
+    if (!may_go_on) return stop(*gang, victims, ledger);
+    if (will_fit && !has_stopped_any_ && can_mark(victims)) {
+      if (!is_allowed(*group, *gang, victims.unmarked)) return stop(*gang, victims, ledger);
+      for (const VictimWork& victim : victims.unmarked) {
         victim.gang->preempted = describe(*group, *victim.group, victim.victim->is_reclaimed);
       }
     }
@@ -176,29 +114,41 @@ class Continuation {
              return ledger.is_allowed(*slot.set, slot.placement.node);
            });
   }
-  void stop(GangWork& gang, Ledger& ledger) {
+  void stop(GangWork& gang, const VictimsSeen& victims, Ledger& ledger) {
     gang.victims.clear();
     gang.has_stopped_preempting = true;
+    gang.has_withdrawn_preemption = !victims.may_be_marked();
     has_stopped_any_ = true;  // its victims still count as ending for the gangs behind it
     ledger.note_dropped_plan();
     look_by(next_look_, now_);
   }
-  void see_victims(const GroupWork& group, const GangWork& gang, std::vector<VictimWork>& unmarked,
-                   bool& is_any_ending) const {
+  VictimsSeen see_victims(const GroupWork& group, const GangWork& gang) const {
+    VictimsSeen seen;
+    seen.is_counted = is_counted(group, gang);
     const auto states = group.seen->victims.find(gang.name);
-    if (states == group.seen->victims.end()) return;
+    if (states == group.seen->victims.end()) return seen;
     for (std::size_t i = 0; i < gang.victims.size() && i < states->second.size(); ++i) {
-      if (states->second[i] == VictimState::kGone) continue;
+      if (states->second[i] == VictimState::kGone) {
+        seen.is_any_gone = true;
+        continue;
+      }
       const VictimWork victim = find(gang.victims[i]);
       // If no slot of that start is wanted any more, it was requeued.
       const bool is_unmarked =
           states->second[i] == VictimState::kRuns && victim.gang != nullptr && !victim.is_marked();
       if (is_unmarked) {
-        unmarked.push_back(victim);
+        seen.unmarked.push_back(victim);
       } else {
-        is_any_ending = true;
+        seen.is_any_ending = true;
       }
     }
+    return seen;
+  }
+  bool is_allowed(const GroupWork& group, const GangWork& gang,
+                  const std::vector<VictimWork>& unmarked) {
+    std::vector<const gang::Victim*> victims;
+    for (const VictimWork& victim : unmarked) victims.push_back(victim.victim);
+    return is_still_allowed(snapshot_, work_, group, gang, victims, placer_.ledger(), mode_, now_);
   }
   VictimWork find(const gang::Victim& victim) const {
     const auto at = by_uid_.find(victim.pod_group_uid);
@@ -210,17 +160,17 @@ class Continuation {
     }
     return {&victim};
   }
-  // All can be marked now.
-  static bool is_each_seen(const std::vector<VictimWork>& victims) {
-    return std::all_of(victims.begin(), victims.end(), [](const VictimWork& victim) {
-      return victim.gang->is_stored_committed && !victim.group->is_left_alone();
-    });
+  // All at once, and so that the preemption counts after a crash, too.
+  static bool can_mark(const VictimsSeen& victims) {
+    return victims.is_counted && !victims.unmarked.empty() &&
+           std::all_of(victims.unmarked.begin(), victims.unmarked.end(), [](const auto& victim) {
+             return victim.gang->is_stored_committed && !victim.group->is_left_alone();
+           });
   }
-  // Its Queue's status counts it: it will count after a crash, too.
-  bool is_recorded(const GroupWork& group, const GangWork& gang) {
+  bool is_counted(const GroupWork& group, const GangWork& gang) const {
     const queue::QueueTree& tree = snapshot_.facts.tree();
     const auto queue = tree.find(group.queue.name);
-    if (!queue || gang.before == nullptr) return true;  // not for us to decide: Rules
+    if (!queue || gang.before == nullptr) return true;  // is_allowed() decides
     const auto& times = tree[*queue].preemptions;
     return std::find(times.begin(), times.end(), gang.before->since) != times.end();
   }
@@ -228,12 +178,11 @@ class Continuation {
   const Snapshot& snapshot_;
   CycleWork& work_;
   Placer& placer_;
-  const bool is_on_;
+  const queue::PreemptionMode mode_;
   std::optional<SysTime>& next_look_;
   const SysTime now_;
   const Ending ending_;
-  const Rules rules_;
-  Ledger future_;  // with what ends, and the gangs that were looked at
+  Ledger future_;  // with what ends, and the gangs before this one
   std::map<std::string_view, GroupWork*> by_uid_;
   bool has_stopped_any_ = false;
 };
@@ -272,21 +221,31 @@ void continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& pla
 }
 
 PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const CycleWork& work,
-                                         SysTime now) {
+                                         SysTime now, PreemptionMemory& memory) {
   PreemptionTimes times;
+  std::erase_if(memory.withdrawn,
+                [now](const auto& one) { return one.second + queue::kPreemptionPeriod <= now; });
   const auto note = [&](const std::string& queue, SysTime time) {
+    if (memory.withdrawn.count({queue, time}) > 0) return;
     auto& known = times[queue];
     const auto at = std::lower_bound(known.begin(), known.end(), time);
     if (at == known.end() || *at != time) known.insert(at, time);
   };
-  for (queue::QueueIndex i = queue::kRoot + 1; i < tree.size(); ++i) {
-    for (const SysTime time : tree[i].preemptions) note(tree[i].name, time);
-  }
   for (const GroupWork* group : work.groups) {
     for (const GangWork& gang : group->gangs) {
-      const bool is_stored = gang.before != nullptr && gang::is_preempting(*gang.before);
-      if (is_stored) note(group->queue.name, gang.before->since);
+      if (gang.before == nullptr || !gang::is_preempting(*gang.before)) continue;
+      const std::pair key(group->seen->group->status.queue.name, gang.before->since);
+      // If its withdrawal was not stored, it still preempts.
+      if (gang.has_withdrawn_preemption) {
+        memory.withdrawn.insert(key);
+      } else {
+        memory.withdrawn.erase(key);
+      }
+      note(key.first, key.second);
     }
+  }
+  for (queue::QueueIndex i = queue::kRoot + 1; i < tree.size(); ++i) {
+    for (const SysTime time : tree[i].preemptions) note(tree[i].name, time);
   }
   for (auto& [queue, known] : times) queue::forget_old_preemptions(known, now);
   std::erase_if(times, [](const auto& entry) { return entry.second.empty(); });

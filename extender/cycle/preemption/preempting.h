@@ -5,7 +5,8 @@
 //   goes on      they will have it when what is ending has ended. Its victims are marked Preempted
 //                as soon as the status of its Queue counts the preemption, if today's queues allow
 //                it still
-//   waits again  otherwise: others took its nodes, or it changed
+//   waits again  otherwise: others took its nodes, or it changed. A preemption that was stopped
+//                before any victim was marked counts for nothing, and the gang pauses
 #pragma once
 
 #include <map>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "extender/cycle/cycle_state.h"
 #include "extender/cycle/group_work.h"
 #include "extender/cycle/placer.h"
 #include "extender/cycle/snapshot.h"
@@ -35,9 +37,9 @@ void continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& pla
                           std::optional<SysTime>& next_look);
 
 // When each queue has preempted in the last minutes, ascending, by its name: as the status of the
-// Queues says, and the gangs that are preempting.
+// Queues says, and the gangs that are preempting, without what was withdrawn.
 using PreemptionTimes = std::map<std::string, std::vector<SysTime>, std::less<>>;
 PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const CycleWork& work,
-                                         SysTime now);
+                                         SysTime now, PreemptionMemory& memory);
 
 }  // namespace nervex::extender

@@ -414,6 +414,55 @@ TEST_CASE("the plan is judged by today's queues before anything ends", "[extende
   CHECK(world.base("new").victims.empty());
 }
 
+TEST_CASE("a reclaim is judged twice by the same facts: classes of nodes", "[extender][preempt]") {
+  Preemptions world;
+  world.nodes = {testing::node_of_class("n1", "fast"), testing::node_of_class("n2", "slow")};
+  world.queue("vision").quota = with_quota(vision(), {{"fast", 8}}).quota;
+  world.queue("speech").quota = with_quota(speech(), {{"slow", 8}}).quota;
+  world.add_running("old", "speech", {"n1"}, 8);
+  world.add_running("older", "speech", {"n2"}, 8);
+  world.add("new", "vision", 1, 8);
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  CHECK(world.base("new").reason == gang::kReasonPreempting);
+  CHECK(world.queue("vision").preemptions.size() == 1);
+}
+
+TEST_CASE("a reclaim is judged twice by the same facts: a request that is ending",
+          "[extender][preempt]") {
+  Preemptions world;
+  world.queue("speech").quota = with_quota(speech(), 8).quota;
+  world.add_running("a", "speech", {"n1"}, 8);
+  world.base("a").started_at = world.now;
+  world.add_running("b", "speech", {"n2"}, 4);
+  world.add_request("b", "n2", 4);
+  world.request("b").reason = std::string(gang::kReasonPreempted);
+  world.request("b").message = "preempted";
+  world.request("b").since = world.now;
+  world.add("new", "vision", 1, 8);
+  CHECK(world.run_until("b", gang::kReasonPreempted));
+  CHECK(world.base("a").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a preemption that stops before any mark counts for nothing, and is not repeated at once",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  world.cycle();
+  REQUIRE(world.queue("vision").preemptions.size() == 1);
+  world.queue("vision").reclaim = Queue::Reclaim::kNever;
+  world.cycle();
+  CHECK(world.base("new").reason == gang::kReasonUnschedulable);
+  world.queue("vision").reclaim = Queue::Reclaim::kAny;
+  for (int i = 0; i < 20; ++i) {
+    world.cycle();
+    CHECK(world.base("new").victims.empty());
+  }
+  CHECK(world.queue("vision").preemptions.empty());
+  world.now += std::chrono::seconds(10);
+  CHECK(world.run_until("old", gang::kReasonPreempted));
+  CHECK(world.queue("vision").preemptions.size() == 1);
+}
+
 TEST_CASE("with the flag off, what has ended for a gang is not lost", "[extender][preempt]") {
   Preemptions world = a_full_cluster();
   REQUIRE(world.run_until("old", gang::kReasonPreempted));

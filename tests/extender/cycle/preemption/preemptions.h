@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "extender/cycle/preemption/ending.h"
 #include "extender/cycle/preemption/preempting.h"
 #include "extender/cycle/scheduling_cycle.h"
 #include "extender/cycle/settled.h"
@@ -27,6 +28,11 @@ inline queue::Queue vision() {
   queue::Queue queue = for_all(with_quota(a_queue("vision"), 8));
   queue.reclaim = queue::Queue::Reclaim::kAny;
   return queue;
+}
+inline placement::NodeView node_of_class(const std::string& name, const char* node_class) {
+  kube::Node node = a_node(name, 8);
+  node.labels["class"] = node_class;
+  return view(std::move(node));
 }
 inline queue::Queue speech() {
   queue::Queue queue = for_all(a_queue("speech"));
@@ -192,11 +198,15 @@ struct Preemptions {
     set_tree();
     extender::Snapshot snapshot;
     snapshot.nodes = free_nodes();
+    snapshot.facts.class_label = "class";
+    const queue::FindClass find_class = extender::find_classes(snapshot);
     for (const gang::PodGroup& group : groups) {
       extender::GroupSeen seen = see(group);
-      settled.set(group.meta.uid, std::make_shared<const std::vector<queue::Workload>>(
-                                      seen.is_settled ? queue::list_workloads(group)
-                                                      : std::vector<queue::Workload>()));
+      std::vector<queue::Workload> workloads;
+      if (seen.is_settled) workloads = queue::list_workloads(group);
+      for (queue::Workload& one : workloads) queue::count_classes(one, group, find_class);
+      settled.set(group.meta.uid,
+                  std::make_shared<const std::vector<queue::Workload>>(std::move(workloads)));
       snapshot.groups.push_back(std::move(seen));
     }
     snapshot.facts.settled = settled.get();

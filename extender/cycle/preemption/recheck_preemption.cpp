@@ -1,0 +1,91 @@
+#include "extender/cycle/preemption/recheck_preemption.h"
+
+#include <algorithm>
+#include <set>
+#include <variant>
+
+#include "extender/cycle/preemption/ending.h"
+#include "extender/cycle/preemption/running_gangs.h"
+#include "extender/cycle/start_waiting.h"
+#include "queue/admission.h"
+#include "queue/settled.h"
+
+namespace nervex::extender {
+namespace {
+
+// A job that waits may have another queue by now.
+bool is_in_its_queue(const Snapshot& snapshot, const GroupWork& work, const GangWork& gang) {
+  if (gang.kind != gang::GangKind::kBase) return true;
+  const gang::PodGroup& group = *work.seen->group;
+  const auto found = snapshot.facts.find_queue(group.spec.queue, group.meta.ns.str());
+  const auto* queue = std::get_if<queue::QueueIndex>(&found);
+  return queue != nullptr && snapshot.facts.tree()[*queue].name == work.queue.name;
+}
+
+// The candidates that these victims are, cheapest first. Fewer than victims: one is not a candidate
+// any more.
+std::vector<queue::PreemptionCandidate> choose(const RunningGangs& running,
+                                               const std::vector<const gang::Victim*>& victims) {
+  std::vector<queue::PreemptionCandidate> chosen;
+  for (const queue::PreemptionCandidate& candidate : running.candidates()) {
+    const RunningGang& gang = running.gang(running.index(candidate.first()));
+    const bool is_one = std::any_of(victims.begin(), victims.end(), [&](const auto* victim) {
+      return victim->pod_group_uid == gang.group->meta.uid && victim->gang == gang.spec->name;
+    });
+    if (is_one) chosen.push_back(candidate);
+  }
+  return chosen;
+}
+
+void remove_from(queue::Usage& usage, const queue::QueueTree& tree,
+                 const std::vector<queue::PreemptionCandidate>& candidates) {
+  std::set<const queue::Workload*> ended;  // a job and one of its requests may both be victims
+  for (const queue::PreemptionCandidate& candidate : candidates) {
+    for (const queue::Workload* workload : candidate.workloads) {
+      if (!ended.insert(workload).second) continue;
+      usage.remove(tree, queue::find_home(tree, *workload), *workload);
+    }
+  }
+}
+
+// Its nodes were chosen within the caps of that time.
+bool is_within(const queue::ClassCaps& caps, const queue::ClassRequests& requests) {
+  return std::all_of(requests.begin(), requests.end(), [&](const auto& one) {
+    const auto& [node_class, resources] = one;
+    const auto& amounts = resources.amounts();
+    return std::all_of(amounts.begin(), amounts.end(), [&](const kube::ResourceAmount& amount) {
+      const auto most = caps.find(amount.name, node_class);
+      return !most || amount.amount <= *most;
+    });
+  });
+}
+
+}  // namespace
+
+bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+                      const GangWork& gang, const std::vector<const gang::Victim*>& victims,
+                      const Ledger& ledger, queue::PreemptionMode mode, SysTime now) {
+  const queue::QueueTree& tree = snapshot.facts.tree();
+  const auto queue = tree.find(group.queue.name);
+  if (!queue || !is_in_its_queue(snapshot, group, gang)) return false;
+  queue::Workload workload = group.seen->make_workload(gang.position);
+  workload.queue = group.queue.name;
+  if (tree.uses_classes()) {
+    queue::count_classes(workload, *group.seen->group, find_classes(snapshot));
+  }
+  const Ending others(snapshot, work, now, &gang);
+  queue::Usage usage = count_use(work, snapshot.facts, ledger);
+  others.remove_from(usage);
+  const RunningGangs running(snapshot, work, others);
+  const auto chosen = choose(running, victims);
+  if (chosen.size() != victims.size()) return false;
+  const queue::Preemptor preemptor = queue::make_preemptor(tree, usage, *queue, workload);
+  const auto preemptible = queue::find_preemptible(tree, usage, mode, preemptor, chosen, now);
+  if (preemptible.size() != chosen.size()) return false;
+  remove_from(usage, tree, chosen);
+  return !queue::find_inadmissible(tree, usage, *queue, workload) &&
+         is_within(queue::find_caps(tree, usage, *queue, workload, preemptor.guarantor),
+                   workload.class_requests);
+}
+
+}  // namespace nervex::extender

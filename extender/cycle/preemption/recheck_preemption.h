@@ -1,0 +1,22 @@
+// extender/cycle/preemption/recheck_preemption.h - do today's queues still allow a preemption that
+// was started? Pure.
+//
+// Asked before the first victim is marked. It uses the facts with which victims are chosen
+// (preempt.cpp), so that a preemption which was just started passes.
+#pragma once
+
+#include <vector>
+
+#include "extender/cycle/group_work.h"
+#include "extender/cycle/snapshot.h"
+#include "queue/preemption.h"
+
+namespace nervex::extender {
+
+// May these victims, of those that the gang names, end for it? `ledger`: without the gang's nodes.
+// Cost: running gangs.
+bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+                      const GangWork& gang, const std::vector<const gang::Victim*>& victims,
+                      const Ledger& ledger, queue::PreemptionMode mode, SysTime now);
+
+}  // namespace nervex::extender
