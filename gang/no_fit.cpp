@@ -78,8 +78,8 @@ void visit_fields(Cause& cause, const Codec& codec) {
 }
 
 // By PreemptionOutcome; the first one is left out.
-constexpr std::array<std::string_view, 5> kOutcomes = {"", "NotEnough", "SearchGaveUp",
-                                                       "RateLimited", "BackOff"};
+constexpr std::array<std::string_view, 6> kOutcomes = {
+    "", "NotEnough", "SearchGaveUp", "RateLimited", "BackOff", "ControllerAway"};
 
 struct Encoder {
   Json& out;

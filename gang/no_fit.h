@@ -52,11 +52,12 @@ struct ResourceNeed {
 
 // What a search for workloads that could be preempted has found.
 enum class PreemptionOutcome {
-  kNotSearched,   // its queue does not preempt
-  kNotEnough,     // the gang would not fit even without all workloads that may be preempted
-  kSearchGaveUp,  // used up its steps
-  kRateLimited,   // the queue has preempted too often in the last minutes
-  kBackOff,       // the gang's last plan failed
+  kNotSearched,     // its queue does not preempt
+  kNotEnough,       // the gang would not fit even without all workloads that may be preempted
+  kSearchGaveUp,    // used up its steps
+  kRateLimited,     // the queue has preempted too often in the last minutes
+  kBackOff,         // the gang's last plan failed
+  kControllerAway,  // preempted gangs are not requeued
 };
 
 // Other pods or reservations hold the capacity.

@@ -142,6 +142,9 @@ std::string_view preemption_part(const gang::NoFit& no_fit) {
       return "; its queue has reached its limit of preemptions for now";
     case PreemptionOutcome::kBackOff:
       return "; it preempts nothing for now, because its last plan failed";
+    case PreemptionOutcome::kControllerAway:
+      return "; nothing is preempted until the controller (deployment nervex-operator) requeues "
+             "what was preempted before";
     case PreemptionOutcome::kNotSearched:
       break;
   }

@@ -64,6 +64,13 @@ bool Ending::is_late(const gang::GangStatus& released) const {
   return released.since + kLateRequeue <= now_;
 }
 
+// It was marked long ago, and its pods run on.
+bool Ending::is_neglected(const GroupWork& group, const GangWork& gang) const {
+  return !gang.preempted.empty() && gang.before != nullptr && is_late(*gang.before) &&
+         std::none_of(gang.placed.begin(), gang.placed.end(),
+                      [&](const PlacedSlot& slot) { return is_terminating(group, slot); });
+}
+
 void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
   const std::string_view uid = group.seen->group->meta.uid;
   const auto ends = [&](const GangWork& gang) {
@@ -80,6 +87,7 @@ void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
       [&](const GangWork& gang) { return gang.kind == gang::GangKind::kBase && ends(gang); });
   for (const GangWork& gang : group.gangs) {
     if (!gang.is_stored_committed) continue;
+    is_requeue_late_ = is_requeue_late_ || is_neglected(group, gang);
     const bool is_ending =
         is_job_released || is_job_victim || is_released(gang.before) || ends(gang);
     if (!is_ending) continue;

@@ -42,6 +42,9 @@ class Ending {
   bool has(std::string_view pod_group_uid, std::string_view gang) const {
     return names_.count({pod_group_uid, gang}) > 0;
   }
+  // A preempted gang was not requeued in time: nervex-controller is away. What is marked now would
+  // end when it is back, in addition to what was marked before.
+  bool is_requeue_late() const { return is_requeue_late_; }
 
  private:
   struct EndingGang {
@@ -52,12 +55,14 @@ class Ending {
   using Victims = std::map<std::pair<std::string_view, std::string_view>, const gang::Victim*>;
   void add_gangs(const GroupWork& group, const Victims& victims);
   bool is_late(const gang::GangStatus& released) const;
+  bool is_neglected(const GroupWork& group, const GangWork& gang) const;
   bool is_terminating(const GroupWork& group, const PlacedSlot& slot) const;
   // Placements of PodGroups with terminating pods.
   std::set<std::pair<std::string_view, std::int64_t>> list_placed() const;
 
   const Snapshot& snapshot_;
   const SysTime now_;
+  bool is_requeue_late_ = false;
   std::vector<EndingGang> gangs_;
   GangNames names_;                                             // of gangs_
   std::set<std::pair<std::string, std::int64_t>> terminating_;  // PodGroup UID, placement

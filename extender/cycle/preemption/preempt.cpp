@@ -23,7 +23,7 @@ using Outcome = gang::PreemptionOutcome;
 // A search that found nothing is repeated after this, and so is one whose preemption was stopped
 // before any victim was marked. What changes in between is not followed.
 constexpr seconds kSearchAgain{30};
-// What is ending is enough for the gang.
+// What is ending is enough for the gang, or does not end.
 constexpr seconds kEndingLook{5};
 // A search costs up to kMostTrials plans of the gang. So many in one cycle, then a pause.
 constexpr int kMostSearches = 2;
@@ -151,6 +151,7 @@ class Starter {
 
   PreemptionMemory::Search find_victims(const RefusedTurn& turn) {
     if (!running_) begin();
+    if (ending_->is_requeue_late()) return {now_ + kEndingLook, Outcome::kControllerAway};
     const queue::Workload& workload = queues_.waiting[turn.workload];
     const queue::Preemptor preemptor =
         queue::make_preemptor(tree_, *usage_, find_queue(turn), workload);

@@ -93,8 +93,9 @@ class Continuation {
       return;
     }
     const bool will_fit = try_take(*gang, future_);
-    const bool may_go_on = (will_fit || victims.is_any_ending) &&
-                           (victims.unmarked.empty() || mode_ != queue::PreemptionMode::kOff);
+    const bool may_mark = mode_ != queue::PreemptionMode::kOff && !ending_.is_requeue_late();
+    const bool may_go_on =
+        (will_fit || victims.is_any_ending) && (victims.unmarked.empty() || may_mark);
     if (!may_go_on) return stop(*gang, victims, ledger);
     if (will_fit && !has_stopped_any_ && can_mark(victims)) {
       if (!is_allowed(*group, *gang, victims.unmarked)) return stop(*gang, victims, ledger);

@@ -463,6 +463,24 @@ TEST_CASE("a preemption that stops before any mark counts for nothing, and is no
   CHECK(world.queue("vision").preemptions.size() == 1);
 }
 
+TEST_CASE("nothing more is preempted while preempted gangs are not requeued",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  Queue third = vision();
+  third.name = "third";
+  world.queues.push_back(third);
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  const bool acts = GENERATE(false, true);
+  if (acts) world.terminate("old");  // its pods do not end
+  world.now += std::chrono::minutes(5);
+  world.add("second", "third", 1, 8);
+  CHECK(world.run_until("older", gang::kReasonPreempted) == acts);
+  if (acts) return;
+  CHECK(world.base("second").message.find("until the controller") != std::string::npos);
+  world.requeue("old");
+  CHECK(world.run_until("older", gang::kReasonPreempted));
+}
+
 TEST_CASE("with the flag off, what has ended for a gang is not lost", "[extender][preempt]") {
   Preemptions world = a_full_cluster();
   REQUIRE(world.run_until("old", gang::kReasonPreempted));
