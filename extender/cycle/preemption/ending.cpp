@@ -67,8 +67,9 @@ bool Ending::is_late(const gang::GangStatus& released) const {
 // It was marked long ago, and its pods run on.
 bool Ending::is_neglected(const GroupWork& group, const GangWork& gang) const {
   return !gang.preempted.empty() && gang.before != nullptr && is_late(*gang.before) &&
-         std::none_of(gang.placed.begin(), gang.placed.end(),
-                      [&](const PlacedSlot& slot) { return is_terminating(group, slot); });
+         std::none_of(gang.placed.begin(), gang.placed.end(), [&](const PlacedSlot& slot) {
+           return is_terminating(*group.seen->group, slot.placement.number);
+         });
 }
 
 void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
@@ -96,18 +97,15 @@ void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
   }
 }
 
-bool Ending::is_terminating(const GroupWork& group, const PlacedSlot& slot) const {
-  return terminating_.count({group.seen->group->meta.uid, slot.placement.number}) > 0;
-}
-
 Ledger Ending::lend_to(Ledger ledger) const {
   for (const PodPtr& pod : snapshot_.terminating) {
     if (pod->deletion_timestamp + kLatePod > now_) ledger.lend(pod->requests, pod->node.str());
   }
   for (const auto& [group, gang] : gangs_) {
     for (const PlacedSlot& slot : gang->placed) {
-      const bool is_free = group->seen->finished.count(slot.placement.number) > 0;
-      if (is_free || is_terminating(*group, slot)) continue;
+      const std::int64_t number = slot.placement.number;
+      const bool is_free = group->seen->finished.count(number) > 0;
+      if (is_free || is_terminating(*group->seen->group, number)) continue;
       ledger.lend(*slot.set, slot.placement.node);
     }
     if (gang->kind != gang::GangKind::kBase) continue;

@@ -42,6 +42,10 @@ class Ending {
   bool has(std::string_view pod_group_uid, std::string_view gang) const {
     return names_.count({pod_group_uid, gang}) > 0;
   }
+  // A pod of that placement is being deleted.
+  bool is_terminating(const gang::PodGroup& group, std::int64_t placement) const {
+    return terminating_.count({group.meta.uid, placement}) > 0;
+  }
   // A preempted gang was not requeued in time: nervex-controller is away. What is marked now would
   // end when it is back, in addition to what was marked before.
   bool is_requeue_late() const { return is_requeue_late_; }
@@ -56,7 +60,6 @@ class Ending {
   void add_gangs(const GroupWork& group, const Victims& victims);
   bool is_late(const gang::GangStatus& released) const;
   bool is_neglected(const GroupWork& group, const GangWork& gang) const;
-  bool is_terminating(const GroupWork& group, const PlacedSlot& slot) const;
   // Placements of PodGroups with terminating pods.
   std::set<std::pair<std::string_view, std::int64_t>> list_placed() const;
 

@@ -6,7 +6,7 @@
 namespace nervex::extender {
 namespace {
 
-std::vector<SlotUse> list_use(const RunningGang& gang) {
+std::vector<SlotUse> list_use(const RunningGang& gang, const Ending& ending) {
   std::map<gang::SlotKey, const gang::MemberSet*> sets;
   for (const gang::MemberSet& set : gang.spec->members) {
     for (const gang::SlotId slot : set.slots) sets.emplace(gang::SlotKey(set.role, slot), &set);
@@ -15,6 +15,7 @@ std::vector<SlotUse> list_use(const RunningGang& gang) {
   for (const gang::Placement& placement : gang.status->placements) {
     const auto set = sets.find(gang::SlotKey(placement.role, placement.slot));
     if (set == sets.end() || gang.finished->count(placement.number) > 0) continue;
+    if (ending.is_terminating(*gang.group, placement.number)) continue;
     use.push_back({set->second, placement.node});
   }
   for (const gang::ReservedCapacity& reserved : gang.status->reserved) {
@@ -45,7 +46,8 @@ std::set<std::string_view> find_changing(const CycleWork& work) {
 
 }  // namespace
 
-RunningGangs::RunningGangs(const Snapshot& snapshot, const CycleWork& work, const Ending& ending) {
+RunningGangs::RunningGangs(const Snapshot& snapshot, const CycleWork& work, const Ending& ending)
+    : ending_(ending) {
   for (const GroupSeen& seen : snapshot.groups) add(*seen.group, seen.finished);
   for (const RunningGroup& one : snapshot.running) add(*one.group, one.finished);
   if (snapshot.facts.tree().uses_classes()) {
@@ -55,7 +57,7 @@ RunningGangs::RunningGangs(const Snapshot& snapshot, const CycleWork& work, cons
     }
   }
   uses_.resize(gangs_.size());
-  make_candidates(find_changing(work), ending);
+  make_candidates(find_changing(work));
 }
 
 void RunningGangs::add(const gang::PodGroup& group, const FinishedPlacements& finished) {
@@ -69,19 +71,18 @@ void RunningGangs::add(const gang::PodGroup& group, const FinishedPlacements& fi
   }
 }
 
-void RunningGangs::make_candidates(const std::set<std::string_view>& changing,
-                                   const Ending& ending) {
+void RunningGangs::make_candidates(const std::set<std::string_view>& changing) {
   for (std::size_t i = 0; i < gangs_.size(); ++i) {
     const gang::PodGroup& group = *gangs_[i].group;
     const gang::GangStatus& status = *gangs_[i].status;
     const std::string_view uid = group.meta.uid;
-    if (ending.has(uid, status.name) || changing.count(uid) > 0) continue;
+    if (ending_.has(uid, status.name) || changing.count(uid) > 0) continue;
     if (!status.planned || status.healing_since || gang::is_released(status)) continue;
     queue::PreemptionCandidate& candidate = candidates_.emplace_back();
     candidate.workloads.push_back(&workloads_[i]);
     if (gangs_[i].spec->kind != gang::GangKind::kBase) continue;
     const auto add = [&](std::size_t j) {
-      if (!ending.has(uid, gangs_[j].status->name)) candidate.workloads.push_back(&workloads_[j]);
+      if (!ending_.has(uid, gangs_[j].status->name)) candidate.workloads.push_back(&workloads_[j]);
     };
     for (std::size_t j = i; j-- > 0 && gangs_[j].group == &group;) add(j);
     for (std::size_t j = i + 1; j < gangs_.size() && gangs_[j].group == &group; ++j) add(j);
@@ -90,7 +91,7 @@ void RunningGangs::make_candidates(const std::set<std::string_view>& changing,
 }
 
 const std::vector<SlotUse>& RunningGangs::use(std::size_t index) {
-  if (!uses_[index]) uses_[index] = list_use(gangs_[index]);
+  if (!uses_[index]) uses_[index] = list_use(gangs_[index], ending_);
   return *uses_[index];
 }
 

@@ -30,7 +30,7 @@ struct SlotUse {
   int count = 1;
 };
 
-// Points into the snapshot. Cost: gangs; what one uses is listed when it is asked for.
+// Borrows its arguments. Cost: gangs; what one uses is listed when it is asked for.
 class RunningGangs {
  public:
   RunningGangs(const Snapshot& snapshot, const CycleWork& work, const Ending& ending);
@@ -45,13 +45,14 @@ class RunningGangs {
   }
   const RunningGang& gang(std::size_t index) const { return gangs_[index]; }
   const queue::Workload& workload(std::size_t index) const { return workloads_[index]; }
-  // What its end gives back.
+  // What its end gives back, beside what Ending lends.
   const std::vector<SlotUse>& use(std::size_t index);
 
  private:
   void add(const gang::PodGroup& group, const FinishedPlacements& finished);
-  void make_candidates(const std::set<std::string_view>& changing, const Ending& ending);
+  void make_candidates(const std::set<std::string_view>& changing);
 
+  const Ending& ending_;
   std::vector<RunningGang> gangs_;
   std::vector<queue::Workload> workloads_;  // same indices; never grows after the constructor
   std::vector<std::optional<std::vector<SlotUse>>> uses_;

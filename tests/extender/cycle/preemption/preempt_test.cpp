@@ -291,6 +291,19 @@ TEST_CASE("nothing ends for a gang that gets what others are about to give back"
   CHECK(world.victims("new") == Names{"older/base"});
 }
 
+TEST_CASE("the end of a victim does not give back what its terminating pod gives back anyway",
+          "[extender][preempt]") {
+  Preemptions world;
+  world.others = {{"n2", 8}};
+  world.add_running("old", "speech", {"n1"}, 4);
+  world.add_running("older", "speech", {"n1"}, 4);
+  world.base("older").started_at = world.now;  // too young
+  world.terminate("old");                      // evicted: its controller replaces the pod
+  world.add("new", "vision", 1, 8);
+  world.cycle();
+  CHECK(world.base("new").victims.empty());
+}
+
 TEST_CASE("a small gang gets what the victims of another one leave", "[extender][preempt]") {
   Preemptions world = a_full_cluster();
   world.remove("new");
