@@ -153,7 +153,8 @@ SysTime PlannerCache::find_victims_due(const gang::GangStatus& gang) const {
   SysTime due = gang.since + kVictimsDeadline;
   for (const gang::Victim& victim : gang.victims) {
     const auto end = state_.pods.ends_at(victim.pod_group_uid);
-    if (end) due = std::max(due, *end + kLateVictim);
+    const bool is_waited_for = end && *end <= gang.since + kVictimsDeadline + kLongestVictimGrace;
+    if (is_waited_for) due = std::max(due, *end + kLateVictim);
   }
   return due;
 }
@@ -199,7 +200,7 @@ std::vector<kube::PodKey> PlannerCache::live_pods(const gang::PodGroup& group,
     for (const gang::Placement& placement : gang.placements) placements.insert(placement.number);
   }
   MutexLock lock(state_.mutex);
-  return state_.pods.live_pods(group.meta.uid, placements);
+  return state_.pods.live_pods(group.meta.uid, group.meta.ns.str(), placements);
 }
 
 // ---- writes of statuses

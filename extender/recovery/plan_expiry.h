@@ -37,6 +37,8 @@ struct UncommittedPlan {
 // Since the gang's victims were named, and since the grace period of their last pod ended.
 inline constexpr std::chrono::milliseconds kVictimsDeadline{300'000};
 inline constexpr std::chrono::milliseconds kLateVictim{60'000};
+// A grace period that ends later than this after the deadline is not waited for.
+inline constexpr std::chrono::milliseconds kLongestVictimGrace{300'000};
 
 // Limit on the total age of a plan that still makes progress; a longer deadline overrides it.
 inline constexpr std::chrono::milliseconds kLongestPlan{600'000};

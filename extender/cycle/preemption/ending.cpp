@@ -10,6 +10,8 @@
 namespace nervex::extender {
 namespace {
 
+// Until the grace period of a pod ends: others wait for its capacity no longer than this.
+constexpr std::chrono::seconds kHorizon{300};
 // After the grace period of a pod: its kubelet does not answer, or it has a finalizer.
 constexpr std::chrono::seconds kLatePod{60};
 // After a gang was released.
@@ -44,7 +46,7 @@ Ending::Ending(const Snapshot& snapshot, const CycleWork& work, SysTime now,
     : snapshot_(snapshot), now_(now) {
   for (const PodPtr& pod : snapshot.terminating) {
     const auto slot = gang::pod_slot(*pod);
-    if (slot) terminating_.emplace(slot->pod_group_uid, slot->placement);
+    if (slot) terminating_[slot->pod_group_uid].emplace(slot->placement, pod->meta.ns);
   }
   Victims victims;
   for (const GroupWork* group : work.groups) {
@@ -97,9 +99,14 @@ void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
   }
 }
 
+bool Ending::is_about_to_end(const kube::Pod& pod) const {
+  const SysTime end = pod.deletion_timestamp;
+  return end <= now_ + kHorizon && end + kLatePod > now_;
+}
+
 Ledger Ending::lend_to(Ledger ledger) const {
   for (const PodPtr& pod : snapshot_.terminating) {
-    if (pod->deletion_timestamp + kLatePod > now_) ledger.lend(pod->requests, pod->node.str());
+    if (is_about_to_end(*pod)) ledger.lend(pod->requests, pod->node.str());
   }
   for (const auto& [group, gang] : gangs_) {
     for (const PlacedSlot& slot : gang->placed) {
@@ -117,16 +124,14 @@ Ledger Ending::lend_to(Ledger ledger) const {
   return ledger;
 }
 
-std::set<std::pair<std::string_view, std::int64_t>> Ending::list_placed() const {
-  std::set<std::pair<std::string_view, std::int64_t>> placed;
+Ending::Placed Ending::list_placed() const {
+  Placed placed;
   const auto add = [&](const gang::PodGroup& group) {
-    const std::string_view uid = group.meta.uid;
-    const auto first = terminating_.lower_bound({group.meta.uid, 0});
-    const bool has_any = first != terminating_.end() && first->first == uid;
-    if (group.meta.deleting || !has_any) return;
+    if (group.meta.deleting || terminating_.count(group.meta.uid) == 0) return;
     for (const gang::GangStatus& gang : group.status.gangs) {
-      for (const gang::Placement& placement : gang.placements)
-        placed.emplace(uid, placement.number);
+      for (const gang::Placement& placement : gang.placements) {
+        placed.emplace(group.meta.uid, group.meta.ns.str(), placement.number);
+      }
     }
   };
   for (const GroupSeen& seen : snapshot_.groups) add(*seen.group);
@@ -145,13 +150,15 @@ void Ending::remove_from(queue::Usage& usage) const {
   }
   // Pods without a placement count by themselves, also those that go on (cleanPodPolicy: None).
   if (snapshot_.facts.orphaned.empty()) return;
-  const std::set<std::pair<std::string_view, std::int64_t>> placed = list_placed();
+  const Placed placed = list_placed();
   std::map<std::string_view, const queue::Workload*> orphaned;
   for (const queue::Workload& one : snapshot_.facts.orphaned) orphaned.emplace(one.id, &one);
   for (const PodPtr& pod : snapshot_.terminating) {
     const auto slot = gang::pod_slot(*pod);
-    if (!slot || placed.count({slot->pod_group_uid, slot->placement}) > 0) continue;
-    const auto at = orphaned.find(pod->meta.ns.str() + "/" + slot->pod_group_uid);
+    if (!slot || !is_about_to_end(*pod)) continue;
+    const std::string& ns = pod->meta.ns;
+    if (placed.count({slot->pod_group_uid, ns, slot->placement}) > 0) continue;
+    const auto at = orphaned.find(ns + "/" + slot->pod_group_uid);
     if (at == orphaned.end()) continue;
     queue::Workload workload;
     workload.queue = at->second->queue;

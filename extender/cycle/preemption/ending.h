@@ -2,7 +2,8 @@
 //
 // Preemption counts it as free: otherwise more workloads end than a gang needs. It is pods that are
 // being deleted, gangs that their controller is about to requeue, and the victims of gangs that are
-// preempting. What takes much longer than it should does not count any more.
+// preempting. What takes long does not count: a pod in the first part of a long grace period, and
+// what should have ended already.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,14 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "extender/cycle/gang/ledger.h"
 #include "extender/cycle/group_work.h"
 #include "extender/cycle/snapshot.h"
+#include "kube/model/shared.h"
 #include "queue/usage.h"
 #include "queue/workload.h"
 
@@ -44,7 +47,8 @@ class Ending {
   }
   // A pod of that placement is being deleted.
   bool is_terminating(const gang::PodGroup& group, std::int64_t placement) const {
-    return terminating_.count({group.meta.uid, placement}) > 0;
+    const auto known = terminating_.find(group.meta.uid);
+    return known != terminating_.end() && known->second.count({placement, group.meta.ns}) > 0;
   }
   // A preempted gang was not requeued in time: nervex-controller is away. What is marked now would
   // end when it is back, in addition to what was marked before.
@@ -60,15 +64,19 @@ class Ending {
   void add_gangs(const GroupWork& group, const Victims& victims);
   bool is_late(const gang::GangStatus& released) const;
   bool is_neglected(const GroupWork& group, const GangWork& gang) const;
-  // Placements of PodGroups with terminating pods.
-  std::set<std::pair<std::string_view, std::int64_t>> list_placed() const;
+  bool is_about_to_end(const kube::Pod& pod) const;
+  // UID, namespace and placements of PodGroups with terminating pods.
+  using Placed = std::set<std::tuple<std::string_view, std::string_view, std::int64_t>>;
+  Placed list_placed() const;
 
   const Snapshot& snapshot_;
   const SysTime now_;
   bool is_requeue_late_ = false;
   std::vector<EndingGang> gangs_;
-  GangNames names_;                                             // of gangs_
-  std::set<std::pair<std::string, std::int64_t>> terminating_;  // PodGroup UID, placement
+  GangNames names_;  // of gangs_
+  // By the PodGroup UID that pods being deleted name: placement and the pod's own namespace.
+  std::map<std::string, std::set<std::pair<std::int64_t, kube::SharedString>>, std::less<>>
+      terminating_;
 };
 
 }  // namespace nervex::extender

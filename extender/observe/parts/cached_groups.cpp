@@ -157,8 +157,10 @@ VictimState CachedGroups::see_victim(const gang::Victim& victim) const {
   } else if (victim.gang == gang::kBaseGang) {
     through = std::numeric_limits<std::int64_t>::max();  // all gangs end with it
   }
-  return pods_.has_live_pod(victim.pod_group_uid, through, others) ? VictimState::kEnding
-                                                                   : VictimState::kGone;
+  // Without its PodGroup, the namespace is not known.
+  const std::string ns = group == nullptr ? std::string() : group->meta.ns.str();
+  return pods_.has_live_pod(victim.pod_group_uid, ns, through, others) ? VictimState::kEnding
+                                                                       : VictimState::kGone;
 }
 
 void CachedGroups::recount_settled() {

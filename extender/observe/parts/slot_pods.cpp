@@ -166,19 +166,20 @@ bool SlotPods::has_live_pod(const std::string& group_uid, std::string_view ns) c
   });
 }
 
-bool SlotPods::has_live_pod(const std::string& group_uid, std::int64_t through,
+bool SlotPods::has_live_pod(const std::string& group_uid, std::string_view ns, std::int64_t through,
                             const std::set<std::int64_t>& except) const {
   const auto group = groups_.find(group_uid);
   if (group == groups_.end()) return false;
   return std::any_of(group->second.begin(), group->second.end(), [&](const auto& slot) {
     return std::any_of(slot.second.begin(), slot.second.end(), [&](const auto& entry) {
       const BoundPod& pod = entry.second;
-      return !pod.finished && pod.placement <= through && except.count(pod.placement) == 0;
+      return (ns.empty() || pod.ns == ns) && !pod.finished && pod.placement <= through &&
+             except.count(pod.placement) == 0;
     });
   });
 }
 
-std::vector<kube::PodKey> SlotPods::live_pods(const std::string& group_uid,
+std::vector<kube::PodKey> SlotPods::live_pods(const std::string& group_uid, std::string_view ns,
                                               const std::set<std::int64_t>& placements) const {
   std::vector<kube::PodKey> live;
   const auto group = groups_.find(group_uid);
@@ -186,7 +187,7 @@ std::vector<kube::PodKey> SlotPods::live_pods(const std::string& group_uid,
   for (const auto& [slot, pods] : group->second) {
     for (const auto& [uid, pod] : pods) {
       const bool is_one = placements.empty() || placements.count(pod.placement) > 0;
-      if (is_one && !pod.finished) live.push_back({pod.ns, pod.name, uid});
+      if (is_one && pod.ns == ns && !pod.finished) live.push_back({pod.ns, pod.name, uid});
     }
   }
   return live;

@@ -62,11 +62,11 @@ class SlotPods {
   // A pod of that PodGroup was or is being bound and has not finished. `ns` empty: in any
   // namespace. Cost: its slots.
   bool has_live_pod(const std::string& group_uid, std::string_view ns) const;
-  // The same, in any namespace, of a placement up to `through` that is not one of `except`.
-  bool has_live_pod(const std::string& group_uid, std::int64_t through,
+  // The same, of a placement up to `through` that is not one of `except`.
+  bool has_live_pod(const std::string& group_uid, std::string_view ns, std::int64_t through,
                     const std::set<std::int64_t>& except) const;
   // Those of placements of this set, or of all if it is empty, that have not finished.
-  std::vector<kube::PodKey> live_pods(const std::string& group_uid,
+  std::vector<kube::PodKey> live_pods(const std::string& group_uid, std::string_view ns,
                                       const std::set<std::int64_t>& placements) const;
   // When the grace period of the last of its pods that are being deleted ends; nullopt: none is.
   std::optional<SysTime> ends_at(const std::string& group_uid) const;

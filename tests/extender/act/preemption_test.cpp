@@ -126,9 +126,10 @@ struct Preempting : testing::Cluster {
     ++spec.gangs[1].members[0].slots[0].incarnation;
     api.change(kube::kPodGroups, kNs, "low", {{"spec", gang::encode_spec(spec)}});
   }
-  void delete_pod(const std::string& name) {
+  void delete_pod(const std::string& name, std::chrono::seconds grace = 30s) {
     static_cast<void>(
-        api.send({"DELETE", "/api/v1/namespaces/" + std::string(kNs) + "/pods/" + name, "", ""}));
+        api.send({"DELETE", "/api/v1/namespaces/" + std::string(kNs) + "/pods/" + name,
+                  Json{{"gracePeriodSeconds", grace.count()}}.dump(), ""}));
     process->deliver(api.resource_version());
   }
 
@@ -192,6 +193,10 @@ TEST_CASE("a gang whose victims do not end gives up after a while, and says so",
   c.cycle(290s);
   CHECK(c.gang("owner").reason == gang::kReasonPreempting);
   SECTION("the controller does nothing") {}
+  SECTION("a pod has a grace period of an hour") {
+    c.requeue_request();
+    c.delete_pod("low-collector", 1h);
+  }
   SECTION("a pod has a finalizer") {
     c.requeue_request();
     c.delete_pod("low-collector");

@@ -291,6 +291,31 @@ TEST_CASE("nothing ends for a gang that gets what others are about to give back"
   CHECK(world.victims("new") == Names{"older/base"});
 }
 
+TEST_CASE("a pod with a long grace period is not about to be free until its last minutes",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.grace_period = std::chrono::seconds(600);
+  world.requeue("old", true);
+  const bool is_over_soon = GENERATE(false, true);
+  if (is_over_soon) world.now += std::chrono::seconds(301);
+  for (int i = 0; i < 5; ++i) world.cycle();
+  CHECK(world.victims("new") == (is_over_soon ? Names{} : Names{"older/base"}));
+}
+
+TEST_CASE("a pod of another namespace that names a PodGroup is none of its pods",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.base("older").started_at = world.now;  // too young
+  world.terminate("old");
+  auto pod = std::make_shared<kube::Pod>(*world.terminating.at(0));
+  pod->meta.ns = "other";
+  pod->requests = {};
+  pod->node = "";
+  world.terminating = {pod};
+  CHECK(world.run_until("new", gang::kReasonPreempting));
+  CHECK(world.victims("new") == Names{"old/base"});
+}
+
 TEST_CASE("the end of a victim does not give back what its terminating pod gives back anyway",
           "[extender][preempt]") {
   Preemptions world;

@@ -109,17 +109,18 @@ struct Preemptions {
       }
       pod.node = placement.node;
       pod.requests = gang::find_gang(group.spec, gang)->members.at(0).shape.requests;
-      pod.deletion_timestamp = now + std::chrono::seconds(30);
+      pod.deletion_timestamp = now + grace_period;
       terminating.push_back(std::make_shared<const kube::Pod>(std::move(pod)));
     }
   }
 
   // ---- what the extender sees
 
-  bool is_terminating(const std::string& uid, std::int64_t number) const {
+  bool is_terminating(const gang::PodGroup& group, std::int64_t number) const {
     return std::any_of(terminating.begin(), terminating.end(), [&](const auto& pod) {
       const auto slot = gang::pod_slot(*pod);
-      return slot && slot->pod_group_uid == uid && slot->placement == number;
+      return slot && slot->pod_group_uid == group.meta.uid && slot->placement == number &&
+             pod->meta.ns == group.meta.ns;
     });
   }
   std::vector<placement::NodeView> free_nodes() const {
@@ -134,7 +135,7 @@ struct Preemptions {
         const gang::Gang* spec = gang::find_gang(group.spec, gang.name);
         if (!gang.committed || spec == nullptr) continue;
         for (const auto& placement : gang.placements) {
-          if (is_terminating(group.meta.uid, placement.number)) continue;
+          if (is_terminating(group, placement.number)) continue;
           if (!gang::wants(spec->members[0], placement.role, placement.slot)) continue;
           take(placement.node, spec->members[0].shape.requests);
         }
@@ -281,6 +282,7 @@ struct Preemptions {
   std::vector<placement::NodeView> nodes{view(a_node("n1", 8)), view(a_node("n2", 8))};
   std::vector<std::pair<std::string, int>> others;  // pods of another scheduler: node, GPUs
   std::vector<extender::PodPtr> terminating;
+  std::chrono::seconds grace_period{30};
   queue::PreemptionMode mode = queue::PreemptionMode::kFull;
   queue::SettledWorkloads settled;
   std::vector<gang::PodGroup> groups;
