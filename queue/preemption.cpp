@@ -47,16 +47,13 @@ bool is_allowed(const QueueTree& tree, PreemptionMode mode, const Preemptor& pre
          (own.reclaim == Queue::Reclaim::kLowerPriority && is_lower);
 }
 
-// When all that would end has run for long enough; nullopt: not known of some of it.
+// When it has run for long enough; nullopt: not known. A job is as old as its base gang: a job that
+// keeps adding requests would never end otherwise.
 std::optional<SysTime> protected_until(const QueueTree& tree,
                                        const PreemptionCandidate& candidate) {
-  const Queue& home = tree[find_home(tree, candidate.first())];
-  SysTime until{};
-  for (const Workload* workload : candidate.workloads) {
-    if (!workload->started_at) return std::nullopt;
-    until = std::max(until, *workload->started_at + std::chrono::seconds(home.min_runtime_seconds));
-  }
-  return until;
+  const Workload& first = candidate.first();
+  if (!first.started_at) return std::nullopt;
+  return *first.started_at + std::chrono::seconds(tree[find_home(tree, first)].min_runtime_seconds);
 }
 
 // Of each resource that the preemptor is guaranteed and the queue had borrowed, all that ended was

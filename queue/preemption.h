@@ -53,8 +53,8 @@ struct PreemptionCandidate {
 void sort_by_cost(std::vector<PreemptionCandidate>& candidates);
 
 // May it be ended for the preemptor, apart from quotas? Foreign gangs, gangs that do not run, and
-// those that have run for less than minRuntimeSeconds of their queue are never ended: a job not if
-// one of its requests has.
+// those that have run for less than minRuntimeSeconds of their queue are never ended. A job is as
+// old as its base gang; a young request is protected only from being ended alone.
 bool may_preempt(const QueueTree& tree, PreemptionMode mode, const Preemptor& preemptor,
                  const PreemptionCandidate& candidate, SysTime now);
 // The earliest time after `now` at which may_preempt() turns true; nullopt: not by time alone.

@@ -294,21 +294,25 @@ TEST_CASE("a candidate becomes preemptible when it has run for long enough",
   CHECK_FALSE(ask(PreemptionMode::kOff, kNow));
 }
 
-TEST_CASE("a job with a young request does not end", "[queue][preemption]") {
+TEST_CASE("a job is as old as its base gang; a young request protects itself alone",
+          "[queue][preemption]") {
   const QueueTree tree = a_tree({reclaiming(with_quota(a_queue("vision"), 8)), a_queue("speech")});
-  const Workload base = running("speech", "job", 4);
+  Workload base = running("speech", "job", 4);
   Workload request = a_request(running("speech", "job", 4, 0, kNow - 100));
   const Workload starts = waiting("vision", 4);
   const Preemptor preemptor = make_preemptor(tree, Usage(tree), at(tree, "vision"), starts);
-  const auto may_end = [&](std::int64_t now) {
-    return may_preempt(tree, PreemptionMode::kFull, preemptor, {{&base, &request}}, at_second(now));
+  const auto may_end = [&](const PreemptionCandidate& candidate, std::int64_t now) {
+    return may_preempt(tree, PreemptionMode::kFull, preemptor, candidate, at_second(now));
   };
-  CHECK_FALSE(may_end(kNow));
-  CHECK(preemptible_at(tree, PreemptionMode::kFull, preemptor, {{&base, &request}},
-                       at_second(kNow)) == at_second(kNow + 200));
-  CHECK(may_end(kNow + 200));
-  request.started_at.reset();
-  CHECK_FALSE(may_end(kNow + 200));
+  const PreemptionCandidate job{{&base, &request}};
+  CHECK(may_end(job, kNow));
+  CHECK_FALSE(may_end({{&request}}, kNow));
+  CHECK(may_end({{&request}}, kNow + 200));
+  request.started_at.reset();  // unknown
+  CHECK(may_end(job, kNow));
+  CHECK_FALSE(may_end({{&request}}, kNow + 200));
+  base.started_at.reset();
+  CHECK_FALSE(may_end(job, kNow));
 }
 
 // -- the search
