@@ -137,6 +137,11 @@ Result<Gang> decode_gang(const Json& from, const std::string& where, Taken& take
     if (!queued) return queued.error();
     gang.queued_since = *queued;
   }
+  if (kube::find(from, {"preemptAfter"}) != nullptr) {
+    auto after = read_time(from, "preemptAfter", where);
+    if (!after) return after.error();
+    gang.preempt_after = *after;
+  }
   for (const Json& entry : kube::array_at(from, {"members"})) {
     auto member =
         decode_member(entry, fmt::format("{}.members[{}]", where, gang.members.size()), taken);

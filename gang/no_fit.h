@@ -56,7 +56,7 @@ enum class PreemptionOutcome {
   kNotEnough,       // the gang would not fit even without all workloads that may be preempted
   kSearchGaveUp,    // used up its steps
   kRateLimited,     // the queue has preempted too often in the last minutes
-  kBackOff,         // the gang's last plan failed
+  kBackOff,         // the gang's last start failed
   kControllerAway,  // preempted gangs are not requeued
 };
 

@@ -131,6 +131,7 @@ Json encode_gang(const Gang& gang) {
   if (gang.kind == GangKind::kRequest) out["requestId"] = gang.request_id;
   if (gang.kind == GangKind::kAddedReplicas) out["firstOrdinal"] = gang.first_ordinal;
   if (gang.queued_since) out["queuedSince"] = to_rfc3339_micro(*gang.queued_since);
+  if (gang.preempt_after) out["preemptAfter"] = to_rfc3339_micro(*gang.preempt_after);
   return out;
 }
 

@@ -109,6 +109,9 @@ struct Gang {
   std::vector<MemberSet> members;  // not empty
   // When it was requested; not set: with the job (PodGroupSpec::queued_since).
   std::optional<SysTime> queued_since{};
+  // The API server has refused its pods: before this it preempts nothing for the next try, in which
+  // they may be refused again. It is kept over attempts, as queued_since is.
+  std::optional<SysTime> preempt_after{};
   bool operator==(const Gang&) const = default;
 };
 

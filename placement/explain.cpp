@@ -141,7 +141,7 @@ std::string_view preemption_part(const gang::NoFit& no_fit) {
     case PreemptionOutcome::kRateLimited:
       return "; its queue has reached its limit of preemptions for now";
     case PreemptionOutcome::kBackOff:
-      return "; it preempts nothing for now, because its last plan failed";
+      return "; it preempts nothing for now, because its last start failed";
     case PreemptionOutcome::kControllerAway:
       return "; nothing is preempted until the controller (deployment nervex-operator) requeues "
              "what was preempted before";

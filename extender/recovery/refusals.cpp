@@ -278,11 +278,14 @@ bool is_paused(const gang::GangStatus& gang, SysTime now) {
   return until > now && until <= now + kClocksDiffer * kLongestPause;
 }
 
-std::optional<SysTime> preempts_after(const gang::GangStatus& gang, SysTime now) {
-  const gang::PlanRefusals& plans = gang.refusals;
-  if (plans.count == 0) return std::nullopt;
-  const SysTime after =
-      plans.plan_after + doubled(kFirstPreemptionPause, plans.count - 1, kLongestPreemptionPause);
+std::optional<SysTime> preempts_after(const gang::Gang& gang, const gang::GangStatus* status,
+                                      SysTime now) {
+  SysTime after = gang.preempt_after.value_or(SysTime{});
+  if (status != nullptr && status->refusals.count > 0) {
+    const auto& [count, plan_after, message, waits_for] = status->refusals;
+    after = std::max(
+        after, plan_after + doubled(kFirstPreemptionPause, count - 1, kLongestPreemptionPause));
+  }
   const SysTime latest = now + kClocksDiffer * (kLongestPause + kLongestPreemptionPause);
   return after > now && after <= latest ? std::optional(after) : std::nullopt;
 }

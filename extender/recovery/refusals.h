@@ -67,9 +67,10 @@ std::optional<gang::PodGroupStatus> expire_preemption(const gang::PodGroup& grou
 // The gang is not planned again yet because its plans were refused.
 bool is_paused(const gang::GangStatus& gang, SysTime now);
 
-// Its last plans failed: until then it ends no other workloads for the next one. nullopt: now it
-// may.
-std::optional<SysTime> preempts_after(const gang::GangStatus& gang, SysTime now);
+// Its last plans failed, or its pods were refused: until then it ends no other workloads for the
+// next try. nullopt: now it may. `status`: null if it has none.
+std::optional<SysTime> preempts_after(const gang::Gang& gang, const gang::GangStatus* status,
+                                      SysTime now);
 
 // The cause of the last refusal (PlanRefusals::waits_for) has changed. `unusable_claims`: of all of
 // the gang's claims.

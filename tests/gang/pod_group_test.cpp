@@ -83,6 +83,7 @@ PodGroup a_pod_group() {
                                    {"uid-2", "base", 4, false, "dqn-2"}};
   group.spec.user = "ada";
   group.spec.gangs.back().queued_since = SysTime(std::chrono::seconds(1'700'000'000));
+  group.spec.gangs.front().preempt_after = SysTime(std::chrono::seconds(1'700'000'100));
   group.status.queue = {"vision", 20, 3'600};
   group.spec.gangs[0].members[0].admitted = {2, testing::ask(8, 4)};
   return group;

@@ -170,6 +170,25 @@ std::set<std::optional<int>> units_to_requeue(const Round& round, const gang::Ga
 
 }  // namespace
 
+std::optional<SysTime> find_preempt_after(const job::Status& status, const gang::Gang& gang) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kShortest = std::chrono::minutes(1);
+  constexpr milliseconds kLongest = std::chrono::hours(1);
+  if (gang.kind == gang::GangKind::kBase) {
+    const auto& last = status.last_attempt;
+    if (!has_failed_creation(status) || !last || last->reason != kFailedCreate) return std::nullopt;
+    const milliseconds lasts =
+        last->end_time - find_condition(status, kPodsCreated)->last_transition;
+    return last->end_time + std::clamp(lasts, kShortest, kLongest);
+  }
+  for (const Requeued& entry : status.requeued_gangs) {
+    if (entry.name != gang.name || entry.reason != kFailedCreate) continue;
+    const int doublings = std::clamp(entry.count - 1, 0, 10);
+    return entry.requeue_at + std::min(kShortest * (1 << doublings), kLongest);
+  }
+  return std::nullopt;
+}
+
 std::string describe(const Requeued& requeued) {
   if (!requeued.learner) return requeued.name;
   return fmt::format("learner {} of {}", *requeued.learner, requeued.name);

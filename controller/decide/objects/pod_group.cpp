@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "controller/decide/attempt/creation_failures.h"
 #include "controller/decide/attempt/limits.h"
 #include "controller/decide/attempt/previous_attempt.h"
 #include "controller/decide/attempt/queueing.h"
@@ -79,6 +80,7 @@ class GangBuilder {
     }
     std::erase_if(gangs_, [](const auto& gang) { return gang.members.empty(); });
     set_queued_since();
+    set_preempt_after();
     return std::move(gangs_);
   }
 
@@ -128,8 +130,13 @@ class GangBuilder {
   // An existing gang: the slots of its sets follow the job's spec, the sets' shapes stay.
   void keep(const gang::Gang& gang) {
     const std::size_t at = gangs_.size();
-    gangs_.push_back(
-        {gang.name, gang.kind, gang.request_id, gang.first_ordinal, {}, gang.queued_since});
+    gangs_.push_back({gang.name,
+                      gang.kind,
+                      gang.request_id,
+                      gang.first_ordinal,
+                      {},
+                      gang.queued_since,
+                      gang.preempt_after});
     for (const auto& set : gang.members) {
       if (demand::is_consistent(gang, set)) keep_set(at, set);
     }
@@ -269,6 +276,17 @@ class GangBuilder {
       } else if (const auto at = requested_at.find(gang.request_id); at != requested_at.end()) {
         gang.queued_since = at->second;
       }
+    }
+  }
+
+  // One that has got its nodes is not written again for this.
+  void set_preempt_after() {
+    const gang::PodGroup* group = attempt_.group;
+    for (gang::Gang& gang : gangs_) {
+      const bool is_known = group != nullptr && gang::find_gang(group->spec, gang.name) != nullptr;
+      const auto* status = is_known ? gang::find_gang(group->status, gang.name) : nullptr;
+      if (status != nullptr && (status->planned || status->committed)) continue;
+      gang.preempt_after = find_preempt_after(job_.status, gang);
     }
   }
 

@@ -111,10 +111,9 @@ class Starter {
 
   // Why it may not preempt yet, whatever a search would find.
   std::optional<PreemptionMemory::Search> find_block(const RefusedTurn& turn) const {
-    if (turn.gang->before != nullptr) {
-      const auto after = preempts_after(*turn.gang->before, now_);
-      if (after) return PreemptionMemory::Search{*after, Outcome::kBackOff};
-    }
+    const gang::Gang& gang = turn.group->seen->group->spec.gangs[turn.gang->position];
+    const auto after = preempts_after(gang, turn.gang->before, now_);
+    if (after) return PreemptionMemory::Search{*after, Outcome::kBackOff};
     const auto times = times_.find(tree_[find_queue(turn)].name);
     if (times == times_.end() || times->second.size() < queue::kMostPreemptions) {
       return std::nullopt;

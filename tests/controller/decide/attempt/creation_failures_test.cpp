@@ -1,5 +1,9 @@
 #include "controller/decide/attempt/creation_failures.h"
+#include "controller/decide/failed_write.h"
 #include "controller/decide/reasons.h"
+
+#include <algorithm>
+#include <chrono>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -50,6 +54,39 @@ TEST_CASE("a failed creation stays on the job until nothing is missing",
   world.settle();
   CHECK(find_condition(world.seen.job.status, "PodsCreated")->status);
   CHECK(world.seen.job.status.reason == "Starting");
+}
+
+TEST_CASE("a job whose pods are refused for good pauses longer each time before it preempts others",
+          "[controller][creation_failures]") {
+  using std::chrono::seconds;
+  World world(a_job());
+  std::vector<seconds> pauses;
+  for (int attempt = 1; attempt <= 12; ++attempt) {
+    CHECK(world.settle() >= 0);
+    INFO("attempt " << attempt << ", reason " << world.seen.job.status.reason);
+    REQUIRE(world.seen.pod_groups.size() == 1);
+    const gang::Gang& base = world.seen.pod_groups.front()->spec.gangs.front();
+    CHECK(base.preempt_after.has_value() == (attempt > 1));
+    if (base.preempt_after) {
+      const SysTime refused = world.seen.job.status.last_attempt->end_time;
+      pauses.push_back(std::chrono::floor<seconds>(*base.preempt_after - refused));
+      world.seen.now = std::max(world.seen.now, *base.preempt_after);
+    }
+    world.plan();
+    world.apply(handle_failed_write(
+        world.seen, {{Code::kForbidden, "a webhook says no"}, kFailedCreate}, true));
+    world.seen.now += std::chrono::minutes(7);  // the back-off is over
+  }
+  CHECK(std::is_sorted(pauses.begin(), pauses.end()));
+  CHECK(pauses.front() == seconds(60));
+  CHECK(pauses.back() == seconds(3'600));
+  // It is not written again when the pods can be created.
+  world.settle();
+  const auto before = world.seen.pod_groups.front()->spec;
+  world.plan();
+  world.settle();
+  CHECK(find_condition(world.seen.job.status, "PodsCreated")->status);
+  CHECK(world.seen.pod_groups.front()->spec == before);
 }
 
 TEST_CASE("a transient error is reported when it happens again",

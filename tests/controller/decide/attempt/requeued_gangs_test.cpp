@@ -127,6 +127,16 @@ TEST_CASE("a request with a refused pod has no pods at all", "[controller][reque
     CHECK(cluster.condition("PodsCreated").status);
     CHECK(cluster.condition("RequestsScheduled").status);
   }
+  SECTION("and preempts nothing for a while") {
+    cluster.refused.clear();
+    const SysTime requeue_at = job.status.requeued_gangs[0].requeue_at;
+    cluster.clock.advance(std::chrono::seconds(11));
+    cluster.settle();
+    const auto group = *gang::decode_pod_group(cluster.api.list(kube::kPodGroups).front());
+    REQUIRE(group.spec.gangs.size() == 2);
+    CHECK_FALSE(group.spec.gangs[0].preempt_after);
+    CHECK(group.spec.gangs[1].preempt_after == requeue_at + std::chrono::minutes(1));
+  }
   SECTION("and is retried after 10 s, then 20 s") {
     cluster.clock.advance(std::chrono::seconds(9));
     cluster.api.clear_writes();

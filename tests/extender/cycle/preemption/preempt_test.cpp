@@ -543,8 +543,21 @@ TEST_CASE("a gang whose last plans failed ends nothing for a while", "[extender]
   world.base("new").refusals = {1, world.now, "kube-scheduler refused learner/0"};
   world.cycle();
   CHECK(world.base("new").victims.empty());
-  CHECK(world.base("new").message.find("its last plan failed") != std::string::npos);
+  CHECK(world.base("new").message.find("its last start failed") != std::string::npos);
   world.now += std::chrono::seconds(61);
+  CHECK(world.run_until("new", gang::kReasonPreempting));
+}
+
+TEST_CASE("a gang whose pods the API server refused ends nothing for a while",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();  // a PodGroup of the next attempt: it has no status yet
+  world.get("new").spec.gangs[0].preempt_after = world.now + std::chrono::seconds(60);
+  for (int i = 0; i < 50; ++i) {
+    world.cycle();
+    CHECK(world.base("new").victims.empty());
+  }
+  CHECK(world.base("new").message.find("its last start failed") != std::string::npos);
+  world.now += std::chrono::seconds(10);
   CHECK(world.run_until("new", gang::kReasonPreempting));
 }
 
