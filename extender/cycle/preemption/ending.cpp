@@ -99,6 +99,21 @@ void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
   }
 }
 
+bool Ending::ends_job(const GroupWork& group) const {
+  const gang::PodGroup& object = *group.seen->group;
+  if (group.is_drained || has(object.meta.uid, gang::kBaseGang)) return true;
+  for (const GangWork& gang : group.gangs) {
+    if (gang.kind != gang::GangKind::kBase || gang.before == nullptr) continue;
+    if (gang::is_released(*gang.before)) return true;
+    for (const PlacedSlot& slot : gang.placed) {
+      const std::int64_t number = slot.placement.number;
+      const bool is_over = group.seen->finished.count(number) > 0 || is_terminating(object, number);
+      if (slot.set->bind_last && is_over) return true;
+    }
+  }
+  return false;
+}
+
 bool Ending::is_about_to_end(const kube::Pod& pod) const {
   const SysTime end = pod.deletion_timestamp;
   return end <= now_ + kHorizon && end + kLatePod > now_;

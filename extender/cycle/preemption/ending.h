@@ -45,6 +45,9 @@ class Ending {
   bool has(std::string_view pod_group_uid, std::string_view gang) const {
     return names_.count({pod_group_uid, gang}) > 0;
   }
+  // The job of the PodGroup ends, by itself or not: its base gang does, or its coordinator's pod
+  // has finished or is being deleted.
+  bool ends_job(const GroupWork& group) const;
   // A pod of that placement is being deleted.
   bool is_terminating(const gang::PodGroup& group, std::int64_t placement) const {
     const auto known = terminating_.find(group.meta.uid);

@@ -150,6 +150,10 @@ class Starter {
 
   PreemptionMemory::Search find_victims(const RefusedTurn& turn) {
     if (!running_) begin();
+    const bool is_request = turn.gang->kind != gang::GangKind::kBase;
+    if (is_request && ending_->ends_job(*turn.group)) {
+      return {now_ + kEndingLook, Outcome::kNotSearched};
+    }
     if (ending_->is_requeue_late()) return {now_ + kEndingLook, Outcome::kControllerAway};
     const queue::Workload& workload = queues_.waiting[turn.workload];
     const queue::Preemptor preemptor =

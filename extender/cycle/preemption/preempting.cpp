@@ -86,7 +86,8 @@ class Continuation {
     Ledger& ledger = placer_.ledger_for(*group);
     future_.count_for(group->priority());
     const VictimsSeen victims = see_victims(*group, *gang);
-    if (is_changed(*group, *gang, ledger)) return stop(*gang, victims, ledger);
+    const bool is_of_ending_job = gang->kind != gang::GangKind::kBase && ending_.ends_job(*group);
+    if (is_of_ending_job || is_changed(*group, *gang, ledger)) return stop(*gang, victims, ledger);
     if (try_take(*gang, ledger)) {
       take_unchecked(*gang, future_);
       gang->victims.clear();

@@ -5,7 +5,8 @@
 //   goes on      they will have it when what is ending has ended. Its victims are marked Preempted
 //                as soon as the status of its Queue counts the preemption, if today's queues allow
 //                it still
-//   waits again  otherwise: others took its nodes, or it changed. A preemption that was stopped
+//   waits again  otherwise: others took its nodes, it changed, or its job ends. A preemption that
+//   was stopped
 //                before any victim was marked counts for nothing, and the gang pauses
 #pragma once
 

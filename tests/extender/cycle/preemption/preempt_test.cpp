@@ -561,6 +561,36 @@ TEST_CASE("a gang whose pods the API server refused ends nothing for a while",
   CHECK(world.run_until("new", gang::kReasonPreempting));
 }
 
+TEST_CASE("a request of a job that ends does not preempt", "[extender][preempt]") {
+  Preemptions world;
+  world.add_running("old", "speech", {"n1"}, 8);
+  world.add_running("job", "vision", {"n2"}, 4);
+  world.others = {{"n2", 4}};
+  world.get("job").spec.gangs[0].members[0].bind_last = true;  // its coordinator
+  world.queue("vision").quota = with_quota(vision(), 16).quota;
+  const auto end_job = [&] {
+    gang::GangStatus& base = world.base("job");
+    SECTION("its coordinator has finished") {
+      world.finished.emplace(world.get("job").meta.uid, base.placements[0].number);
+    }
+    SECTION("its coordinator is being deleted") { world.terminate("job"); }
+    SECTION("it is preempted itself") {
+      base.reason = std::string(gang::kReasonPreempted);
+      base.message = "preempted";
+      base.since = world.now;
+    }
+    SECTION("its queue is drained") { world.queue("vision").stop = Queue::Stop::kHoldAndDrain; }
+  };
+  gang::PodGroup& job = world.get("job");
+  testing::add_member(job, testing::in_request(testing::a_set("collector", 1, testing::ask(8)), 1));
+  const bool is_begun = GENERATE(true, false);
+  if (is_begun) REQUIRE(world.run_until("job", gang::kReasonPreempting, 1));
+  end_job();
+  for (int i = 0; i < 5; ++i) world.cycle();
+  CHECK(world.request("job").victims.empty());
+  CHECK(world.base("old").reason == gang::kReasonPlanned);
+}
+
 TEST_CASE("a request that was requeued is not preempted any more", "[extender][preempt]") {
   Preemptions world;
   world.add_running("a", "speech", {"n1"}, 8);

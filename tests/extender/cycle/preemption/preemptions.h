@@ -136,6 +136,7 @@ struct Preemptions {
         if (!gang.committed || spec == nullptr) continue;
         for (const auto& placement : gang.placements) {
           if (is_terminating(group, placement.number)) continue;
+          if (finished.count({group.meta.uid, placement.number}) > 0) continue;
           if (!gang::wants(spec->members[0], placement.role, placement.slot)) continue;
           take(placement.node, spec->members[0].shape.requests);
         }
@@ -173,6 +174,9 @@ struct Preemptions {
       }
     }
     seen.is_victim = is_victim(group.meta.uid);
+    for (const auto& [uid, number] : finished) {
+      if (uid == group.meta.uid) seen.finished.insert(number);
+    }
     return seen;
   }
   std::vector<queue::Workload> list_orphaned() const {
@@ -282,6 +286,7 @@ struct Preemptions {
   std::vector<placement::NodeView> nodes{view(a_node("n1", 8)), view(a_node("n2", 8))};
   std::vector<std::pair<std::string, int>> others;  // pods of another scheduler: node, GPUs
   std::vector<extender::PodPtr> terminating;
+  std::set<std::pair<std::string, std::int64_t>> finished;  // PodGroup UID, placement
   std::chrono::seconds grace_period{30};
   queue::PreemptionMode mode = queue::PreemptionMode::kFull;
   queue::SettledWorkloads settled;
