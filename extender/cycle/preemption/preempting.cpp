@@ -89,6 +89,10 @@ class Continuation {
     const bool is_of_ending_job = gang->kind != gang::GangKind::kBase && ending_.ends_job(*group);
     if (is_of_ending_job || is_changed(*group, *gang, ledger)) return stop(*gang, victims, ledger);
     if (try_take(*gang, ledger)) {
+      if (!victims.may_be_marked()) {
+        yield(*gang, ledger);
+        return stop(*gang, victims, ledger);
+      }
       take_unchecked(*gang, future_);
       gang->victims.clear();
       return;

@@ -130,6 +130,19 @@ TEST_CASE("a gang that gets its nodes otherwise ends nothing", "[extender][preem
   CHECK(world.base("older").reason == gang::kReasonPlanned);
 }
 
+TEST_CASE("a gang for which nothing ended starts only if its queue lets it",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"old/base"});
+  world.nodes[0] = view(a_node("n1", 16));
+  world.queue("vision").stop = Queue::Stop::kHold;
+  world.cycle();
+  CHECK_FALSE(world.base("new").planned);
+  CHECK(world.base("new").reason == "QueueStopped");
+  CHECK(world.base("old").reason == gang::kReasonPlanned);
+}
+
 TEST_CASE("a preemptor that leaves or changes before the mark spares its victims",
           "[extender][preempt]") {
   Preemptions world = a_full_cluster();
