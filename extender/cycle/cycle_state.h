@@ -39,7 +39,7 @@ using Rejections = std::map<std::string, Rejection>;  // by PodGroup UID
 // Of searches for workloads to preempt, and of what became of them.
 struct PreemptionMemory {
   struct Search {
-    SysTime again{};  // nothing may have changed before
+    SysTime again{};  // since then it waits for a search; nothing may have changed before
     gang::PreemptionOutcome outcome = gang::PreemptionOutcome::kNotSearched;
   };
   std::map<GangKey, Search> searches{};

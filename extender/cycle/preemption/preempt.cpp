@@ -58,7 +58,11 @@ class Starter {
       if (!may_search(turn)) continue;
       const auto known = memory_.searches.find(key);
       auto& search = kept[key];
-      if (known != memory_.searches.end()) search = known->second;
+      if (known == memory_.searches.end()) {
+        search.again = now_;
+      } else {
+        search = known->second;
+      }
       if (const auto blocked = find_block(turn)) {
         search = *blocked;
       } else if (search.again <= now_) {
@@ -181,7 +185,7 @@ class Starter {
     }
     turn.gang->may_need_fewer = found.gave_up;
     start(turn, preemptor, found.victims, std::move(trials.placed));
-    return {};
+    return {now_, Outcome::kNotSearched};
   }
 
   void begin() {

@@ -631,6 +631,20 @@ TEST_CASE("each waiting gang gets its turn to search", "[extender][preempt]") {
   CHECK(world.run_until("new", gang::kReasonPreempting));
 }
 
+TEST_CASE("gangs that keep coming do not search before one that waits", "[extender][preempt]") {
+  Preemptions world;
+  world.add_running("old", "speech", {"n1"}, 8, 1);
+  world.add_running("older", "speech", {"n2"}, 8, 1);
+  world.add("new", "speech", 1, 8, 5);
+  for (int i = 0; i < 10; ++i) {
+    for (int k = 0; k < 2; ++k) {
+      world.add("large" + std::to_string(2 * i + k), "speech", 3, 8, 9);
+    }
+    world.cycle();
+  }
+  CHECK(world.victims("new").size() == 1);
+}
+
 TEST_CASE("a simulation searches for the gang that is asked about", "[extender][preempt]") {
   Preemptions world;
   world.add_running("old", "speech", {"n1"}, 8, 1);
