@@ -268,6 +268,13 @@ VictimSearch search_victims(std::span<const std::size_t> preemptible, const Fits
   return Searcher(preemptible, fits, most_trials).run();
 }
 
+bool is_counted(const QueueTree& tree, std::string_view queue, SysTime began) {
+  const auto index = tree.find(queue);
+  if (!index) return true;
+  const auto& times = tree[*index].preemptions;
+  return std::find(times.begin(), times.end(), began) != times.end();
+}
+
 void forget_old_preemptions(std::vector<SysTime>& times, SysTime now) {
   std::erase_if(times, [now](SysTime time) { return time + kPreemptionPeriod <= now; });
 }

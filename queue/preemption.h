@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -94,6 +95,9 @@ VictimSearch search_victims(std::span<const std::size_t> preemptible, const Fits
 inline constexpr std::size_t kMostPreemptions = 10;
 inline constexpr std::chrono::minutes kPreemptionPeriod{10};
 
+// The status of the Queue counts the preemption that began at that time. True if there is no such
+// queue.
+bool is_counted(const QueueTree& tree, std::string_view queue, SysTime began);
 // Drops those before the period. `times`: ascending.
 void forget_old_preemptions(std::vector<SysTime>& times, SysTime now);
 

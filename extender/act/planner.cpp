@@ -300,8 +300,9 @@ void Planner::after_first_write(const StatusWrite& decided, const Result<gang::P
   if (written) {
     if (has_lost_victims(decided.status, written->status)) {
       log_error(
-          "preemption pauses: the API server does not store victims; its "
-          "CustomResourceDefinition of PodGroups is older than this program",
+          "preemption pauses: the API server does not store victims; the CustomResourceDefinition "
+          "podgroups.nervex.sensetime.com is older than this program: apply that of its version "
+          "(manifests/crds)",
           {{"podgroup", base.meta.key()}});
       state_.preemption.next_search = clock_.now() + kRejectedRetry;
       wake();  // the nodes that were kept

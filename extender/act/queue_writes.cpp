@@ -10,6 +10,18 @@ namespace {
 
 constexpr std::string_view kFieldManager = "nervex-extender";
 
+// A CustomResourceDefinition that is older than this program drops the field, and nothing is
+// preempted for the queue.
+void check_stored(const Json& decided, const Json& object, const std::string& queue) {
+  const char* field = "recentPreemptions";
+  if (!decided.contains(field) || kube::find(object, {"status", field}) != nullptr) return;
+  log_error(
+      "preemptions are not stored in the status of a Queue: the CustomResourceDefinition "
+      "queues.nervex.sensetime.com is older than this program: apply that of its version "
+      "(manifests/crds)",
+      {{"queue", queue}});
+}
+
 }  // namespace
 
 Json QueueWrites::write_one(const queue::Report& report, const Written* before) {
@@ -27,6 +39,7 @@ Json QueueWrites::write_one(const queue::Report& report, const Written* before) 
                     {"status", status}};
   const auto written = kube::apply_object(api_, kube::kQueues, "", object, kFieldManager,
                                           kube::Force::kYes, "status");
+  if (written) check_stored(status, *written, report.queue);
   // Deleted since, or another object of that name: the watch reports it.
   const bool is_gone = !written && (written.error().code == Code::kNotFound ||
                                     written.error().code == Code::kConflict);

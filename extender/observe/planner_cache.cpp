@@ -8,6 +8,7 @@
 
 #include "extender/bind/commit.h"
 #include "extender/cycle/gang/direct_placement.h"
+#include "queue/preemption.h"
 
 namespace nervex::extender {
 namespace {
@@ -138,6 +139,8 @@ std::vector<UncommittedPlan> PlannerCache::uncommitted_plans() const {
       if (gang::is_preempting(gang) && !gang.committed) {
         UncommittedPlan plan{entry.group(), gang.name, 0, 0, 0, {}};
         plan.victims_due = find_victims_due(gang);
+        plan.is_counted =
+            queue::is_counted(state_.queues.tree(), entry.group()->status.queue.name, gang.since);
         plans.push_back(std::move(plan));
         continue;
       }

@@ -51,7 +51,7 @@ ExpiredPlans expire_plans(const std::vector<UncommittedPlan>& gangs, const PlanA
     if (gang.victims_due) {
       if (*gang.victims_due > now || written.count(uid) > 0) {
         look_after(*gang.victims_due - now);
-      } else if (auto status = expire_preemption(*gang.group, gang.gang, now)) {
+      } else if (auto status = expire_preemption(*gang.group, gang.gang, gang.is_counted, now)) {
         written.insert(uid);
         out.writes.emplace_back(gang.group, *std::move(status));
       }

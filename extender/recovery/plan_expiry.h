@@ -32,6 +32,7 @@ struct UncommittedPlan {
   std::optional<MonoTime> last_moved{};
   // Of a gang that is preempting: its victims should have ended by then.
   std::optional<SysTime> victims_due{};
+  bool is_counted = true;  // the same: by the status of its Queue; before that nothing ends
 };
 
 // Since the gang's victims were named, and since the grace period of their last pod ended.

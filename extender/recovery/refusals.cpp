@@ -261,15 +261,23 @@ std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
 }
 
 std::optional<gang::PodGroupStatus> expire_preemption(const gang::PodGroup& group,
-                                                      std::string_view gang_name, SysTime now) {
+                                                      std::string_view gang_name, bool is_counted,
+                                                      SysTime now) {
   gang::PodGroupStatus status = group.status;
   const auto gang = find(status, gang_name);
   if (gang == status.gangs.end() || gang->committed || gang->victims.empty()) return std::nullopt;
   release_reserved(group, {}, status, *gang);
-  drop_plan(*gang, gang::kReasonPlanExpired,
-            "the workloads that it preempts have not ended in time: the controller "
-            "(deployment nervex-operator) does not requeue them, or their pods do not end",
-            {}, now);
+  std::string why =
+      "the workloads that it preempts have not ended in time: the controller (deployment "
+      "nervex-operator) does not requeue them, or their pods do not end";
+  if (!is_counted) {
+    why = fmt::format(
+        "nothing was preempted: the status of Queue {} has not counted it "
+        "(recentPreemptions); if the CustomResourceDefinition queues.nervex.sensetime.com is older "
+        "than nervex-extender, apply that of its version (manifests/crds)",
+        status.queue.name);
+  }
+  drop_plan(*gang, gang::kReasonPlanExpired, std::move(why), {}, now);
   return status;
 }
 

@@ -59,9 +59,10 @@ std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
                                                 std::chrono::milliseconds waited, SysTime now);
 
 // The same for a gang whose victims have not ended in time. Those that are marked are requeued all
-// the same.
+// the same. `is_counted`: by the status of its Queue; otherwise no victim was marked.
 std::optional<gang::PodGroupStatus> expire_preemption(const gang::PodGroup& group,
-                                                      std::string_view gang_name, SysTime now);
+                                                      std::string_view gang_name, bool is_counted,
+                                                      SysTime now);
 
 // ---- what must new placements obey?
 // The gang is not planned again yet because its plans were refused.

@@ -130,7 +130,9 @@ class Continuation {
   }
   VictimsSeen see_victims(const GroupWork& group, const GangWork& gang) const {
     VictimsSeen seen;
-    seen.is_counted = is_counted(group, gang);
+    seen.is_counted =
+        gang.before == nullptr ||
+        queue::is_counted(snapshot_.facts.tree(), group.queue.name, gang.before->since);
     const auto states = group.seen->victims.find(gang.name);
     if (states == group.seen->victims.end()) return seen;
     for (std::size_t i = 0; i < gang.victims.size() && i < states->second.size(); ++i) {
@@ -173,14 +175,6 @@ class Continuation {
              return victim.gang->is_stored_committed && !victim.group->is_left_alone();
            });
   }
-  bool is_counted(const GroupWork& group, const GangWork& gang) const {
-    const queue::QueueTree& tree = snapshot_.facts.tree();
-    const auto queue = tree.find(group.queue.name);
-    if (!queue || gang.before == nullptr) return true;  // is_allowed() decides
-    const auto& times = tree[*queue].preemptions;
-    return std::find(times.begin(), times.end(), gang.before->since) != times.end();
-  }
-
   const Snapshot& snapshot_;
   CycleWork& work_;
   Placer& placer_;

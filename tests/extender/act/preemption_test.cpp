@@ -16,17 +16,15 @@ using testing::in_request;
 using testing::kNs;
 using testing::Member;
 
-// An API server whose CustomResourceDefinition has no victims.
+// An API server whose CustomResourceDefinitions have no victims, or count no preemptions.
 class OldApi final : public kube::Api {
  public:
   explicit OldApi(FakeApi& api) : api_(api) {}
   Result<std::string> send(const kube::ApiRequest& request) override {
-    if (!is_old || request.body.empty()) return api_.send(request);
+    if (request.body.empty() || !(has_old_pod_groups || has_old_queues)) return api_.send(request);
     kube::ApiRequest pruned = request;
     Json body = Json::parse(request.body);
-    if (body.contains("status") && body["status"].contains("gangs")) {
-      for (Json& gang : body["status"]["gangs"]) gang.erase("victims");
-    }
+    if (body.contains("status")) prune(body["status"]);
     pruned.body = body.dump();
     return api_.send(pruned);
   }
@@ -35,9 +33,15 @@ class OldApi final : public kube::Api {
                          std::stop_token stop) override {
     return api_.stream(path, on_line, stop);
   }
-  bool is_old = false;
+  bool has_old_pod_groups = false;
+  bool has_old_queues = false;
 
  private:
+  void prune(Json& status) const {
+    if (has_old_queues) status.erase("recentPreemptions");
+    if (!has_old_pod_groups || !status.contains("gangs")) return;
+    for (Json& gang : status["gangs"]) gang.erase("victims");
+  }
   FakeApi& api_;
 };
 
@@ -215,7 +219,7 @@ TEST_CASE("a gang whose victims do not end gives up after a while, and says so",
 
 TEST_CASE("an API server that does not store victims pauses preemption", "[extender][preempt]") {
   Preempting c;
-  c.old_api.is_old = true;
+  c.old_api.has_old_pod_groups = true;
   c.add_group("owner", {a_set("learner", 1, ask(4))}, "vision", 3);
   c.process->deliver(c.api.resource_version());
   c.cycle();
@@ -227,9 +231,23 @@ TEST_CASE("an API server that does not store victims pauses preemption", "[exten
   CHECK(c.gang("owner").placements.empty());
   CHECK(c.gang("low").reason == gang::kReasonPlanned);
   // The definition was applied.
-  c.old_api.is_old = false;
+  c.old_api.has_old_pod_groups = false;
   c.cycle(301s);
   CHECK(c.run_until("owner", gang::kReasonPreempting));
+}
+
+TEST_CASE("a gang whose Queue does not count preemptions gives up, and says what to apply",
+          "[extender][preempt]") {
+  Preempting c;
+  c.old_api.has_old_queues = true;
+  c.add_group("owner", {a_set("learner", 1, ask(4))}, "vision", 3);
+  c.process->deliver(c.api.resource_version());
+  REQUIRE(c.run_until("owner", gang::kReasonPreempting));
+  c.cycle(290s);
+  c.cycle(15s);
+  CHECK(c.gang("owner").reason == gang::kReasonPlanExpired);
+  CHECK(c.gang("owner").message.find("apply that of its version") != std::string::npos);
+  CHECK(c.gang("low", 1).reason == gang::kReasonPlanned);
 }
 
 TEST_CASE("without the flag nothing is preempted, and nothing is written", "[extender][preempt]") {

@@ -288,7 +288,7 @@ class Life {
     for (gang::PodGroup& group : groups_) {
       for (const gang::GangStatus& gang : std::vector(group.status.gangs)) {
         if (!gang::is_preempting(gang) || gang.since + kVictimsDeadline > now_) continue;
-        auto status = expire_preemption(group, gang.name, now_);
+        auto status = expire_preemption(group, gang.name, true, now_);
         if (!status) continue;
         ++happened["preemption expired"];
         group.status = *std::move(status);
