@@ -68,7 +68,8 @@ GangWork start_work(const GroupSeen& seen, const gang::Gang& gang) {
 }
 
 // A preempted gang gets no placements. So it was requeued when those that it had when it was marked
-// are gone: its slots have their next incarnations. Finished slots keep theirs.
+// are gone: its slots have their next incarnations. Finished slots keep theirs, and do not keep the
+// gang committed: what it lacks would be placed before everything that waits.
 void end_preempted(GangWork& work) {
   const bool has_old =
       std::any_of(work.placed.begin(), work.placed.end(), [&](const PlacedSlot& slot) {
@@ -76,7 +77,9 @@ void end_preempted(GangWork& work) {
       });
   if (work.preempted.empty() || has_old) return;
   work.preempted.clear();
-  if (work.placed.empty()) work.committed = work.is_stored_committed = false;
+  if (work.missing.empty()) return;  // its last pods finished
+  work.committed = work.is_stored_committed = false;
+  forget_placements(work);
 }
 
 void find_open(GangWork& work) {

@@ -17,12 +17,6 @@ constexpr std::chrono::seconds kLatePod{60};
 // After a gang was released.
 constexpr std::chrono::seconds kLateRequeue{300};
 
-// Of a gang that is requeued because it could not be healed, what is complete runs on, unless it is
-// the base gang.
-bool ends_wholly(const gang::GangStatus& released) {
-  return released.name == gang::kBaseGang || released.reason != gang::kReasonHealingTimeout;
-}
-
 }  // namespace
 
 queue::FindClass find_classes(const Snapshot& snapshot) {
@@ -33,6 +27,10 @@ queue::FindClass find_classes(const Snapshot& snapshot) {
     const auto label = labels.find(snapshot.facts.class_label);
     return label == labels.end() ? std::string_view() : std::string_view(label->second.str());
   };
+}
+
+bool ends_wholly(const gang::GangStatus& released) {
+  return released.name == gang::kBaseGang || released.reason != gang::kReasonHealingTimeout;
 }
 
 bool is_same_start(const GangWork& gang, const gang::Victim& victim) {

@@ -27,6 +27,10 @@ namespace nervex::extender {
 // The classes of the snapshot's nodes. Borrows it.
 queue::FindClass find_classes(const Snapshot& snapshot);
 
+// All of the released gang ends. Of one that could not be healed, what is complete runs on, unless
+// it is the base gang.
+bool ends_wholly(const gang::GangStatus& released);
+
 // The victim has not started again since it was chosen.
 bool is_same_start(const GangWork& gang, const gang::Victim& victim);
 

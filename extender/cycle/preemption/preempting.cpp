@@ -54,7 +54,10 @@ struct VictimWork {
   const gang::Victim* victim = nullptr;
   GroupWork* group = nullptr;
   GangWork* gang = nullptr;  // null: it has none of the placements of that start
-  bool is_marked() const { return gang->before != nullptr && gang::is_released(*gang->before); }
+  bool is_marked() const {
+    return gang->before != nullptr && gang::is_released(*gang->before) &&
+           ends_wholly(*gang->before);
+  }
 };
 
 // What has become of the victims of one gang.

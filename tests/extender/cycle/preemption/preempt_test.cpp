@@ -561,6 +561,49 @@ TEST_CASE("a gang whose last plans failed ends nothing for a while", "[extender]
   CHECK(world.run_until("new", gang::kReasonPreempting));
 }
 
+// Job "b" runs on n2 with a request for two pods; "new" wants what the request uses and what is
+// free.
+Preemptions with_a_request_of_two() {
+  Preemptions world;
+  world.add_running("a", "speech", {"n1"}, 8);
+  world.add_running("b", "speech", {"n2"}, 4);
+  gang::PodGroup& job = world.get("b");
+  testing::add_member(job, testing::in_request(testing::a_set("collector", 2, testing::ask(2)), 1));
+  job = testing::planned(job, {"n2", "n2"}, true, "request-1");
+  world.request("b").started_at = SysTime(std::chrono::seconds(1));
+  world.add("new", "vision", 1, 4);
+  return world;
+}
+
+TEST_CASE("a request that was requeued waits in its queue, though a pod of it has finished",
+          "[extender][preempt]") {
+  Preemptions world = with_a_request_of_two();
+  world.finished.emplace(world.get("b").meta.uid, world.request("b").placements[0].number);
+  REQUIRE(world.run_until("b", gang::kReasonPreempted, 1));
+  ++world.get("b").spec.gangs[1].members[0].slots[1].incarnation;
+  ++world.get("b").meta.generation;
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK_FALSE(world.request("b").committed);
+  CHECK(world.request("b").reason == gang::kReasonUnschedulable);
+}
+
+TEST_CASE("a victim that is requeued in part because it could not be healed is not marked",
+          "[extender][preempt]") {
+  Preemptions world = with_a_request_of_two();
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"b/request-1"});
+  gang::GangStatus& request = world.request("b");
+  request.placements.erase(request.placements.begin());  // with its node; another one has none
+  request.planned = false;
+  request.reason = std::string(gang::kReasonHealingTimeout);
+  request.healing_since = world.now - std::chrono::hours(1);
+  world.others = {{"n2", 2}};
+  world.cycle();
+  CHECK(world.request("b").reason == gang::kReasonHealingTimeout);
+  CHECK(world.base("new").victims.empty());
+}
+
 TEST_CASE("a gang whose pods the API server refused ends nothing for a while",
           "[extender][preempt]") {
   Preemptions world = a_full_cluster();  // a PodGroup of the next attempt: it has no status yet
