@@ -66,6 +66,14 @@ bool has_lost_victims(const gang::PodGroupStatus& decided, const gang::PodGroupS
   });
 }
 
+// A gang of it begins to preempt.
+bool names_victims(const gang::PodGroupStatus& before, const gang::PodGroupStatus& decided) {
+  return std::any_of(decided.gangs.begin(), decided.gangs.end(), [&](const auto& gang) {
+    const gang::GangStatus* known = gang::find_gang(before, gang.name);
+    return gang::is_preempting(gang) && (known == nullptr || !gang::is_preempting(*known));
+  });
+}
+
 void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
   for (const gang::GangStatus& gang : stored.status.gangs) {
     const gang::GangStatus* before = gang::find_gang(base.status, gang.name);
@@ -321,7 +329,9 @@ void Planner::after_first_write(const StatusWrite& decided, const Result<gang::P
     // This was the first try, so it is not stored: its capacity is free at once.
     cache_.resolve(base.meta.uid);
     not_stored(base.meta.uid);
-    return note_rejection(base, written.error());
+    return names_victims(base.status, decided.status)
+               ? pause_preemption(base, decided.status, written.error())
+               : note_rejection(base, written.error());
   }
   after_write(base, written);
 }
@@ -340,6 +350,19 @@ void Planner::mark_pods(const gang::PodGroup& group, const gang::GangStatus& gan
                                               {"lastTransitionTime", to_rfc3339(clock_.now())}});
     if (!set) log_warn("pod not marked", {{"pod", pods[i].name}, {"error", set.error().message}});
   });
+}
+
+// The gang waits as before, and may start without victims.
+void Planner::pause_preemption(const gang::PodGroup& base, const gang::PodGroupStatus& decided,
+                               const Error& error) {
+  log_error("podgroup status with victims rejected",
+            {{"podgroup", base.meta.key()}, {"error", error.message}});
+  for (const gang::GangStatus& gang : decided.gangs) {
+    if (!gang::is_preempting(gang)) continue;
+    state_.preemption.searches[{base.meta.uid, gang.name}] = {
+        clock_.now() + kRejectedRetry, gang::PreemptionOutcome::kSearchGaveUp};
+  }
+  wake();
 }
 
 // Asks for less with each rejection until something is stored: what does not fit beside the rest is

@@ -123,6 +123,8 @@ class Planner {
   // Refreshes the numbers in the messages of waiting gangs now and then.
   void look_when_old();
   void note_rejection(const gang::PodGroup& base, const Error& error);
+  void pause_preemption(const gang::PodGroup& base, const gang::PodGroupStatus& decided,
+                        const Error& error);
   void after_write(const gang::PodGroup& base, const Result<gang::PodGroup>& written);
   bool must_wait(const std::string& uid);
   void back_off(const std::string& uid);

@@ -250,6 +250,29 @@ TEST_CASE("a gang whose Queue does not count preemptions gives up, and says what
   CHECK(c.gang("low", 1).reason == gang::kReasonPlanned);
 }
 
+TEST_CASE("a status that is rejected with its victims does not keep the gang from starting",
+          "[extender][preempt]") {
+  Preempting c;
+  int tries = 0;
+  c.api.fail_next(
+      [&](const kube::ApiRequest& request) {
+        const bool is_one = request.body.find("\"victims\"") != std::string::npos;
+        tries += is_one ? 1 : 0;
+        return is_one;
+      },
+      {Code::kInvalid, "422 too large"}, testing::Applied::kNo, 1'000);
+  c.add_group("owner", {a_set("learner", 1, ask(4))}, "vision", 3);
+  c.process->deliver(c.api.resource_version());
+  for (int i = 0; i < 5; ++i) c.cycle();
+  CHECK(tries == 1);
+  CHECK(c.gang("owner").reason == gang::kReasonUnschedulable);
+  c.api.remove(kube::kPodGroups, kNs, "other");
+  c.api.remove(kube::kPods, kNs, "other-learner");
+  c.process->deliver(c.api.resource_version());
+  c.cycle();
+  CHECK(c.gang("owner").planned);
+}
+
 TEST_CASE("without the flag nothing is preempted, and nothing is written", "[extender][preempt]") {
   Preempting c;
   c.add_group("owner", {a_set("learner", 1, ask(4))}, "vision", 3);
