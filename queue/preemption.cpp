@@ -30,7 +30,7 @@ int end_cost(const Workload& workload) {
   return workload.kind == gang::GangKind::kBase ? 2 : 1;
 }
 
-// Why this one may be ended for the other, whatever their ages are.
+// May this one be ended for the other, apart from ages and quotas?
 bool is_allowed(const QueueTree& tree, PreemptionMode mode, const Preemptor& preemptor,
                 const Workload& victim) {
   if (mode == PreemptionMode::kOff || !victim.kind || !preemptor.workload->kind) return false;

@@ -151,7 +151,7 @@ class Cycle {
 
   bool is_being_written() const { return before_.unconfirmed; }
 
-  // What starts now: nobody is preempted for it.
+  // What starts now: nothing is preempted for it.
   CycleResult run(int replicas, CycleState state) {
     state.preemption.asked.emplace();
     return run_cycle_with(replicas, std::move(state));

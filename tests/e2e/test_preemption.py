@@ -1,4 +1,4 @@
-"""Preemption: a queue takes back its quota, a priority goes first, and freed nodes that another scheduler takes.
+"""Preemption: a queue reclaims its quota, a priority goes first, and freed nodes that another scheduler takes.
 
 Each test has a node of its own with 8 GPUs. The extender is started again while victims end: a new leader goes on.
 """

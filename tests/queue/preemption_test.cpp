@@ -473,7 +473,7 @@ class World {
       return find_preemptible(tree_, usage, PreemptionMode::kFull, preemptor, candidates,
                               at_second(now_));
     }
-    std::vector<std::size_t> found;  // whatever their queues' quotas are
+    std::vector<std::size_t> found;  // without asking their queues' quotas
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       if (may_preempt(tree_, PreemptionMode::kFull, preemptor, candidates[i], at_second(now_))) {
         found.push_back(i);

@@ -113,7 +113,7 @@ class Starter {
     return tree_.find(queues_.waiting[turn.workload].queue).value_or(queue::kRoot);
   }
 
-  // Why it may not preempt yet, whatever a search would find.
+  // Why it may not preempt yet, even if a search would find victims.
   std::optional<PreemptionMemory::Search> find_block(const RefusedTurn& turn) const {
     const gang::Gang& gang = turn.group->seen->group->spec.gangs[turn.gang->position];
     const auto after = preempts_after(gang, turn.gang->before, now_);

@@ -44,7 +44,7 @@ std::string describe(const GroupWork& preemptor, const GroupWork& group, bool is
         name(group));
   }
   return fmt::format(
-      "preempted: {} takes back capacity within its quota; the gang is requeued and keeps its "
+      "preempted: {} reclaims capacity within its quota; the gang is requeued and keeps its "
       "place",
       name(preemptor));
 }

@@ -137,7 +137,7 @@ TEST_CASE("an expired plan is made again after a pause that doubles", "[extender
   CHECK(pauses == std::vector{5s, 10s, 20s, 40s, 80s, 160s, 300s, 300s});
 }
 
-TEST_CASE("a plan is looked at again when its time is over, also if it has no pods",
+TEST_CASE("a plan is checked again when its time is over, also if it has no pods",
           "[extender][expiry]") {
   Unstarted c;
   const auto result =

@@ -436,7 +436,7 @@ TEST_CASE("a request that is preempted is requeued although all its pods run",
   for (auto& gang : group.status.gangs) {
     if (gang.name != "request-1") continue;
     gang.reason = gang::kReasonPreempted;
-    gang.message = "preempted: queue vision takes back capacity within its quota";
+    gang.message = "preempted: queue vision reclaims capacity within its quota";
   }
   cluster.api.change(kube::kPodGroups, kNamespace, group.meta.name,
                      {{"status", gang::encode_status(group.status)}});

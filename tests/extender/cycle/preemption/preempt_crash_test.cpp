@@ -65,7 +65,7 @@ class Story {
   }
 };
 
-TEST_CASE("wherever a preemption is cut off, the preemptor runs or ends nobody twice",
+TEST_CASE("wherever a preemption is cut off, the preemptor runs, and no job ends twice",
           "[extender][preempt]") {
   struct Event {
     std::string what;
@@ -108,7 +108,7 @@ TEST_CASE("wherever a preemption is cut off, the preemptor runs or ends nobody t
         Story story;
         story.run(dies_after, event.happens, at);
         for (const auto& [name, times] : story.ended) {
-          CHECK((name == "old" || name == "older"));  // no one who came again
+          CHECK((name == "old" || name == "older"));  // none that came again
           CHECK(times == 1);
         }
         for (const gang::PodGroup& group : story.world.groups) {

@@ -352,7 +352,7 @@ class Life {
         if (!is_old_ && !is_counted(group.meta.uid)) {
           fail(group.meta.name + " is marked, and not counted");
         }
-        // What has ended for others has come again by then, and preempts nobody in turn.
+        // What has ended for others has come again by then, and does not preempt in turn.
         if (is_settled_) fail(group.meta.name + " ends although nothing has changed");
         const std::int64_t start = gang.placements.empty() ? 0 : gang.placements[0].number;
         if (!ended_.emplace(group.meta.uid, start).second) {
@@ -451,7 +451,7 @@ std::map<std::string, int> live(Fault fault, const testing::Seeds& seeds, int& b
   return seen;
 }
 
-TEST_CASE("preemptions end as they should whatever happens between their steps",
+TEST_CASE("preemptions end as they should, with any events between their steps",
           "[extender][preempt][property]") {
   const testing::Seeds seeds = testing::seeds_to_try(1, 200);
   int broken = 0;

@@ -21,6 +21,17 @@ using testing::with_quota;
 
 using Names = std::vector<std::string>;
 
+// Speech runs job "a" on n1, and job "b" with a request on n2; vision waits for what the request
+// uses.
+Preemptions with_a_request() {
+  Preemptions world;
+  world.add_running("a", "speech", {"n1"}, 8);
+  world.add_running("b", "speech", {"n2"}, 4);
+  world.add_request("b", "n2", 4);
+  world.add("new", "vision", 1, 4);
+  return world;
+}
+
 TEST_CASE("victims are named, then marked, and the gang is planned when they have ended",
           "[extender][preempt]") {
   Preemptions world = a_full_cluster();
@@ -41,7 +52,7 @@ TEST_CASE("victims are named, then marked, and the gang is planned when they hav
   world.cycle();
   CHECK(world.base("old").reason == gang::kReasonPreempted);
   CHECK(gang::is_released(world.base("old")));
-  CHECK(world.base("old").message.find("queue vision takes back") != std::string::npos);
+  CHECK(world.base("old").message.find("queue vision reclaims") != std::string::npos);
   CHECK(world.base("older").reason == gang::kReasonPlanned);
   CHECK(world.base("new").reason == gang::kReasonPreempting);
   CHECK(world.cycle() == 0);  // nothing more until its pods have ended
@@ -94,11 +105,7 @@ TEST_CASE("what the search found is said, and it is not repeated in each cycle",
 }
 
 TEST_CASE("a request ends before a job does", "[extender][preempt]") {
-  Preemptions world;
-  world.add_running("a", "speech", {"n1"}, 8);
-  world.add_running("b", "speech", {"n2"}, 4);
-  world.add_request("b", "n2", 4);
-  world.add("new", "vision", 1, 4);
+  Preemptions world = with_a_request();
   world.cycle();
   CHECK(world.victims("new") == Names{"b/request-1"});
   CHECK(world.run_until("b", gang::kReasonPreempted, 1));
@@ -183,11 +190,7 @@ TEST_CASE("a new leader goes on from the status", "[extender][preempt]") {
 }
 
 TEST_CASE("a victim that has started again is not ended twice", "[extender][preempt]") {
-  Preemptions world;
-  world.add_running("a", "speech", {"n1"}, 8);
-  world.add_running("b", "speech", {"n2"}, 4);
-  world.add_request("b", "n2", 4);
-  world.add("new", "vision", 1, 4);
+  Preemptions world = with_a_request();
   world.cycle();
   REQUIRE(world.victims("new") == Names{"b/request-1"});
   // It was requeued by itself, and started again, before it was marked.
@@ -259,11 +262,7 @@ TEST_CASE("what is to end for one gang is not borrowed twice", "[extender][preem
 // ---- victims that end slowly, and what else is about to be free
 
 TEST_CASE("a victim is gone when its last pod is", "[extender][preempt]") {
-  Preemptions world;
-  world.add_running("a", "speech", {"n1"}, 8);
-  world.add_running("b", "speech", {"n2"}, 4);
-  world.add_request("b", "n2", 4);
-  world.add("new", "vision", 1, 4);
+  Preemptions world = with_a_request();
   SECTION("a request") {
     REQUIRE(world.run_until("b", gang::kReasonPreempted, 1));
     world.requeue_request("b", true);
@@ -648,11 +647,7 @@ TEST_CASE("a request of a job that ends does not preempt", "[extender][preempt]"
 }
 
 TEST_CASE("a request that was requeued is not preempted any more", "[extender][preempt]") {
-  Preemptions world;
-  world.add_running("a", "speech", {"n1"}, 8);
-  world.add_running("b", "speech", {"n2"}, 4);
-  world.add_request("b", "n2", 4);
-  world.add("new", "vision", 1, 4);
+  Preemptions world = with_a_request();
   REQUIRE(world.run_until("b", gang::kReasonPreempted, 1));
   // No cycle saw the PodGroup without the request.
   world.requeue_request("b");
