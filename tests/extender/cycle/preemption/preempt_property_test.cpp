@@ -1,21 +1,25 @@
 // Random lives of preempting gangs: leaders end between any two writes, an old leader writes what
-// it has decided on an old state, preemptors and victims leave, change, heal and end, another
-// scheduler takes what was freed. Judged by the stored objects alone.
+// it has decided on an old state, preemptors and victims leave, change, heal and end, jobs add
+// requests, pods are evicted, another scheduler takes what was freed, the controller is away. In
+// half of the lives quotas name classes of nodes. Judged by the stored objects alone.
 //
 //   NERVEX_SIM_SEEDS=5000 extender_core_test "[preempt][property]"
 //   NERVEX_SIM_SEED=17 extender_core_test "[preempt][property]"
 #include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
 #include <map>
 #include <random>
 #include <set>
 
+#include "extender/cycle/preemption/ending.h"
 #include "extender/cycle/preemption/preempt.h"
 #include "extender/cycle/scheduling_cycle.h"
 #include "extender/cycle/settled.h"
 #include "extender/recovery/plan_expiry.h"
+#include "gang/slot.h"
 #include "tests/queue/builders.h"
 #include "tests/support/gang_builders.h"
 #include "tests/support/seeds.h"
@@ -30,6 +34,7 @@ using testing::a_queue;
 using testing::a_set;
 using testing::ask;
 using testing::below;
+using testing::in_request;
 using testing::view;
 using testing::with_quota;
 
@@ -37,11 +42,19 @@ constexpr int kNodes = 3;
 constexpr int kGpus = 8;
 
 // What a faulty leader does.
-enum class Fault { kNone, kMarksBeforeStored, kPlansAtOnce, kMarksUncounted };
+enum class Fault {
+  kNone,
+  kMarksBeforeStored,
+  kPlansAtOnce,
+  kMarksUncounted,
+  kChecksWithoutClasses,  // what it has started, it judges without the classes of nodes
+  kLendsTwice,            // the capacity of terminating pods
+  kMarksWhileAway,        // does not see how old marks are
+};
 
 class Life {
  public:
-  Life(unsigned seed, Fault fault) : rng_(seed), fault_(fault) {
+  Life(unsigned seed, Fault fault) : rng_(seed), fault_(fault), uses_classes_(seed % 2 == 0) {
     for (const char* name : {"a", "b", "c"}) {
       Queue queue = with_quota(a_queue(name), 8);
       queue.namespace_selector = {};
@@ -50,12 +63,16 @@ class Life {
       queue.min_runtime_seconds = 60;
       queues_.push_back(std::move(queue));
     }
+    if (uses_classes_) {
+      queues_[0].quota = with_quota(a_queue(""), {{"fast", 8}}).quota;
+      queues_[1].quota = with_quota(a_queue(""), {{"slow", 8}}).quota;
+    }
     set_tree();
   }
 
   void step() {
     now_ += std::chrono::seconds(1 + below(rng_, 15));
-    switch (below(rng_, 10)) {
+    switch (below(rng_, 13)) {
       case 0:
       case 1:
         return add_job();
@@ -71,6 +88,15 @@ class Life {
         return;
       case 6:
         return write_as_old_leader();
+      case 7:
+        return add_request();
+      case 8:
+        return evict_a_pod();
+      case 9:
+        if (below(rng_, 5) > 0) return;
+        away_until_ = now_ + std::chrono::seconds(500);
+        ++happened["controller away"];
+        return;
       default:
         return run_leader(below(rng_, 3) == 0);
     }
@@ -79,6 +105,7 @@ class Life {
   void come_to_rest() {
     others_.clear();
     has_old_ = false;
+    away_until_ = now_;
     for (int i = 0; i < 120; ++i) {
       now_ += std::chrono::seconds(20);
       is_settled_ = i >= 60;
@@ -120,14 +147,18 @@ class Life {
     if (group == nullptr) return;
     if (is_preempting(*group)) ++happened["preemptor deleted"];
     if (is_named(group->meta.uid)) ++happened["victim ended"];
-    std::erase_if(groups_,
-                  [uid = group->meta.uid](const auto& one) { return one.meta.uid == uid; });
+    const std::string uid = group->meta.uid;
+    std::erase_if(evicted_, [&](const Evicted& one) { return one.uid == uid; });
+    std::erase_if(groups_, [&](const auto& one) { return one.meta.uid == uid; });
   }
   void change_a_job() {
     gang::PodGroup* group = pick();
     if (group == nullptr || group->status.gangs.empty()) return;
     if (is_preempting(*group)) ++happened["preemptor changed"];
     gang::GangStatus& base = group->status.gangs[0];
+    const bool is_evicted_now =
+        !base.placements.empty() && is_evicted(group->meta.uid, base.placements[0].number);
+    if (is_evicted_now) return;
     if (base.committed && !base.placements.empty()) {  // healed on the same node
       base.placements[0].number = group->status.next_placement++;
       if (is_named(group->meta.uid)) ++happened["victim healed"];
@@ -136,6 +167,61 @@ class Life {
       ++group->meta.generation;
     }
     bump(*group);
+  }
+  void add_request() {
+    gang::PodGroup* group = pick();
+    if (group == nullptr || group->spec.gangs.size() > 1) return;
+    const gang::GangStatus* base = gang::find_gang(group->status, gang::kBaseGang);
+    if (base == nullptr || !base->committed || gang::is_released(*base)) return;
+    testing::add_member(*group, in_request(a_set("collector", 1, ask(gpus_of(*group))), 1));
+    ++group->meta.generation;
+    bump(*group);
+    ++happened["request added"];
+  }
+  // The slot keeps its placement until the pod has ended.
+  void evict_a_pod() {
+    const gang::PodGroup* group = pick();
+    if (group == nullptr || group->status.gangs.empty()) return;
+    const gang::GangStatus& gang = group->status.gangs.back();
+    if (!gang.committed || gang.placements.empty() || gang::is_released(gang)) return;
+    const gang::Placement& placement = gang.placements.front();
+    if (is_evicted(group->meta.uid, placement.number)) return;
+    kube::Pod pod;
+    pod.meta.ns = group->meta.ns;
+    pod.meta.name = pod.meta.uid = fmt::format("{}-{}", group->meta.uid, placement.number);
+    pod.meta.deleting = true;
+    for (const auto& [key, value] : gang::annotations_for(
+             {group->meta.uid, placement.role, placement.slot, placement.number})) {
+      pod.meta.annotations[key] = value;
+    }
+    pod.node = placement.node;
+    pod.requests = ask(gpus_of(*group));
+    pod.deletion_timestamp = now_ + std::chrono::seconds(30);
+    evicted_.push_back({group->meta.uid, placement, std::make_shared<const kube::Pod>(pod)});
+    ++happened["pod evicted"];
+  }
+  bool is_evicted(const std::string& uid, std::int64_t number) const {
+    return std::any_of(evicted_.begin(), evicted_.end(), [&](const Evicted& one) {
+      return one.uid == uid && one.placement.number == number;
+    });
+  }
+  // A gang was marked five minutes ago, and its pods run on.
+  bool is_any_mark_old() const {
+    for (const gang::PodGroup& group : groups_) {
+      for (const gang::GangStatus& gang : group.status.gangs) {
+        const bool is_old =
+            gang.reason == gang::kReasonPreempted && gang.since + std::chrono::minutes(5) <= now_;
+        const bool run_on =
+            !gang.placements.empty() &&
+            std::none_of(gang.placements.begin(), gang.placements.end(),
+                         [&](const auto& one) { return is_evicted(group.meta.uid, one.number); });
+        const gang::Gang* wanted = gang::find_gang(group.spec, gang.name);
+        const bool is_requeued =
+            wanted == nullptr || group.status.observed_generation != group.meta.generation;
+        if (is_old && run_on && !is_requeued) return true;
+      }
+    }
+    return false;
   }
   void let_another_scheduler() {
     if (!others_.empty() && below(rng_, 2) == 0) {
@@ -160,22 +246,24 @@ class Life {
     return std::any_of(group.status.gangs.begin(), group.status.gangs.end(),
                        [](const auto& gang) { return gang::is_preempting(gang); });
   }
-  bool is_named(const std::string& uid) const {
+  // As a victim; any gang of it if `name` is empty.
+  bool is_named(const std::string& uid, std::string_view name = "") const {
     for (const gang::PodGroup& group : groups_) {
       for (const gang::GangStatus& gang : group.status.gangs) {
         for (const gang::Victim& victim : gang.victims) {
-          if (victim.pod_group_uid == uid) return true;
+          if (victim.pod_group_uid == uid && (name.empty() || victim.gang == name)) return true;
         }
       }
     }
     return false;
   }
   // In the status of the Queue for which it ends; at most so many in the period.
-  bool is_counted(const std::string& uid) {
+  bool is_counted(const std::string& uid, const std::string& name) {
     for (const gang::PodGroup& group : groups_) {
       for (const gang::GangStatus& gang : group.status.gangs) {
-        const bool ends = std::any_of(gang.victims.begin(), gang.victims.end(),
-                                      [&](const auto& v) { return v.pod_group_uid == uid; });
+        const bool ends = std::any_of(
+            gang.victims.begin(), gang.victims.end(),
+            [&](const auto& victim) { return victim.pod_group_uid == uid && victim.gang == name; });
         if (!ends) continue;
         for (const Queue& queue : queues_) {
           const auto& times = queue.preemptions;
@@ -204,7 +292,7 @@ class Life {
         }
       }
     }
-    for (const Ending& pods : ending_) {
+    for (const EndingPods& pods : ending_) {
       for (const std::string& one : pods.nodes) used += one == node(n) ? pods.gpus : 0;
     }
     return used;
@@ -231,24 +319,36 @@ class Life {
     Snapshot snapshot;
     std::vector<placement::NodeView> nodes;
     for (int n = 0; n < kNodes; ++n) {
-      nodes.push_back(view(a_node(node(n), kGpus)));
+      kube::Node object = a_node(node(n), kGpus);
+      object.labels["class"] = class_of(n);
+      nodes.push_back(view(std::move(object)));
       nodes.back().free.set("nvidia.com/gpu", free_gpus(n));
     }
     snapshot.nodes = placement::Cluster(nodes);
+    snapshot.facts.class_label = "class";
+    const queue::FindClass find_class = find_classes(snapshot);
     queue::SettledWorkloads settled;
     settled.set_tree(tree_);
+    bool is_any_preempting = false;
     for (const gang::PodGroup& group : groups) {
-      GroupSeen seen{std::make_shared<const gang::PodGroup>(group), false, {}};
+      is_any_preempting = is_any_preempting || is_preempting(group);
+      auto seen_group = std::make_shared<gang::PodGroup>(group);
+      if (fault_ == Fault::kMarksWhileAway) hide_age_of_marks(*seen_group);
+      GroupSeen seen{std::move(seen_group), false, {}};
       seen.is_settled = is_settled(group, {});
-      if (seen.is_settled) settled.set(group.meta.uid, share(queue::list_workloads(group)));
+      std::vector<queue::Workload> workloads = queue::list_workloads(group);
+      for (queue::Workload& one : workloads) queue::count_classes(one, group, find_class);
+      if (seen.is_settled) settled.set(group.meta.uid, share(std::move(workloads)));
       for (const gang::GangStatus& gang : group.status.gangs) {
         for (const gang::Victim& victim : gang.victims) {
           const auto at = std::find_if(groups.begin(), groups.end(), [&](const auto& one) {
             return one.meta.uid == victim.pod_group_uid;
           });
           VictimState state = judge_victim(at == groups.end() ? nullptr : &*at, victim);
-          for (const Ending& pods : ending_) {
-            if (pods.uid == victim.pod_group_uid) state = VictimState::kEnding;
+          for (const EndingPods& pods : ending_) {
+            const bool is_its = pods.uid == victim.pod_group_uid &&
+                                (pods.gang == victim.gang || pods.gang == gang::kBaseGang);
+            if (is_its) state = VictimState::kEnding;
           }
           seen.victims[gang.name].push_back(state);
         }
@@ -256,6 +356,12 @@ class Life {
       seen.is_victim = is_named(group.meta.uid);
       snapshot.groups.push_back(std::move(seen));
     }
+    for (const Evicted& one : evicted_) {
+      snapshot.terminating.push_back(one.pod);
+      if (fault_ == Fault::kLendsTwice) snapshot.terminating.push_back(one.pod);
+    }
+    const bool is_blind = fault_ == Fault::kChecksWithoutClasses && is_any_preempting;
+    if (is_blind) snapshot.facts.class_label = "";
     snapshot.facts.settled = settled.get();
     auto ns = std::make_shared<kube::Namespace>();
     ns->meta.name = "rl";
@@ -263,9 +369,16 @@ class Life {
         std::make_shared<const queue::Namespaces>(queue::Namespaces{{"rl", ns}});
     return snapshot;
   }
+  const char* class_of(int n) const { return !uses_classes_ ? "" : n == 2 ? "slow" : "fast"; }
+  void hide_age_of_marks(gang::PodGroup& group) const {
+    for (gang::GangStatus& gang : group.status.gangs) {
+      if (gang.reason == gang::kReasonPreempted) gang.since = now_;
+    }
+  }
   void run_leader(bool dies) {
     if (below(rng_, 2) == 0) control(false);
     expire();
+    named_.clear();
     state_.waiting.gain_all();
     CycleResult result = run_cycle(make_snapshot(groups_), std::move(state_), now_, {},
                                    queue::PreemptionMode::kFull);
@@ -277,6 +390,7 @@ class Life {
       ++happened["leader ended between two writes"];
     }
     for (const StatusWrite& write : result.writes) store(write);
+    if (!dies) check_victims_are_enough();
     if (!dies) store(result.queues);
     if (fault_ == Fault::kMarksUncounted) {  // the tree that the leader sees stays
       for (Queue& queue : queues_) queue.preemptions.clear();
@@ -295,6 +409,44 @@ class Life {
         bump(group);
       }
     }
+  }
+  // On the nodes of the gangs that have named victims now: when all that is to end has ended, they
+  // fit beside the rest.
+  void check_victims_are_enough() {
+    for (const auto& [uid, name] : named_) {
+      std::map<std::string, int> need;
+      for (const gang::PodGroup& group : groups_) {
+        for (const gang::GangStatus& gang : group.status.gangs) {
+          const bool is_it = group.meta.uid == uid && gang.name == name;
+          for (const gang::Placement& placement : gang.placements) {
+            const bool stays =
+                is_it || (!ends(group, gang) && !is_evicted(group.meta.uid, placement.number));
+            if (stays) need[placement.node] += gpus_of(group);
+            if (is_it) need.try_emplace(placement.node, 0);
+          }
+        }
+      }
+      for (const auto& [node, gpus] : need) {
+        if (gpus > kGpus && is_on(uid, name, node)) fail(name + " of " + uid + " ends too little");
+      }
+    }
+  }
+  bool ends(const gang::PodGroup& group, const gang::GangStatus& gang) const {
+    const auto is_one = [&](const gang::GangStatus& one) {
+      return gang::is_released(one) || is_named(group.meta.uid, one.name);
+    };
+    const gang::GangStatus* base = gang::find_gang(group.status, gang::kBaseGang);
+    return is_one(gang) || (base != nullptr && is_one(*base));
+  }
+  bool is_on(const std::string& uid, const std::string& name, const std::string& node) const {
+    for (const gang::PodGroup& group : groups_) {
+      const gang::GangStatus* gang =
+          group.meta.uid == uid ? gang::find_gang(group.status, name) : nullptr;
+      if (gang == nullptr) continue;
+      return std::any_of(gang->placements.begin(), gang->placements.end(),
+                         [&](const auto& placement) { return placement.node == node; });
+    }
+    return false;
   }
   void write_as_old_leader() {
     if (!has_old_) return;
@@ -339,17 +491,27 @@ class Life {
   void judge(const gang::PodGroup& group, const gang::PodGroupStatus& after) {
     for (const gang::GangStatus& gang : after.gangs) {
       const gang::GangStatus* before = gang::find_gang(group.status, gang.name);
+      const bool was_preempting = before != nullptr && gang::is_preempting(*before);
       if (gang::is_preempting(gang)) {
-        ++happened["victims named"];
+        if (!was_preempting) {
+          ++happened["victims named"];
+          named_.emplace(group.meta.uid, gang.name);
+          if (is_settled_) fail(group.meta.name + " preempts although nothing has changed");
+        }
         if (gang.planned || gang.committed) fail(group.meta.name + " is planned while it preempts");
       }
       const bool is_marked = gang.reason == gang::kReasonPreempted &&
                              (before == nullptr || before->reason != gang::kReasonPreempted);
       if (is_marked) {
         ++happened["victim marked"];
-        if (!is_named(group.meta.uid)) fail(group.meta.name + " is marked, and was not named");
+        if (!is_named(group.meta.uid, gang.name)) {
+          fail(group.meta.name + " is marked, and was not named");
+        }
+        if (!is_old_ && is_any_mark_old()) {
+          fail(group.meta.name + " is marked while the controller is away");
+        }
         // The preemption of an old leader was counted for a preemptor that may be another by now.
-        if (!is_old_ && !is_counted(group.meta.uid)) {
+        if (!is_old_ && !is_counted(group.meta.uid, gang.name)) {
           fail(group.meta.name + " is marked, and not counted");
         }
         // What has ended for others has come again by then, and does not preempt in turn.
@@ -362,10 +524,8 @@ class Life {
           fail(group.meta.name + " is ended before its time");
         }
       }
-      const bool has_started = gang.planned && before != nullptr && gang::is_preempting(*before);
-      if (has_started) ++happened["preemptor started"];
-      const bool waits_again = !gang.planned && !gang::is_preempting(gang) && before != nullptr &&
-                               gang::is_preempting(*before);
+      if (was_preempting && gang.planned) ++happened["preemptor started"];
+      const bool waits_again = was_preempting && !gang.planned && !gang::is_preempting(gang);
       if (waits_again) ++happened["preemptor waits again"];
     }
   }
@@ -392,33 +552,78 @@ class Life {
 
   // ---- the controller, and kubelets
 
-  struct Ending {
+  struct EndingPods {
     std::string uid;
+    std::string gang;
     std::vector<std::string> nodes;
     int gpus = 0;
   };
+  struct Evicted {
+    std::string uid;
+    gang::Placement placement;
+    PodPtr pod;
+  };
   void control(bool all) {
     if (!ending_.empty() && (all || below(rng_, 2) == 0)) ending_.erase(ending_.begin());
-    for (std::size_t i = 0; i < groups_.size(); ++i) {
-      gang::PodGroup& group = groups_[i];
-      if (group.status.gangs.empty() || !gang::is_released(group.status.gangs[0])) continue;
+    if (!evicted_.empty() && (all || below(rng_, 4) == 0)) end_evicted();
+    if (now_ < away_until_) return;
+    for (gang::PodGroup& group : groups_) {
       if (group.status.observed_generation != group.meta.generation) continue;
-      if (!all && below(rng_, 2) == 0) continue;
-      Ending pods{group.meta.uid, {}, gpus_of(group)};
-      for (const auto& placement : group.status.gangs[0].placements) {
-        pods.nodes.push_back(placement.node);
+      for (std::size_t i = 0; i < group.status.gangs.size(); ++i) {
+        if (!gang::is_released(group.status.gangs[i])) continue;
+        if (!all && below(rng_, 2) == 0) continue;
+        i == 0 ? requeue_job(group) : requeue_request(group);
+        break;
       }
-      ending_.push_back(std::move(pods));
-      group.meta.uid += "'";
-      group.meta.name += "'";
-      group.status = {};
-      bump(group);
-      ++happened["victim requeued"];
+    }
+  }
+  void end_pods(const gang::PodGroup& group, const gang::GangStatus& gang) {
+    EndingPods pods{group.meta.uid, gang.name, {}, gpus_of(group)};
+    for (const auto& placement : gang.placements) pods.nodes.push_back(placement.node);
+    ending_.push_back(std::move(pods));
+    std::erase_if(evicted_, [&](const Evicted& one) {
+      return one.uid == group.meta.uid && std::find(gang.placements.begin(), gang.placements.end(),
+                                                    one.placement) != gang.placements.end();
+    });
+  }
+  // Its requests end with it.
+  void requeue_job(gang::PodGroup& group) {
+    for (const gang::GangStatus& gang : group.status.gangs) end_pods(group, gang);
+    group.meta.uid += "'";
+    group.meta.name += "'";
+    group.spec.gangs.resize(1);
+    group.status = {};
+    bump(group);
+    ++happened["victim requeued"];
+  }
+  void requeue_request(gang::PodGroup& group) {
+    end_pods(group, group.status.gangs[1]);
+    group.status.gangs[1].placements.clear();
+    ++group.spec.gangs[1].members[0].slots[0].incarnation;
+    ++group.meta.generation;
+    bump(group);
+    ++happened["request requeued"];
+  }
+  // The slot gets its next pod.
+  void end_evicted() {
+    const Evicted one = evicted_.front();
+    evicted_.erase(evicted_.begin());
+    for (gang::PodGroup& group : groups_) {
+      if (group.meta.uid != one.uid) continue;
+      for (gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
+        for (gang::SlotId& slot : set.slots) {
+          if (set.role != one.placement.role || slot != one.placement.slot) continue;
+          ++slot.incarnation;
+          ++group.meta.generation;
+          bump(group);
+        }
+      }
     }
   }
 
   std::mt19937 rng_;
   Fault fault_;
+  bool uses_classes_;
   std::vector<Queue> queues_;
   std::shared_ptr<const queue::QueueTree> tree_;
   std::vector<gang::PodGroup> groups_;
@@ -427,7 +632,10 @@ class Life {
   bool is_old_ = false;  // an old leader writes
   bool is_settled_ = false;
   std::vector<int> others_;  // nodes with a pod of 4 GPUs
-  std::vector<Ending> ending_;
+  std::vector<EndingPods> ending_;
+  std::vector<Evicted> evicted_;
+  SysTime away_until_{};
+  std::set<std::pair<std::string, std::string>> named_;  // PodGroup UID and gang, in this cycle
   CycleState state_;
   SysTime now_{std::chrono::seconds(10'000)};
   int next_job_ = 0;
@@ -464,18 +672,20 @@ TEST_CASE("preemptions end as they should, with any events between their steps",
   for (const char* what :
        {"conflict", "leader ended between two writes", "pod of another scheduler",
         "preemptor changed", "preemptor deleted", "preemptor started", "preemptor waits again",
-        "victim ended", "victim healed", "victim marked", "victim requeued", "victims named"}) {
+        "victim ended", "victim healed", "victim marked", "victim requeued", "victims named",
+        "request added", "request requeued", "pod evicted", "controller away"}) {
     CHECK(seen.count(what) == 1);
   }
 }
 
 TEST_CASE("a leader that skips a step of preemption is caught", "[extender][preempt][property]") {
-  for (const Fault fault :
-       {Fault::kMarksBeforeStored, Fault::kPlansAtOnce, Fault::kMarksUncounted}) {
-    int broken = 0;
-    live(fault, {1, 40, false}, broken);
-    CHECK(broken > 0);
-  }
+  const Fault fault =
+      GENERATE(Fault::kMarksBeforeStored, Fault::kPlansAtOnce, Fault::kMarksUncounted,
+               Fault::kChecksWithoutClasses, Fault::kLendsTwice, Fault::kMarksWhileAway);
+  int broken = 0;
+  live(fault, {1, 60, false}, broken);
+  INFO("fault " << static_cast<int>(fault));
+  CHECK(broken > 0);
 }
 
 }  // namespace
