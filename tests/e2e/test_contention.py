@@ -4,6 +4,7 @@ more than its limit.
 
     NERVEX_E2E_SEED=<number>          draws other faults
     NERVEX_E2E_CONTENTION=<seconds>   how long faults last (make contention: 20 minutes)
+    NERVEX_E2E_PREEMPTION=full        jobs of three priorities preempt each other while faults last, and queues reclaim
 """
 
 import collections
@@ -19,15 +20,20 @@ from support.cost import cpu_seconds
 from support.jobs import GROUP, VERSION, job, template
 from support.queues import own_queues
 from support.wait import lasting, wait_for
+from test_priority import priority_class  # noqa: F401  a fixture
 
 SEED = os.environ.get("NERVEX_E2E_SEED", "20261122")
 SECONDS = float(os.environ.get("NERVEX_E2E_CONTENTION", "40"))
+PREEMPTION = os.environ.get("NERVEX_E2E_PREEMPTION", "off")
 
 JOBS, FIT = 40, 20
 GPUS = 15               # of a gang of 16: its aggregator takes none
 NODES, ON_A_NODE = 39, 8  # room for 20 gangs and 12 GPUs besides, so that a gang that has lost a node may be healed
 # Of two queues that have half of the jobs each. One alone may reach it; both limits are more than fit.
 LIMIT = 12 * GPUS
+# With preemption: what each queue is guaranteed, so that all that fits is guaranteed to one of them.
+PREEMPTS = {"quota": [{"resources": {"nvidia.com/gpu": FIT // 2 * GPUS}}], "reclaim": "Any",
+            "preemption": "LowerPriority", "minRuntimeSeconds": 20} if PREEMPTION != "off" else {}
 REJECTED = 5            # every fifth job's learner is rejected by the first kubelet that gets it
 CURSED = 3              # every third job's collectors are rejected by one node
 
@@ -58,13 +64,30 @@ def pool(programs, jobs):
 def queues(custom, namespace):
     """The names of two queues with equal shares."""
     with own_queues(custom, namespace) as made:
-        yield [made.create(short, limit=[{"resources": {"nvidia.com/gpu": LIMIT}}]) for short in ("even", "odd")]
+        yield [made.create(short, limit=[{"resources": {"nvidia.com/gpu": LIMIT}}], **PREEMPTS)
+               for short in ("even", "odd")]
 
 
 @pytest.fixture
-def suite(programs, pool, monkeypatch):
+def priorities(request):
+    """The names of PriorityClasses, which the jobs get in turn."""
+    if PREEMPTION == "off":
+        return [""]
+    make = request.getfixturevalue("priority_class")
+    return [make(value) for value in (10, 20, 30)]
+
+
+@pytest.fixture
+def set_preemption(programs, monkeypatch):
+    """Sets the flag of the extenders that are started from now on."""
+    others = os.environ.get("NERVEX_EXTENDER_ARGS", "")
+    return lambda mode: monkeypatch.setenv("NERVEX_EXTENDER_ARGS", f"{others} {DEADLINES} --preemption={mode}")
+
+
+@pytest.fixture
+def suite(programs, pool, set_preemption, monkeypatch):
     """Two controllers and two extenders, with deadlines that a test can wait for."""
-    monkeypatch.setenv("NERVEX_EXTENDER_ARGS", f"{os.environ.get('NERVEX_EXTENDER_ARGS', '')} {DEADLINES}")
+    set_preemption(PREEMPTION)
     programs.restart("extender")
     for program in ("extender", "controller"):
         programs.start_second(program)
@@ -75,7 +98,7 @@ def suite(programs, pool, monkeypatch):
     programs.restart("extender")
 
 
-def gang(number, labels, names, queues):
+def gang(number, labels, names, queues, priorities):
     """Coordinator, aggregator, 13 collectors and a learner."""
     one = template(gpus=1, nodeSelector=labels)
     collector, learner = template(gpus=1, nodeSelector=labels), template(gpus=1, nodeSelector=labels)
@@ -83,7 +106,8 @@ def gang(number, labels, names, queues):
         learner["metadata"] = {"annotations": kubelet.annotations(rejected="OutOfcpu")}
     if number % CURSED == 0:
         collector["metadata"] = {"annotations": kubelet.annotations(rejected_on=names[number % len(names)])}
-    return job(f"c-{number:02}", queue=queues[number % 2], coordinator={"template": one},
+    named = {"priorityClassName": priorities[number % len(priorities)]} if priorities[0] else {}
+    return job(f"c-{number:02}", queue=queues[number % 2], **named, coordinator={"template": one},
                collector={"replicas": GPUS - 2, "template": collector}, learner={"replicas": 1, "template": learner})
 
 
@@ -140,9 +164,21 @@ def longest_in_part(changes, faults):
     return too_long
 
 
-def test_gangs_are_whole_or_absent_under_all_faults(jobs, queues, suite, pool, namespace):
+def end_preemption(suite, jobs, set_preemption):
+    """Nothing more is preempted: the rest would come minutes later, within the rate of its queue."""
+    events = jobs.core.list_namespaced_event(jobs.namespace).items
+    preempted = [one for one in events if one.reason == "Requeued" and (one.message or "").startswith("Preempted")]
+    print(f"{sum(one.count or 1 for one in preempted):5}  jobs preempted")
+    assert preempted, "nothing was preempted"
+    set_preemption("off")
+    suite.drop_second("extender-2")
+    suite.restart("extender")
+    suite.start_second("extender")
+
+
+def test_gangs_are_whole_or_absent_under_all_faults(jobs, queues, priorities, suite, set_preemption, pool, namespace):
     labels, names = pool
-    print(f"NERVEX_E2E_SEED={SEED} NERVEX_E2E_CONTENTION={SECONDS:g}")
+    print(f"NERVEX_E2E_SEED={SEED} NERVEX_E2E_CONTENTION={SECONDS:g} NERVEX_E2E_PREEMPTION={PREEMPTION}")
     faults = chaos.Chaos(suite, namespace, labels, names, SEED, chaos.Flaps(
         short=(1, LOST - 2), long=(LOST + 3, HEALING - 5), endless=(HEALING + LOST + 2, HEALING + LOST + 10)))
     seen = history.History(suite.api(), namespace, f"{nodes.OWN}={labels[nodes.OWN]}", faults.groups_changed).start()
@@ -151,7 +187,7 @@ def test_gangs_are_whole_or_absent_under_all_faults(jobs, queues, suite, pool, n
         try:
             began = time.monotonic()
             for number in range(JOBS):
-                jobs.create(gang(number, labels, names, queues))
+                jobs.create(gang(number, labels, names, queues, priorities))
             while time.monotonic() < began + SECONDS and not faults.errors:
                 lasting(1)
             # On a slow machine a round of all kills takes longer than that.
@@ -159,6 +195,8 @@ def test_gangs_are_whole_or_absent_under_all_faults(jobs, queues, suite, pool, n
                      max(SECONDS, 120))
         finally:
             faults.stop()
+        if PREEMPTION != "off":
+            end_preemption(suite, jobs, set_preemption)
         began = time.monotonic()
         wait_for(lambda: settled(jobs), f"{FIT} of {JOBS} gangs to be whole and nothing to be there of others", SETTLED)
         print(f"settled {time.monotonic() - began:.1f} s after the last fault")
