@@ -307,4 +307,29 @@ inline Preemptions a_full_cluster() {
   return world;
 }
 
+// Speech runs job "a" on n1, and job "b" with a request on n2; vision waits for what the request
+// uses.
+inline Preemptions with_a_request() {
+  Preemptions world;
+  world.add_running("a", "speech", {"n1"}, 8);
+  world.add_running("b", "speech", {"n2"}, 4);
+  world.add_request("b", "n2", 4);
+  world.add("new", "vision", 1, 4);
+  return world;
+}
+
+// Job "b" runs on n2 with a request for two pods; "new" wants what the request uses and what is
+// free.
+inline Preemptions with_a_request_of_two() {
+  Preemptions world;
+  world.add_running("a", "speech", {"n1"}, 8);
+  world.add_running("b", "speech", {"n2"}, 4);
+  gang::PodGroup& job = world.get("b");
+  add_member(job, in_request(a_set("collector", 2, ask(2)), 1));
+  job = planned(job, {"n2", "n2"}, true, "request-1");
+  world.request("b").started_at = SysTime(std::chrono::seconds(1));
+  world.add("new", "vision", 1, 4);
+  return world;
+}
+
 }  // namespace nervex::testing

@@ -1,0 +1,301 @@
+#include "extender/cycle/preemption/preempting.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/extender/cycle/preemption/preemptions.h"
+
+namespace nervex::extender {
+namespace {
+
+using queue::PreemptionMode;
+using queue::Queue;
+using testing::a_full_cluster;
+using testing::a_node;
+using testing::Preemptions;
+using testing::speech;
+using testing::view;
+using testing::vision;
+using testing::with_a_request;
+using testing::with_a_request_of_two;
+using testing::with_quota;
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("a gang that gets its nodes otherwise ends nothing", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"old/base"});
+  SECTION("its victim ended by itself, before it was marked") { world.remove("old"); }
+  SECTION("the nodes were extended") { world.nodes[0] = view(a_node("n1", 16)); }
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK(world.base("older").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a gang for which nothing ended starts only if its queue lets it",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"old/base"});
+  world.nodes[0] = view(a_node("n1", 16));
+  world.queue("vision").stop = Queue::Stop::kHold;
+  world.cycle();
+  CHECK_FALSE(world.base("new").planned);
+  CHECK(world.base("new").reason == "QueueStopped");
+  CHECK(world.base("old").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a preemptor that leaves or changes before the mark spares its victims",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"old/base"});
+  SECTION("it was deleted") { world.remove("new"); }
+  SECTION("it asks for less") {
+    world.get("new").spec.gangs[0].members[0].slots = {{1, 0}};
+    ++world.get("new").meta.generation;
+    world.mode = PreemptionMode::kOff;
+  }
+  world.cycle();
+  CHECK(world.base("old").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a mark stays when the preemptor leaves: the victim's controller may have seen it",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  world.remove("new");
+  world.cycle();
+  CHECK(world.base("old").reason == gang::kReasonPreempted);
+  CHECK(world.cycle() == 0);
+}
+
+TEST_CASE("a new leader goes on from the status", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  for (int i = 0; i < 4; ++i) {
+    world.state = {};
+    world.cycle();
+  }
+  CHECK(world.base("old").reason == gang::kReasonPreempted);
+  world.requeue("old");
+  world.state = {};
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK(world.base("older").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a victim that has started again is not ended twice", "[extender][preempt]") {
+  Preemptions world = with_a_request();
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"b/request-1"});
+  // It was requeued by itself, and started again, before it was marked.
+  world.get("b").status.gangs[1].placements[0].number = world.get("b").status.next_placement++;
+  world.mode = PreemptionMode::kOff;  // no new search
+  world.cycle();
+  CHECK(world.get("b").status.gangs[1].reason == gang::kReasonPlanned);
+  CHECK(world.base("new").reason == gang::kReasonUnschedulable);
+}
+
+TEST_CASE("no victim ends before the status of the Queue counts the preemption",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  for (int i = 0; i < 5; ++i) {
+    world.queue("vision").preemptions.clear();  // the write is lost
+    world.cycle();
+    CHECK(world.base("old").reason == gang::kReasonPlanned);
+  }
+}
+
+TEST_CASE("a plan of another gang and one that preempts on its node both go on",
+          "[extender][preempt]") {
+  Preemptions world;
+  world.add_running("old", "speech", {"n1"}, 4);
+  world.add_running("older", "speech", {"n2"}, 8);
+  world.base("old").started_at = SysTime(std::chrono::seconds(2));
+  world.add("small", "speech", 1, 4);
+  world.cycle();
+  REQUIRE(world.base("small").planned);
+  world.add("new", "vision", 1, 4);
+  REQUIRE(world.run_until("new", gang::kReasonPreempting));
+  REQUIRE(world.victims("new") == Names{"old/base"});
+  for (int i = 0; i < 3; ++i) {
+    world.cycle();
+    CHECK(world.base("small").planned);
+    CHECK(world.base("new").reason == gang::kReasonPreempting);
+  }
+  SECTION("the victim ends") {
+    world.remove("old");
+    world.cycle();
+    CHECK(world.base("small").planned);
+    CHECK(world.base("new").planned);
+  }
+  SECTION("another scheduler takes as much: the plan for which nothing ended yields") {
+    world.remove("old");
+    world.others = {{"n1", 4}};
+    world.cycle();
+    CHECK(world.base("new").planned);
+    CHECK_FALSE(world.base("small").planned);
+  }
+}
+
+TEST_CASE("a running gang that lost a pod comes before one that preempts", "[extender][preempt]") {
+  Preemptions world;
+  world.nodes.push_back(view(a_node("n3", 8)));
+  world.add_running("older", "speech", {"n1", "n2"}, 4);
+  world.add_running("old", "speech", {"n2"}, 4);
+  world.others = {{"n1", 4}, {"n3", 4}};
+  world.add("new", "vision", 2, 4);
+  world.queue("vision").quota = with_quota(vision(), 8).quota;
+  REQUIRE(world.run_until("new", gang::kReasonPreempting));
+  // One of its nodes has capacity already; the node of a pod of "older" is lost, and the controller
+  // wants the slot's next pod.
+  std::erase_if(world.nodes, [](const auto& one) { return one.node->name == "n1"; });
+  ++world.get("older").spec.gangs[0].members[0].slots[0].incarnation;
+  ++world.get("older").meta.generation;
+  world.others = {{"n3", 4}};
+  world.cycle();
+  const auto& placements = world.base("older").placements;
+  REQUIRE(placements.size() == 2);
+  CHECK(placements[0].node == "n3");
+  CHECK(world.base("new").reason == gang::kReasonUnschedulable);
+  world.cycle();
+  CHECK(world.base("old").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("the plan is judged by today's queues before anything ends", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"old/base"});
+  SECTION("its queue is held") { world.queue("vision").stop = Queue::Stop::kHold; }
+  SECTION("its queue is drained") { world.queue("vision").stop = Queue::Stop::kHoldAndDrain; }
+  SECTION("its queue was deleted") { world.queues.erase(world.queues.begin()); }
+  SECTION("its queue has less quota") { world.queue("vision").quota[0].total = 4; }
+  SECTION("its queue does not reclaim any more") {
+    world.queue("vision").reclaim = Queue::Reclaim::kNever;
+  }
+  SECTION("the queue of the victim guarantees as much") {
+    world.queue("speech").quota = with_quota(speech(), 16).quota;
+  }
+  SECTION("the victim's queue protects it for longer") {
+    world.queue("speech").min_runtime_seconds = 100'000;
+  }
+  SECTION("the flag is off") { world.mode = PreemptionMode::kOff; }
+  for (int i = 0; i < 4; ++i) {
+    world.cycle();
+    CHECK(world.base("old").reason == gang::kReasonPlanned);
+    CHECK(world.base("older").reason == gang::kReasonPlanned);
+  }
+  CHECK(world.base("new").victims.empty());
+}
+
+TEST_CASE("a reclaim is judged twice by the same facts: classes of nodes", "[extender][preempt]") {
+  Preemptions world;
+  world.nodes = {testing::node_of_class("n1", "fast"), testing::node_of_class("n2", "slow")};
+  world.queue("vision").quota = with_quota(vision(), {{"fast", 8}}).quota;
+  world.queue("speech").quota = with_quota(speech(), {{"slow", 8}}).quota;
+  world.add_running("old", "speech", {"n1"}, 8);
+  world.add_running("older", "speech", {"n2"}, 8);
+  world.add("new", "vision", 1, 8);
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  CHECK(world.base("new").reason == gang::kReasonPreempting);
+  CHECK(world.queue("vision").preemptions.size() == 1);
+}
+
+TEST_CASE("a reclaim is judged twice by the same facts: a request that is ending",
+          "[extender][preempt]") {
+  Preemptions world;
+  world.queue("speech").quota = with_quota(speech(), 8).quota;
+  world.add_running("a", "speech", {"n1"}, 8);
+  world.base("a").started_at = world.now;
+  world.add_running("b", "speech", {"n2"}, 4);
+  world.add_request("b", "n2", 4);
+  world.request("b").reason = std::string(gang::kReasonPreempted);
+  world.request("b").message = "preempted";
+  world.request("b").since = world.now;
+  world.add("new", "vision", 1, 8);
+  CHECK(world.run_until("b", gang::kReasonPreempted));
+  CHECK(world.base("a").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a preemption that stops before any mark counts for nothing, and is not repeated at once",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  world.cycle();
+  REQUIRE(world.queue("vision").preemptions.size() == 1);
+  world.queue("vision").reclaim = Queue::Reclaim::kNever;
+  world.cycle();
+  CHECK(world.base("new").reason == gang::kReasonUnschedulable);
+  world.queue("vision").reclaim = Queue::Reclaim::kAny;
+  for (int i = 0; i < 20; ++i) {
+    world.cycle();
+    CHECK(world.base("new").victims.empty());
+  }
+  CHECK(world.queue("vision").preemptions.empty());
+  world.now += std::chrono::seconds(10);
+  CHECK(world.run_until("old", gang::kReasonPreempted));
+  CHECK(world.queue("vision").preemptions.size() == 1);
+}
+
+TEST_CASE("with the flag off, what has ended for a gang is not lost", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  world.mode = PreemptionMode::kOff;
+  world.cycle();
+  CHECK(world.base("new").reason == gang::kReasonPreempting);
+  world.requeue("old", true);
+  world.cycle();
+  CHECK(world.base("new").reason == gang::kReasonPreempting);
+  world.terminating.clear();
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK(world.base("older").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a request that was requeued waits in its queue, though a pod of it has finished",
+          "[extender][preempt]") {
+  Preemptions world = with_a_request_of_two();
+  world.finished.emplace(world.get("b").meta.uid, world.request("b").placements[0].number);
+  REQUIRE(world.run_until("b", gang::kReasonPreempted, 1));
+  ++world.get("b").spec.gangs[1].members[0].slots[1].incarnation;
+  ++world.get("b").meta.generation;
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK_FALSE(world.request("b").committed);
+  CHECK(world.request("b").reason == gang::kReasonUnschedulable);
+}
+
+TEST_CASE("a victim that is requeued in part because it could not be healed is not marked",
+          "[extender][preempt]") {
+  Preemptions world = with_a_request_of_two();
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"b/request-1"});
+  gang::GangStatus& request = world.request("b");
+  request.placements.erase(request.placements.begin());  // with its node; another one has none
+  request.planned = false;
+  request.reason = std::string(gang::kReasonHealingTimeout);
+  request.healing_since = world.now - std::chrono::hours(1);
+  world.others = {{"n2", 2}};
+  world.cycle();
+  CHECK(world.request("b").reason == gang::kReasonHealingTimeout);
+  CHECK(world.base("new").victims.empty());
+}
+
+TEST_CASE("a request that was requeued is not preempted any more", "[extender][preempt]") {
+  Preemptions world = with_a_request();
+  REQUIRE(world.run_until("b", gang::kReasonPreempted, 1));
+  // No cycle saw the PodGroup without the request.
+  world.requeue_request("b");
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK_FALSE(world.request("b").committed);
+  CHECK(world.request("b").reason == gang::kReasonUnschedulable);
+  world.remove("a");
+  world.cycle();
+  CHECK(world.request("b").planned);
+}
+
+}  // namespace
+}  // namespace nervex::extender
