@@ -35,7 +35,8 @@ class Story {
         is_dead = true;
         world.state = {};
       }
-      world.now += std::chrono::seconds(1);
+      // The pause after a preemption that was withdrawn passes.
+      world.now += std::chrono::seconds(i < 12 ? 1 : 5);
       control();
     }
   }
