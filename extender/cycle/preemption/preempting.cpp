@@ -86,6 +86,7 @@ class Continuation {
 
   void go_on(const PreemptingGang& one) {
     const auto& [group, gang] = one;
+    gang->is_reserved = false;
     Ledger& ledger = placer_.ledger_for(*group);
     future_.count_for(group->priority());
     const VictimsSeen victims = see_victims(*group, *gang);
@@ -159,7 +160,8 @@ class Continuation {
                   const std::vector<VictimWork>& unmarked) {
     std::vector<const gang::Victim*> victims;
     for (const VictimWork& victim : unmarked) victims.push_back(victim.victim);
-    return is_still_allowed(snapshot_, work_, group, gang, victims, placer_.ledger(), mode_, now_);
+    return is_still_allowed(snapshot_, work_, group, gang, std::move(victims), placer_.ledger(),
+                            mode_, now_);
   }
   VictimWork find(const gang::Victim& victim) const {
     const auto at = by_uid_.find(victim.pod_group_uid);
@@ -219,6 +221,8 @@ void continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& pla
                           std::optional<SysTime>& next_look) {
   const auto gangs = find_preempting(work);
   if (gangs.empty()) return;
+  // As in the search, which counts what all of them use: see is_still_allowed().
+  for (const PreemptingGang& one : gangs) one.gang->is_reserved = true;
   Continuation continuation(snapshot, work, placer, mode, now, next_look);
   for (const PreemptingGang& one : gangs) continuation.go_on(one);
 }

@@ -63,7 +63,7 @@ bool is_within(const queue::ClassCaps& caps, const queue::ClassRequests& request
 }  // namespace
 
 bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
-                      const GangWork& gang, const std::vector<const gang::Victim*>& victims,
+                      const GangWork& gang, std::vector<const gang::Victim*> victims,
                       const Ledger& ledger, queue::PreemptionMode mode, SysTime now) {
   const queue::QueueTree& tree = snapshot.facts.tree();
   const auto queue = tree.find(group.queue.name);
@@ -76,6 +76,10 @@ bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork
   const Ending others(snapshot, work, now, &gang);
   queue::Usage usage = count_use(work, snapshot.facts, ledger);
   others.remove_from(usage);
+  // A request whose job ends for another gang ends anyway.
+  std::erase_if(victims, [&](const gang::Victim* victim) {
+    return others.has(victim->pod_group_uid, victim->gang);
+  });
   const RunningGangs running(snapshot, work, others);
   const auto chosen = choose(running, victims);
   if (chosen.size() != victims.size()) return false;

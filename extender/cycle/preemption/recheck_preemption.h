@@ -13,10 +13,10 @@
 
 namespace nervex::extender {
 
-// May these victims, of those that the gang names, end for it? `ledger`: without the gang's nodes.
-// Cost: running gangs.
+// May these victims, of those that the gang names, end for it? The gang is not reserved, and all
+// others that preempt are: they count as used. Cost: running gangs.
 bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
-                      const GangWork& gang, const std::vector<const gang::Victim*>& victims,
+                      const GangWork& gang, std::vector<const gang::Victim*> victims,
                       const Ledger& ledger, queue::PreemptionMode mode, SysTime now);
 
 }  // namespace nervex::extender
