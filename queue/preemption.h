@@ -63,9 +63,11 @@ std::optional<SysTime> preemptible_at(const QueueTree& tree, PreemptionMode mode
                                       const Preemptor& preemptor,
                                       const PreemptionCandidate& candidate, SysTime now);
 
-// Indices of the candidates, in their order, that may end for the preemptor one after the other:
-// none takes a queue below its quota, or fits its quota again, when all before it have ended. So
-// any of them may end without the others. Cost: candidates x depth x resources.
+// Indices of the candidates, in their order, that may end for the preemptor one after the other.
+// When those before it have ended, none fits the quota of its queue again, and its queue has
+// borrowed all that its end gives back: of each resource in which the queue is above its quota, and
+// there is one. So, whichever of them end, the queue keeps its quota of a resource. One that is
+// named alone is judged among all candidates, too. Cost: candidates x depth x resources.
 std::vector<std::size_t> find_preemptible(const QueueTree& tree, const Usage& usage,
                                           PreemptionMode mode, const Preemptor& preemptor,
                                           std::span<const PreemptionCandidate> candidates,

@@ -22,12 +22,14 @@ bool is_in_its_queue(const Snapshot& snapshot, const GroupWork& work, const Gang
   return queue != nullptr && snapshot.facts.tree()[*queue].name == work.queue.name;
 }
 
-// The candidates that these victims are, cheapest first. Fewer than victims: one is not a candidate
-// any more.
+// Those of the preemptible candidates that are victims, cheapest first. Fewer than victims: one may
+// not end any more.
 std::vector<queue::PreemptionCandidate> choose(const RunningGangs& running,
+                                               const std::vector<std::size_t>& preemptible,
                                                const std::vector<const gang::Victim*>& victims) {
   std::vector<queue::PreemptionCandidate> chosen;
-  for (const queue::PreemptionCandidate& candidate : running.candidates()) {
+  for (const std::size_t index : preemptible) {
+    const queue::PreemptionCandidate& candidate = running.candidates()[index];
     const RunningGang& gang = running.gang(running.index(candidate.first()));
     const bool is_one = std::any_of(victims.begin(), victims.end(), [&](const auto* victim) {
       return victim->pod_group_uid == gang.group->meta.uid && victim->gang == gang.spec->name;
@@ -81,11 +83,12 @@ bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork
     return others.has(victim->pod_group_uid, victim->gang);
   });
   const RunningGangs running(snapshot, work, others);
-  const auto chosen = choose(running, victims);
-  if (chosen.size() != victims.size()) return false;
   const queue::Preemptor preemptor = queue::make_preemptor(tree, usage, *queue, workload);
-  const auto preemptible = queue::find_preemptible(tree, usage, mode, preemptor, chosen, now);
-  if (preemptible.size() != chosen.size()) return false;
+  // As in the search: among all candidates, those that were spared included.
+  const auto chosen = choose(
+      running, queue::find_preemptible(tree, usage, mode, preemptor, running.candidates(), now),
+      victims);
+  if (chosen.size() != victims.size()) return false;
   remove_from(usage, tree, chosen);
   return !queue::find_inadmissible(tree, usage, *queue, workload) &&
          is_within(queue::find_caps(tree, usage, *queue, workload, preemptor.guarantor),

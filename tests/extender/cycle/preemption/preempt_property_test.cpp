@@ -1,7 +1,8 @@
 // Random lives of preempting gangs: leaders end between any two writes, an old leader writes what
 // it has decided on an old state, preemptors and victims leave, change, heal and end, jobs add
 // requests, gangs are evicted, another scheduler takes what was freed, the controller is away. In
-// half of the lives quotas name classes of nodes. Judged by the stored objects alone.
+// half of the lives quotas name classes of nodes, in half of them CPUs, too. Judged by the stored
+// objects alone.
 //
 //   NERVEX_SIM_SEEDS=5000 extender_core_test "[preempt][property]"
 //   NERVEX_SIM_SEED=17 extender_core_test "[preempt][property]"
@@ -54,7 +55,8 @@ enum class Fault {
 
 class Life {
  public:
-  Life(unsigned seed, Fault fault) : rng_(seed), fault_(fault), uses_classes_(seed % 2 == 0) {
+  Life(unsigned seed, Fault fault)
+      : rng_(seed), fault_(fault), uses_classes_(seed % 2 == 0), uses_cpu_(seed % 4 >= 2) {
     for (const char* name : {"a", "b", "c"}) {
       Queue queue = with_quota(a_queue(name), 8);
       queue.namespace_selector = {};
@@ -66,6 +68,10 @@ class Life {
     if (uses_classes_) {
       queues_[0].quota = with_quota(a_queue(""), {{"fast", 8}}).quota;
       queues_[1].quota = with_quota(a_queue(""), {{"slow", 8}}).quota;
+    }
+    constexpr std::int64_t kCpuQuotas[] = {32'000, 64'000, 16'000};
+    for (std::size_t i = 0; uses_cpu_ && i < queues_.size(); ++i) {
+      queues_[i].quota.insert(queues_[i].quota.begin(), {"cpu", kCpuQuotas[i], {}});
     }
     set_tree();
   }
@@ -133,10 +139,12 @@ class Life {
     if (groups_.size() > 8) return;
     const int count = 1 + static_cast<int>(below(rng_, 2));
     const int gpus = below(rng_, 2) == 0 ? 4 : 8;
+    constexpr int kCores[] = {1, 8, 32};
+    const int cores = uses_cpu_ ? kCores[next_job_ % 3] : 1;
     const std::string name = fmt::format("job{}", next_job_++);
     gang::PodGroup group =
-        a_group(name, {a_set("learner", count, ask(gpus))}, static_cast<int>(below(rng_, 100)),
-                static_cast<int>(below(rng_, 3)));
+        a_group(name, {a_set("learner", count, ask(gpus, cores))},
+                static_cast<int>(below(rng_, 100)), static_cast<int>(below(rng_, 3)));
     group.spec.queue = std::string(1, static_cast<char>('a' + below(rng_, 3)));
     groups_.push_back(std::move(group));
   }
@@ -629,6 +637,7 @@ class Life {
   std::mt19937 rng_;
   Fault fault_;
   bool uses_classes_;
+  bool uses_cpu_;
   std::vector<Queue> queues_;
   std::shared_ptr<const queue::QueueTree> tree_;
   std::vector<gang::PodGroup> groups_;

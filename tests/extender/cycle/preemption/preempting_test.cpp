@@ -203,6 +203,33 @@ TEST_CASE("a reclaim is judged twice by the same facts: classes of nodes", "[ext
   CHECK(world.queue("vision").preemptions.size() == 1);
 }
 
+TEST_CASE("a reclaim is judged twice by the same facts: victims that were spared",
+          "[extender][preempt]") {
+  Preemptions world;
+  for (const char* name : {"n1", "n2", "n3"})
+    world.add_running(std::string("on-") + name, "speech", {name}, name[1] == '1' ? 4 : 8);
+  const auto set_cpu = [&world](const std::string& name, std::int64_t milli) {
+    world.get(name).spec.gangs[0].members[0].shape.requests.set("cpu", milli);
+  };
+  world.nodes.push_back(view(a_node("n3", 8)));
+  world.others = {{"n1", 4}};
+  set_cpu("on-n1", 8'000);
+  set_cpu("on-n2", 32'000);
+  set_cpu("on-n3", 32'000);
+  world.base("on-n1").started_at = SysTime(std::chrono::seconds(3));
+  world.base("on-n2").started_at = SysTime(std::chrono::seconds(2));
+  world.queue("vision").quota.insert(world.queue("vision").quota.begin(), {"cpu", 32'000, {}});
+  world.queue("speech").quota = with_quota(speech(), 8).quota;
+  world.queue("speech").quota.insert(world.queue("speech").quota.begin(), {"cpu", 64'000, {}});
+  world.add("new", "vision", 1, 8);
+  set_cpu("new", 32'000);
+  // It frees no node for the gang; with it, speech borrows CPUs.
+  REQUIRE(world.run_until("on-n2", gang::kReasonPreempted));
+  CHECK(world.base("on-n1").reason == gang::kReasonPlanned);
+  CHECK(world.base("on-n3").reason == gang::kReasonPlanned);
+  CHECK(world.base("new").reason == gang::kReasonPreempting);
+}
+
 TEST_CASE("a reclaim is judged twice by the same facts: a request that is ending",
           "[extender][preempt]") {
   Preemptions world;
