@@ -16,6 +16,10 @@ namespace {
 
 // While victims end; watches report it mostly.
 constexpr std::chrono::seconds kPreemptingLook{5};
+// Since a gang named victims that have ended.
+constexpr std::chrono::minutes kLongestWait{10};
+// After one was stopped: for the gangs behind it. It stops again if its status was not written.
+constexpr std::chrono::seconds kStoppedLook{1};
 
 struct PreemptingGang {
   GroupWork* group = nullptr;
@@ -25,12 +29,16 @@ struct PreemptingGang {
 std::vector<PreemptingGang> find_preempting(const CycleWork& work) {
   std::vector<PreemptingGang> found;
   for (GroupWork* group : work.groups) {
-    if (group->seen->unconfirmed) continue;
+    if (group->is_left_alone()) continue;
     for (GangWork& gang : group->gangs) {
       if (!gang.victims.empty() && !gang.committed) found.push_back({group, &gang});
     }
   }
   return found;
+}
+
+void lend_placed(const GangWork& gang, Ledger& ledger) {
+  for (const PlacedSlot& slot : gang.placed) ledger.lend(*slot.set, slot.placement.node);
 }
 
 std::string describe(const GroupWork& preemptor, const GroupWork& group, bool is_reclaimed) {
@@ -66,6 +74,7 @@ struct VictimsSeen {
   bool is_any_ending = false;  // marked, or its pods have not ended yet
   bool is_any_gone = false;    // perhaps because it was marked
   bool is_counted = false;     // by the status of the gang's Queue; before that none is marked
+  bool are_gone() const { return unmarked.empty() && !is_any_ending; }
   bool may_be_marked() const { return is_any_ending || (is_any_gone && is_counted); }
 };
 
@@ -92,15 +101,13 @@ class Continuation {
     const VictimsSeen victims = see_victims(*group, *gang);
     const bool is_of_ending_job = gang->kind != gang::GangKind::kBase && ending_.ends_job(*group);
     if (is_of_ending_job || is_changed(*group, *gang, ledger)) return stop(*gang, victims, ledger);
-    if (try_take(*gang, ledger)) {
-      if (!victims.may_be_marked()) {
-        yield(*gang, ledger);
-        return stop(*gang, victims, ledger);
-      }
-      take_unchecked(*gang, future_);
-      gang->victims.clear();
-      return;
+    const bool has_nodes = try_take(*gang, ledger);
+    if (has_nodes && !exceeds_limit(snapshot_, work_, *group, *gang, ledger)) {
+      return start(*gang, victims, ledger);
     }
+    if (has_nodes) lend_placed(*gang, ledger);
+    const bool is_over = victims.are_gone() && (has_nodes || is_overdue(*gang));
+    if (is_over) return stop(*gang, victims, ledger);
     const bool will_fit = try_take(*gang, future_);
     const bool may_mark = mode_ != queue::PreemptionMode::kOff && !ending_.is_requeue_late();
     const bool may_go_on =
@@ -118,6 +125,20 @@ class Continuation {
   }
 
  private:
+  void start(GangWork& gang, const VictimsSeen& victims, Ledger& ledger) {
+    if (!victims.may_be_marked()) {
+      yield(gang, ledger);
+      return stop(gang, victims, ledger);
+    }
+    take_unchecked(gang, future_);
+    gang.victims.clear();
+    // They run on, and still count as ending for the gangs behind this one.
+    has_stopped_any_ = has_stopped_any_ || !victims.unmarked.empty();
+  }
+  // Its victims have ended, and it has waited long enough for what else is ending.
+  bool is_overdue(const GangWork& gang) const {
+    return gang.before != nullptr && gang.before->since + kLongestWait <= now_;
+  }
   static bool is_changed(const GroupWork& group, const GangWork& gang, const Ledger& ledger) {
     return !gang.missing.empty() || gang.is_rejected || group.is_drained ||
            !std::all_of(gang.placed.begin(), gang.placed.end(), [&](const PlacedSlot& slot) {
@@ -130,7 +151,7 @@ class Continuation {
     gang.has_withdrawn_preemption = !victims.may_be_marked();
     has_stopped_any_ = true;  // its victims still count as ending for the gangs behind it
     ledger.note_dropped_plan();
-    look_by(next_look_, now_);
+    look_by(next_look_, now_ + kStoppedLook);
   }
   VictimsSeen see_victims(const GroupWork& group, const GangWork& gang) const {
     VictimsSeen seen;

@@ -1,8 +1,9 @@
 // extender/cycle/preemption/preempting.h - what becomes of the gangs that are preempting? Pure.
 //
 // Such a gang has placements and victims in its status (preempt.h). With each look it
-//   starts       its nodes have capacity for it: victims that are not marked yet run on. If none
-//                was marked, it waits again, and starts if its queue lets it
+//   starts       its nodes have capacity for it, and its queue is within its limit: victims that
+//                are not marked yet run on. If none was marked, it waits again, and starts if its
+//                queue lets it
 //   goes on      they will have it when what is ending has ended. Its victims are marked Preempted
 //                as soon as the status of its Queue counts the preemption, if today's queues allow
 //                it still

@@ -62,6 +62,30 @@ bool is_within(const queue::ClassCaps& caps, const queue::ClassRequests& request
   });
 }
 
+queue::Workload make_workload(const Snapshot& snapshot, const GroupWork& group,
+                              const GangWork& gang) {
+  queue::Workload workload = group.seen->make_workload(gang.position);
+  workload.queue = group.queue.name;
+  if (snapshot.facts.tree().uses_classes()) {
+    queue::count_classes(workload, *group.seen->group, find_classes(snapshot));
+  }
+  return workload;
+}
+
+// What queues use now, without gangs that preempt.
+queue::Usage count_use_now(const Snapshot& snapshot, CycleWork& work, const Ledger& ledger) {
+  std::vector<GangWork*> preempting;
+  for (GroupWork* group : work.groups) {
+    for (GangWork& gang : group->gangs) {
+      if (gang.is_reserved && !gang.victims.empty()) preempting.push_back(&gang);
+    }
+  }
+  for (GangWork* gang : preempting) gang->is_reserved = false;
+  queue::Usage usage = count_use(work, snapshot.facts, ledger);
+  for (GangWork* gang : preempting) gang->is_reserved = true;
+  return usage;
+}
+
 }  // namespace
 
 bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
@@ -70,11 +94,7 @@ bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork
   const queue::QueueTree& tree = snapshot.facts.tree();
   const auto queue = tree.find(group.queue.name);
   if (!queue || !is_in_its_queue(snapshot, group, gang)) return false;
-  queue::Workload workload = group.seen->make_workload(gang.position);
-  workload.queue = group.queue.name;
-  if (tree.uses_classes()) {
-    queue::count_classes(workload, *group.seen->group, find_classes(snapshot));
-  }
+  const queue::Workload workload = make_workload(snapshot, group, gang);
   const Ending others(snapshot, work, now, &gang);
   queue::Usage usage = count_use(work, snapshot.facts, ledger);
   others.remove_from(usage);
@@ -93,6 +113,19 @@ bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork
   return !queue::find_inadmissible(tree, usage, *queue, workload) &&
          is_within(queue::find_caps(tree, usage, *queue, workload, preemptor.guarantor),
                    workload.class_requests);
+}
+
+bool exceeds_limit(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+                   const GangWork& gang, const Ledger& ledger) {
+  const queue::QueueTree& tree = snapshot.facts.tree();
+  const auto queue = tree.find(group.queue.name);
+  if (!queue) return false;
+  const queue::Workload workload = make_workload(snapshot, group, gang);
+  const queue::Usage usage = count_use_now(snapshot, work, ledger);
+  const auto reason = queue::find_inadmissible(tree, usage, *queue, workload);
+  if (reason) return std::holds_alternative<queue::LimitExceeded>(*reason);
+  return !is_within(queue::find_caps(tree, usage, *queue, workload, std::nullopt),
+                    workload.class_requests);
 }
 
 }  // namespace nervex::extender

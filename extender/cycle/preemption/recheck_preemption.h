@@ -19,4 +19,9 @@ bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork
                       const GangWork& gang, std::vector<const gang::Victim*> victims,
                       const Ledger& ledger, queue::PreemptionMode mode, SysTime now);
 
+// Its placements take a queue above its limit now: its victims may have to end for the limit alone,
+// with nodes that are free. Other gangs that preempt do not count, since they have not started.
+bool exceeds_limit(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+                   const GangWork& gang, const Ledger& ledger);
+
 }  // namespace nervex::extender

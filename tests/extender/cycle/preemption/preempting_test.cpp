@@ -18,6 +18,7 @@ using testing::view;
 using testing::vision;
 using testing::with_a_request;
 using testing::with_a_request_of_two;
+using testing::with_limit;
 using testing::with_quota;
 
 using Names = std::vector<std::string>;
@@ -44,6 +45,56 @@ TEST_CASE("a gang for which nothing ended starts only if its queue lets it",
   CHECK_FALSE(world.base("new").planned);
   CHECK(world.base("new").reason == "QueueStopped");
   CHECK(world.base("old").reason == gang::kReasonPlanned);
+}
+
+// Its queue is at its limit, and n1 is free.
+Preemptions at_the_limit() {
+  Preemptions world;
+  world.queues = {with_limit(speech(), 8)};
+  world.add_running("low", "speech", {"n2"}, 4, 1);
+  world.add_running("middle", "speech", {"n2"}, 4, 2);
+  world.add("high", "speech", 1, 8, 3);
+  return world;
+}
+
+TEST_CASE("a gang at the limit of its queue preempts although nodes are free",
+          "[extender][preempt]") {
+  Preemptions world = at_the_limit();
+  REQUIRE(world.run_until("low", gang::kReasonPreempted));
+  CHECK(world.base("middle").reason == gang::kReasonPreempted);
+  world.requeue("low");
+  world.cycle();
+  CHECK(world.base("high").reason == gang::kReasonPreempting);
+  world.requeue("middle", true);
+  world.cycle();
+  CHECK(world.base("high").reason == gang::kReasonPreempting);  // the pods count until they end
+  world.terminating.clear();
+  world.cycle();
+  CHECK(world.base("high").planned);
+  CHECK(world.queue("speech").preemptions.size() == 1);
+}
+
+TEST_CASE("a gang whose queue gets a higher limit ends nothing", "[extender][preempt]") {
+  Preemptions world = at_the_limit();
+  world.cycle();
+  REQUIRE(world.victims("high") == Names{"low/base", "middle/base"});
+  world.queue("speech").limit = with_limit(speech(), 16).limit;
+  world.cycle();
+  CHECK(world.base("high").planned);
+  CHECK(world.base("low").reason == gang::kReasonPlanned);
+  CHECK(world.base("middle").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a gang that its victims do not bring within a lowered limit waits again",
+          "[extender][preempt]") {
+  Preemptions world = at_the_limit();
+  REQUIRE(world.run_until("low", gang::kReasonPreempted));
+  world.queue("speech").limit = with_limit(speech(), 4).limit;
+  world.remove("low");
+  world.remove("middle");
+  world.cycle();
+  CHECK(world.base("high").victims.empty());
+  CHECK_FALSE(world.base("high").planned);
 }
 
 TEST_CASE("a preemptor that leaves or changes before the mark spares its victims",
@@ -138,6 +189,36 @@ TEST_CASE("a plan of another gang and one that preempts on its node both go on",
     CHECK(world.base("new").planned);
     CHECK_FALSE(world.base("small").planned);
   }
+}
+
+TEST_CASE("a victim that runs on is not lent to the gangs behind", "[extender][preempt]") {
+  Preemptions world;
+  world.add_running("low", "speech", {"n1"}, 8, 1);
+  world.add_running("middle", "speech", {"n2"}, 8, 2);
+  world.add("new", "speech", 2, 8, 3);
+  REQUIRE(world.run_until("new", gang::kReasonPreempting));
+  REQUIRE(world.victims("new").size() == 2);
+  // Another leader stopped between the two marks, and the gang gets its nodes: "middle" runs on.
+  world.queue("speech").preemptions = {world.base("new").since};
+  world.remove("low");
+  world.nodes[1] = view(a_node("n2", 24));
+  world.add_running("third", "speech", {"n2"}, 8, 2);
+  world.queue("vision").quota = with_quota(vision(), 16).quota;
+  world.add("behind", "vision", 1, 16);
+  gang::PodGroup& behind = world.get("behind");
+  behind = testing::planned(behind, {"n2"}, false);
+  gang::GangStatus& base = behind.status.gangs[0];
+  behind.status.queue.name = "vision";
+  base.planned = false;
+  base.reason = std::string(gang::kReasonPreempting);
+  base.victims = {{world.get("third").meta.uid, "base"}};
+  base.victims[0].through = 1;
+  base.since = world.now;
+  world.queue("vision").preemptions = {world.now};
+  world.cycle();
+  CHECK(world.base("new").planned);
+  CHECK(world.base("middle").reason == gang::kReasonPlanned);
+  CHECK(world.base("third").reason == gang::kReasonPlanned);
 }
 
 TEST_CASE("a running gang that lost a pod comes before one that preempts", "[extender][preempt]") {
