@@ -276,7 +276,9 @@ bool is_counted(const QueueTree& tree, std::string_view queue, SysTime began) {
 }
 
 void forget_old_preemptions(std::vector<SysTime>& times, SysTime now) {
-  std::erase_if(times, [now](SysTime time) { return time + kPreemptionPeriod <= now; });
+  std::erase_if(times, [now](SysTime time) {
+    return time + kPreemptionPeriod <= now || time > now + kPreemptionPeriod;
+  });
 }
 
 }  // namespace nervex::queue

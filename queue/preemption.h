@@ -100,7 +100,7 @@ inline constexpr std::chrono::minutes kPreemptionPeriod{10};
 // The status of the Queue counts the preemption that began at that time. True if there is no such
 // queue.
 bool is_counted(const QueueTree& tree, std::string_view queue, SysTime began);
-// Drops those before the period. `times`: ascending.
+// Drops those before the period, and those so far ahead that a clock was wrong. `times`: ascending.
 void forget_old_preemptions(std::vector<SysTime>& times, SysTime now);
 
 }  // namespace nervex::queue

@@ -185,7 +185,8 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   move_refused(work, placer.ledger(), healing, now, next_look);
   const queue::QueueTree& tree = snapshot.facts.tree();
   if (!tree.uses_preemption()) preemption = queue::PreemptionMode::kOff;
-  continue_preemptions(snapshot, work, placer, preemption, now, next_look);
+  const bool is_any_preempting =
+      continue_preemptions(snapshot, work, placer, preemption, now, next_look);
   // 3. Requests get the capacity that was reserved for them.
   place_on_reserved(work, placer, !tree.is_root_alone());
   // 4. Waiting gangs start in the order of their queues.
@@ -193,7 +194,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   // 5. Gangs that do not fit get nodes whose workloads are to end.
   next.preemption = std::move(state.preemption);
   PreemptionTimes times;
-  if (preemption != queue::PreemptionMode::kOff) {
+  if (is_any_preempting || preemption != queue::PreemptionMode::kOff) {
     times = collect_preemption_times(tree, work, now, next.preemption);
   }
   start_preemptions(snapshot, work, placer, queues, preemption, times, next.preemption, now,

@@ -237,15 +237,16 @@ std::optional<Ledger> keep_for_preempting(const Snapshot& snapshot, const CycleW
   return future;
 }
 
-void continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
+bool continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
                           queue::PreemptionMode mode, SysTime now,
                           std::optional<SysTime>& next_look) {
   const auto gangs = find_preempting(work);
-  if (gangs.empty()) return;
+  if (gangs.empty()) return false;
   // As in the search, which counts what all of them use: see is_still_allowed().
   for (const PreemptingGang& one : gangs) one.gang->is_reserved = true;
   Continuation continuation(snapshot, work, placer, mode, now, next_look);
   for (const PreemptingGang& one : gangs) continuation.go_on(one);
+  return true;
 }
 
 PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const CycleWork& work,
@@ -259,6 +260,11 @@ PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const Cyc
     const auto at = std::lower_bound(known.begin(), known.end(), time);
     if (at == known.end() || *at != time) known.insert(at, time);
   };
+  for (queue::QueueIndex i = queue::kRoot + 1; i < tree.size(); ++i) {
+    for (const SysTime time : tree[i].preemptions) note(tree[i].name, time);
+  }
+  for (auto& [queue, known] : times) queue::forget_old_preemptions(known, now);
+  // Old or not: whether victims may be marked follows from whether it is counted.
   for (const GroupWork* group : work.groups) {
     for (const GangWork& gang : group->gangs) {
       if (gang.before == nullptr || !gang::is_preempting(*gang.before)) continue;
@@ -266,16 +272,15 @@ PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const Cyc
       // If its withdrawal was not stored, it still preempts.
       if (gang.has_withdrawn_preemption) {
         memory.withdrawn.insert(key);
+        if (const auto its = times.find(key.first); its != times.end()) {
+          std::erase(its->second, key.second);
+        }
       } else {
         memory.withdrawn.erase(key);
+        note(key.first, key.second);
       }
-      note(key.first, key.second);
     }
   }
-  for (queue::QueueIndex i = queue::kRoot + 1; i < tree.size(); ++i) {
-    for (const SysTime time : tree[i].preemptions) note(tree[i].name, time);
-  }
-  for (auto& [queue, known] : times) queue::forget_old_preemptions(known, now);
   std::erase_if(times, [](const auto& entry) { return entry.second.empty(); });
   return times;
 }

@@ -34,8 +34,8 @@ VictimState judge_victim(const gang::PodGroup* group, const gang::Victim& victim
 std::optional<Ledger> keep_for_preempting(const Snapshot& snapshot, const CycleWork& work,
                                           const Ledger& ledger, SysTime now);
 
-// After healing, which comes first, and before anything starts.
-void continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
+// After healing, which comes first, and before anything starts. False: no gang is preempting.
+bool continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
                           queue::PreemptionMode mode, SysTime now,
                           std::optional<SysTime>& next_look);
 

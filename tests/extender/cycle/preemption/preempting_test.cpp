@@ -347,6 +347,50 @@ TEST_CASE("a preemption that stops before any mark counts for nothing, and is no
   CHECK(world.queue("vision").preemptions.size() == 1);
 }
 
+TEST_CASE("what has ended for a gang counts as long as the gang preempts", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  const auto times = world.queue("vision").preemptions;
+  REQUIRE(times.size() == 1);
+  SECTION("with the flag off") { world.mode = PreemptionMode::kOff; }
+  SECTION("no queue preempts any more") {
+    world.queue("vision").reclaim = Queue::Reclaim::kNever;
+    world.queue("speech").preemption = Queue::Preemption::kNever;
+  }
+  SECTION("longer than the period") { world.now += queue::kPreemptionPeriod; }
+  for (int i = 0; i < 3; ++i) {
+    world.now += std::chrono::seconds(60);
+    world.cycle();
+    CHECK(world.queue("vision").preemptions == times);
+  }
+  world.remove("old");
+  world.cycle();
+  CHECK(world.base("new").planned);
+}
+
+TEST_CASE("a time of a wrong clock does not count as a preemption", "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  auto& times = world.queue("vision").preemptions;
+  for (std::size_t i = 0; i < queue::kMostPreemptions; ++i) {
+    times.push_back(world.now + queue::kPreemptionPeriod * 2 + std::chrono::seconds(i));
+  }
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  CHECK(world.queue("vision").preemptions.size() == 1);
+}
+
+TEST_CASE("a preemption whose end cannot be written is not decided again at once",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.cycle();
+  REQUIRE(world.victims("new") == Names{"old/base"});
+  world.queue("vision").stop = Queue::Stop::kHold;
+  world.remove("old");
+  const CycleResult result =
+      run_cycle(world.snapshot(), std::move(world.state), world.now, {}, world.mode);
+  REQUIRE(result.look_again);
+  CHECK(*result.look_again >= std::chrono::seconds(1));
+}
+
 TEST_CASE("with the flag off, what has ended for a gang is not lost", "[extender][preempt]") {
   Preemptions world = a_full_cluster();
   REQUIRE(world.run_until("old", gang::kReasonPreempted));
