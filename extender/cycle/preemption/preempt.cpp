@@ -126,13 +126,17 @@ class Starter {
                                     Outcome::kRateLimited};
   }
 
-  // Who has waited longest for a search comes first.
+  // Who has waited longest for a search comes first, and then the queues' order: otherwise one
+  // queue with many gangs would delay all others.
   void search_due(std::vector<Due>& due) {
-    std::stable_sort(due.begin(), due.end(),
-                     [](const Due& a, const Due& b) { return a.search->again < b.search->again; });
+    std::erase_if(
+        due, [this](const Due& one) { return busy_.count(tree_[find_queue(*one.turn)].name) > 0; });
+    const auto oldest = std::min_element(due.begin(), due.end(), [](const Due& a, const Due& b) {
+      return a.search->again < b.search->again;
+    });
+    if (oldest != due.end()) std::rotate(due.begin(), oldest, oldest + 1);
     int searches = 0;
     for (const auto& [turn, search] : due) {
-      if (busy_.count(tree_[find_queue(*turn)].name) > 0) continue;
       if (!is_next(*turn, searches)) continue;
       ++searches;
       *search = find_victims(*turn);

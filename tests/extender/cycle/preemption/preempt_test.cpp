@@ -245,6 +245,17 @@ TEST_CASE("each waiting gang gets its turn to search", "[extender][preempt]") {
   CHECK(world.run_until("new", gang::kReasonPreempting));
 }
 
+TEST_CASE("many gangs of one queue do not delay the searches of another one",
+          "[extender][preempt]") {
+  Preemptions world;
+  world.add_running("old", "speech", {"n1"}, 8, 1);
+  world.add_running("older", "speech", {"n2"}, 8, 1);
+  for (int i = 0; i < 60; ++i) world.add("large" + std::to_string(i), "speech", 3, 8, 9);
+  world.cycle();
+  world.add("new", "vision", 1, 8);
+  CHECK(world.run_until("new", gang::kReasonPreempting));
+}
+
 TEST_CASE("gangs that keep coming do not search before one that waits", "[extender][preempt]") {
   Preemptions world;
   world.add_running("old", "speech", {"n1"}, 8, 1);
