@@ -16,6 +16,10 @@ constexpr std::chrono::seconds kHorizon{300};
 constexpr std::chrono::seconds kLatePod{60};
 // After a gang was released.
 constexpr std::chrono::seconds kLateRequeue{300};
+// From then on there is another reason: the gang alone is not requeued.
+constexpr std::chrono::seconds kForgottenRequeue{3'600};
+// One job alone may have a reason of its own.
+constexpr std::size_t kMostNeglected = 1;
 
 }  // namespace
 
@@ -67,6 +71,7 @@ bool Ending::is_late(const gang::GangStatus& released) const {
 // It was marked long ago, and its pods run on.
 bool Ending::is_neglected(const GroupWork& group, const GangWork& gang) const {
   return !gang.preempted.empty() && gang.before != nullptr && is_late(*gang.before) &&
+         gang.before->since + kForgottenRequeue > now_ &&
          std::none_of(gang.placed.begin(), gang.placed.end(), [&](const PlacedSlot& slot) {
            return is_terminating(*group.seen->group, slot.placement.number);
          });
@@ -88,7 +93,7 @@ void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
       [&](const GangWork& gang) { return gang.kind == gang::GangKind::kBase && ends(gang); });
   for (const GangWork& gang : group.gangs) {
     if (!gang.is_stored_committed) continue;
-    is_requeue_late_ = is_requeue_late_ || is_neglected(group, gang);
+    if (is_neglected(group, gang)) neglected_.insert(uid);
     const bool is_ending =
         is_job_released || is_job_victim || is_released(gang.before) || ends(gang);
     if (!is_ending) continue;
@@ -96,6 +101,8 @@ void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
     names_.emplace(uid, gang.name);
   }
 }
+
+bool Ending::is_requeue_late() const { return neglected_.size() > kMostNeglected; }
 
 bool Ending::ends_job(const GroupWork& group) const {
   const gang::PodGroup& object = *group.seen->group;

@@ -57,9 +57,9 @@ class Ending {
     const auto known = terminating_.find(group.meta.uid);
     return known != terminating_.end() && known->second.count({placement, group.meta.ns}) > 0;
   }
-  // A preempted gang was not requeued in time: nervex-controller is away. What is marked now would
-  // end when it is back, in addition to what was marked before.
-  bool is_requeue_late() const { return is_requeue_late_; }
+  // Preempted gangs of several jobs were not requeued in time: nervex-controller is away. What is
+  // marked now would end when it is back, in addition to what was marked before.
+  bool is_requeue_late() const;
 
  private:
   struct EndingGang {
@@ -78,7 +78,7 @@ class Ending {
 
   const Snapshot& snapshot_;
   const SysTime now_;
-  bool is_requeue_late_ = false;
+  std::set<std::string_view> neglected_;  // UIDs of PodGroups with gangs that were not requeued
   std::vector<EndingGang> gangs_;
   GangNames names_;  // of gangs_
   // By the PodGroup UID that pods being deleted name: placement and the pod's own namespace.

@@ -11,6 +11,7 @@ namespace {
 using testing::a_full_cluster;
 using testing::Preemptions;
 using testing::speech;
+using testing::view;
 using testing::vision;
 using testing::with_a_request;
 using testing::with_quota;
@@ -53,11 +54,33 @@ TEST_CASE("nothing ends for a gang that gets what others are about to give back"
     world.cycle();
     CHECK(world.base("new").victims.empty());
   }
-  // They do not end in time. While its controller is away, the gang is not replaced by another one.
-  const bool is_requeued = world.find("old") == nullptr;
+  // They do not end in time.
   world.now += std::chrono::minutes(5);
-  CHECK(world.run_until("new", gang::kReasonPreempting) == is_requeued);
-  CHECK(world.victims("new") == (is_requeued ? Names{"older/base"} : Names{}));
+  CHECK(world.run_until("new", gang::kReasonPreempting));
+  CHECK(world.victims("new") == Names{"older/base"});
+}
+
+TEST_CASE("nothing is preempted while preempted gangs of several jobs are not requeued",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.nodes.push_back(view(testing::a_node("n3", 8)));
+  world.add_running("oldest", "speech", {"n3"}, 8);
+  for (const char* name : {"old", "older"}) {
+    world.base(name).reason = std::string(gang::kReasonPreempted);
+    world.base(name).message = "preempted";
+    world.base(name).since = world.now;
+  }
+  world.now += std::chrono::minutes(5);
+  CHECK_FALSE(world.run_until("new", gang::kReasonPreempting));
+  CHECK(world.base("new").message.find("nervex-operator") != std::string::npos);
+  SECTION("one of them is") {
+    world.grace_period = std::chrono::minutes(10);
+    world.requeue("old", true);
+  }
+  SECTION("they have reasons of their own") { world.now += std::chrono::hours(1); }
+  world.now += std::chrono::seconds(30);
+  CHECK(world.run_until("new", gang::kReasonPreempting));
+  CHECK(world.victims("new") == Names{"oldest/base"});
 }
 
 TEST_CASE("a pod with a long grace period is not about to be free until its last minutes",

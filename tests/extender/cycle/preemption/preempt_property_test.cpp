@@ -217,8 +217,9 @@ class Life {
       return one.uid == uid && one.placement.number == number;
     });
   }
-  // A gang was marked five minutes ago, and its pods run on.
-  bool is_any_mark_old() const {
+  // Gangs of several jobs were marked five minutes ago, and their pods run on.
+  bool are_marks_old() const {
+    std::set<std::string> old;
     for (const gang::PodGroup& group : groups_) {
       for (const gang::GangStatus& gang : group.status.gangs) {
         const bool is_old =
@@ -230,10 +231,10 @@ class Life {
         const gang::Gang* wanted = gang::find_gang(group.spec, gang.name);
         const bool is_requeued =
             wanted == nullptr || group.status.observed_generation != group.meta.generation;
-        if (is_old && run_on && !is_requeued) return true;
+        if (is_old && run_on && !is_requeued) old.insert(group.meta.uid);
       }
     }
-    return false;
+    return old.size() > 1;
   }
   void let_another_scheduler() {
     if (!others_.empty() && below(rng_, 2) == 0) {
@@ -517,10 +518,11 @@ class Life {
                              (before == nullptr || before->reason != gang::kReasonPreempted);
       if (is_marked) {
         ++happened["victim marked"];
-        if (!is_named(group.meta.uid, gang.name)) {
+        // An old leader may mark what was named when it decided: the victim's status is the same.
+        if (!is_old_ && !is_named(group.meta.uid, gang.name)) {
           fail(group.meta.name + " is marked, and was not named");
         }
-        if (!is_old_ && is_any_mark_old()) {
+        if (!is_old_ && are_marks_old()) {
           fail(group.meta.name + " is marked while the controller is away");
         }
         // The preemption of an old leader was counted for a preemptor that may be another by now.

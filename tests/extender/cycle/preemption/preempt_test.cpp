@@ -161,24 +161,6 @@ TEST_CASE("what is to end for one gang is not borrowed twice", "[extender][preem
   CHECK(world.victims("second").empty());
 }
 
-TEST_CASE("nothing more is preempted while preempted gangs are not requeued",
-          "[extender][preempt]") {
-  Preemptions world = a_full_cluster();
-  Queue third = vision();
-  third.name = "third";
-  world.queues.push_back(third);
-  REQUIRE(world.run_until("old", gang::kReasonPreempted));
-  const bool acts = GENERATE(false, true);
-  if (acts) world.terminate("old");  // its pods do not end
-  world.now += std::chrono::minutes(5);
-  world.add("second", "third", 1, 8);
-  CHECK(world.run_until("older", gang::kReasonPreempted) == acts);
-  if (acts) return;
-  CHECK(world.base("second").message.find("until the controller") != std::string::npos);
-  world.requeue("old");
-  CHECK(world.run_until("older", gang::kReasonPreempted));
-}
-
 TEST_CASE("a gang whose last plans failed ends nothing for a while", "[extender][preempt]") {
   Preemptions world = a_full_cluster();
   world.base("old").started_at = world.base("older").started_at = world.now;
