@@ -80,7 +80,6 @@ class GangBuilder {
     }
     std::erase_if(gangs_, [](const auto& gang) { return gang.members.empty(); });
     set_queued_since();
-    set_preempt_after();
     return std::move(gangs_);
   }
 
@@ -279,17 +278,6 @@ class GangBuilder {
     }
   }
 
-  // One that has got its nodes is not written again for this.
-  void set_preempt_after() {
-    const gang::PodGroup* group = attempt_.group;
-    for (gang::Gang& gang : gangs_) {
-      const bool is_known = group != nullptr && gang::find_gang(group->spec, gang.name) != nullptr;
-      const auto* status = is_known ? gang::find_gang(group->status, gang.name) : nullptr;
-      if (status != nullptr && (status->planned || status->committed)) continue;
-      gang.preempt_after = find_preempt_after(job_.status, gang);
-    }
-  }
-
   const job::Job& job_;
   const Attempt& attempt_;
   const job::PodContext& context_;
@@ -351,6 +339,18 @@ std::int64_t highest_placement(const Round& round, const gang::PodGroupSpec& spe
   return same == group.spec && is_known ? same.highest_placement : std::max(highest, given_out);
 }
 
+// With other changes only: an older CustomResourceDefinition drops the field, and a write for it
+// alone would be repeated in each round.
+void set_preempt_after(const Round& round, gang::PodGroupSpec& spec) {
+  const job::Status& status = round.job.status;
+  const bool is_set = std::all_of(spec.gangs.begin(), spec.gangs.end(), [&](const auto& gang) {
+    return gang.preempt_after == find_preempt_after(status, gang);
+  });
+  const gang::PodGroup* group = round.attempt.group;
+  if (is_set || (group != nullptr && spec == group->spec)) return;
+  for (gang::Gang& gang : spec.gangs) gang.preempt_after = find_preempt_after(status, gang);
+}
+
 }  // namespace
 
 gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context) {
@@ -363,12 +363,16 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   spec.queued_since = place_in_queue(round.job, round.attempt.group);
   spec.gangs = GangBuilder(round, context).build();
   spec.direct_placement = wants_direct_placement(round, context);
-  if (round.attempt.group == nullptr) return spec;
+  if (round.attempt.group == nullptr) {
+    set_preempt_after(round, spec);
+    return spec;
+  }
   for (gang::Gang& gang : spec.gangs) {
     if (gang.kind != gang::GangKind::kBase) continue;
     for (gang::MemberSet& set : gang.members) set.admitted = admitted_pod(round, set);
   }
   spec.highest_placement = highest_placement(round, spec);
+  set_preempt_after(round, spec);
   return spec;
 }
 

@@ -136,6 +136,14 @@ TEST_CASE("a request with a refused pod has no pods at all", "[controller][reque
     REQUIRE(group.spec.gangs.size() == 2);
     CHECK_FALSE(group.spec.gangs[0].preempt_after);
     CHECK(group.spec.gangs[1].preempt_after == requeue_at + std::chrono::minutes(1));
+    // An older CustomResourceDefinition drops the field: it is not written again.
+    Json gangs = gang::encode_spec(group.spec).at("gangs");
+    for (Json& gang : gangs) gang.erase("preemptAfter");
+    cluster.api.change(kube::kPodGroups, kNamespace, group.meta.name,
+                       {{"spec", {{"gangs", gangs}}}});
+    cluster.api.clear_writes();
+    CHECK(cluster.settle() >= 0);
+    CHECK(cluster.api.writes("PATCH", "/podgroups").empty());
   }
   SECTION("and is retried after 10 s, then 20 s") {
     cluster.clock.advance(std::chrono::seconds(9));
