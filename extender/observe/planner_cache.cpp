@@ -137,8 +137,10 @@ std::vector<UncommittedPlan> PlannerCache::uncommitted_plans() const {
     if (entry.is_settled || entry.group()->meta.deleting || entry.placements.attempted()) continue;
     for (const gang::GangStatus& gang : entry.group()->status.gangs) {
       if (gang::is_preempting(gang) && !gang.committed) {
+        // The next cycle plans it, also if no leader was there for a long time.
+        if (state_.groups.are_victims_gone(*entry.group(), gang)) continue;
         UncommittedPlan plan{entry.group(), gang.name, 0, 0, 0, {}};
-        plan.victims_due = find_victims_due(gang);
+        plan.victims_due = find_victims_due(*entry.group(), gang);
         plan.is_counted =
             queue::is_counted(state_.queues.tree(), entry.group()->status.queue.name, gang.since);
         plans.push_back(std::move(plan));
@@ -152,10 +154,12 @@ std::vector<UncommittedPlan> PlannerCache::uncommitted_plans() const {
   return plans;
 }
 
-SysTime PlannerCache::find_victims_due(const gang::GangStatus& gang) const {
+SysTime PlannerCache::find_victims_due(const gang::PodGroup& group,
+                                       const gang::GangStatus& gang) const {
   SysTime due = gang.since + kVictimsDeadline;
   for (const gang::Victim& victim : gang.victims) {
-    const auto end = state_.pods.ends_at(victim.pod_group_uid);
+    const auto end =
+        state_.pods.ends_at(victim.pod_group_uid, state_.groups.find_namespace(group, victim));
     const bool is_waited_for = end && *end <= gang.since + kVictimsDeadline + kLongestVictimGrace;
     if (is_waited_for) due = std::max(due, *end + kLateVictim);
   }

@@ -89,7 +89,8 @@ class PlannerCache {
   void add_facts(Snapshot& snapshot, std::string_view with_quotas_of) const REQUIRES(state_.mutex);
   UncommittedPlan describe_plan(const CachedGroup& entry, const gang::GangStatus& gang) const
       REQUIRES(state_.mutex);
-  SysTime find_victims_due(const gang::GangStatus& gang) const REQUIRES(state_.mutex);
+  SysTime find_victims_due(const gang::PodGroup& group, const gang::GangStatus& gang) const
+      REQUIRES(state_.mutex);
   bool mark(PodGroupPtr attempted) REQUIRES(state_.mutex);
 
   ClusterState& state_;

@@ -48,20 +48,24 @@ ExpiredPlans expire_plans(const std::vector<UncommittedPlan>& gangs, const PlanA
   };
   for (const UncommittedPlan& gang : gangs) {
     const std::string& uid = gang.group->meta.uid;
+    const auto key = std::pair(uid, gang.gang);
+    PlanAge age{last_plan_number(gang), gang.victims_due.has_value(), mono};
+    const auto known = ages.find(key);
+    const bool is_known = known != ages.end() && known->second.plan == age.plan &&
+                          known->second.is_preempting == age.is_preempting;
+    if (is_known) age = known->second;
+    out.ages.emplace(key, age);  // even if expired: its write may be delayed
     if (gang.victims_due) {
-      if (*gang.victims_due > now || written.count(uid) > 0) {
-        look_after(*gang.victims_due - now);
+      const auto left = std::max(*gang.victims_due - now,
+                                 std::chrono::ceil<milliseconds>(age.since + kLateVictim - mono));
+      if (left > left.zero() || written.count(uid) > 0) {
+        look_after(left);
       } else if (auto status = expire_preemption(*gang.group, gang.gang, gang.is_counted, now)) {
         written.insert(uid);
         out.writes.emplace_back(gang.group, *std::move(status));
       }
       continue;
     }
-    const auto key = std::pair(uid, gang.gang);
-    PlanAge age{last_plan_number(gang), mono};
-    const auto known = ages.find(key);
-    if (known != ages.end() && known->second.plan == age.plan) age = known->second;
-    out.ages.emplace(key, age);  // even if expired: its write may be delayed
     const bool all_refused = gang.pods > 0 && gang.refusals.size() == gang.pods;
     if (!all_refused && options.deadline.count() == 0) continue;
     const auto [due, waited] = choose_limit(gang, all_refused, age.since, options);

@@ -30,7 +30,8 @@ struct UncommittedPlan {
   // When a pod of the plan was last created; and when one was last created, held or refused.
   std::optional<MonoTime> last_created{};
   std::optional<MonoTime> last_moved{};
-  // Of a gang that is preempting: its victims should have ended by then.
+  // Of a gang that is preempting: its victims should have ended by then. A new leader gives
+  // it kLateVictim: without a leader, victims may not have been marked.
   std::optional<SysTime> victims_due{};
   bool is_counted = true;  // the same: by the status of its Queue; before that nothing ends
 };
@@ -54,6 +55,7 @@ struct PlanExpiryOptions {
 // Age of each plan as this process has seen it: a new leader starts over. By PodGroup UID and gang.
 struct PlanAge {
   std::int64_t plan = 0;  // the highest number of its placements
+  bool is_preempting = false;
   MonoTime since{};
 };
 using PlanAges = std::map<std::pair<std::string, std::string>, PlanAge>;

@@ -136,14 +136,29 @@ std::map<std::string, std::vector<VictimState>, std::less<>> CachedGroups::see_v
   std::map<std::string, std::vector<VictimState>, std::less<>> seen;
   for (const gang::GangStatus& gang : group.status.gangs) {
     for (const gang::Victim& victim : gang.victims) {
-      seen[gang.name].push_back(see_victim(victim));
+      seen[gang.name].push_back(see_victim(group, victim));
     }
   }
   return seen;
 }
 
+bool CachedGroups::are_victims_gone(const gang::PodGroup& group,
+                                    const gang::GangStatus& gang) const {
+  return std::all_of(gang.victims.begin(), gang.victims.end(), [&](const auto& victim) {
+    return see_victim(group, victim) == VictimState::kGone;
+  });
+}
+
+std::string CachedGroups::find_namespace(const gang::PodGroup& group,
+                                         const gang::Victim& victim) const {
+  const CachedGroup* entry = find(victim.pod_group_uid);
+  if (entry != nullptr) return entry->group()->meta.ns;
+  return victim.pod_group.empty() ? std::string() : group.meta.ns.str();
+}
+
 // Its pods may outlive its placements, and its PodGroup.
-VictimState CachedGroups::see_victim(const gang::Victim& victim) const {
+VictimState CachedGroups::see_victim(const gang::PodGroup& preemptor,
+                                     const gang::Victim& victim) const {
   const CachedGroup* entry = find(victim.pod_group_uid);
   const gang::PodGroup* group = entry == nullptr ? nullptr : entry->group().get();
   const VictimState state = judge_victim(group, victim);
@@ -157,8 +172,7 @@ VictimState CachedGroups::see_victim(const gang::Victim& victim) const {
   } else if (victim.gang == gang::kBaseGang) {
     through = std::numeric_limits<std::int64_t>::max();  // all gangs end with it
   }
-  // Without its PodGroup, the namespace is not known.
-  const std::string ns = group == nullptr ? std::string() : group->meta.ns.str();
+  const std::string ns = find_namespace(preemptor, victim);
   return pods_.has_live_pod(victim.pod_group_uid, ns, through, others) ? VictimState::kEnding
                                                                        : VictimState::kGone;
 }

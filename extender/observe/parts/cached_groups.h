@@ -71,6 +71,11 @@ class CachedGroups {
   // Of these gangs that are preempting: GroupSeen::victims.
   std::map<std::string, std::vector<VictimState>, std::less<>> see_victims(
       const gang::PodGroup& group) const;
+  // Of one gang that is preempting.
+  bool are_victims_gone(const gang::PodGroup& group, const gang::GangStatus& gang) const;
+  // Where the pods of a victim of that group are. Empty: its PodGroup was deleted, and was not of
+  // the same namespace.
+  std::string find_namespace(const gang::PodGroup& group, const gang::Victim& victim) const;
 
   // A gang of this namespace has no plan.
   bool is_any_waiting(const std::string& ns) const { return waiting_.count(ns) > 0; }
@@ -80,7 +85,7 @@ class CachedGroups {
   void set_waits_in(CachedGroup& entry, const std::string& ns);
   void count_settled(const CachedGroup& entry);
   void set_victims(CachedGroup& entry, const gang::PodGroupStatus& status);
-  VictimState see_victim(const gang::Victim& victim) const;
+  VictimState see_victim(const gang::PodGroup& preemptor, const gang::Victim& victim) const;
 
   NodeTable& nodes_;
   const SlotPods& pods_;

@@ -193,10 +193,11 @@ std::vector<kube::PodKey> SlotPods::live_pods(const std::string& group_uid, std:
   return live;
 }
 
-std::optional<SysTime> SlotPods::ends_at(const std::string& group_uid) const {
+std::optional<SysTime> SlotPods::ends_at(const std::string& group_uid, std::string_view ns) const {
   std::optional<SysTime> last;
   for (auto at = ending_.lower_bound({group_uid, ""});
        at != ending_.end() && at->first.first == group_uid; ++at) {
+    if (!ns.empty() && at->second.ns != ns) continue;
     const SysTime until = at->second.pod.until;
     if (!last || until > *last) last = until;
   }

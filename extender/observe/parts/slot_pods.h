@@ -69,7 +69,8 @@ class SlotPods {
   std::vector<kube::PodKey> live_pods(const std::string& group_uid, std::string_view ns,
                                       const std::set<std::int64_t>& placements) const;
   // When the grace period of the last of its pods that are being deleted ends; nullopt: none is.
-  std::optional<SysTime> ends_at(const std::string& group_uid) const;
+  // `ns` empty: in any namespace.
+  std::optional<SysTime> ends_at(const std::string& group_uid, std::string_view ns) const;
   // Pods of that PodGroup and namespace that are being deleted: GroupSeen::ending. Cost: their
   // number.
   std::map<std::pair<std::string, int>, EndingPod> ending(const std::string& group_uid,

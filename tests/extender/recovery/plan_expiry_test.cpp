@@ -266,5 +266,29 @@ TEST_CASE("the plan of a committed gang does not expire", "[extender][expiry]") 
   CHECK(c.gang().placements.size() == 2);
 }
 
+TEST_CASE("a new leader gives victims a minute, and what is planned then is a new plan",
+          "[extender][expiry]") {
+  gang::PodGroup group = testing::a_group("a", {a_set("learner", 1, ask(8))}, 1);
+  group = testing::planned(group, {"n1"}, false);
+  group.status.gangs[0].planned = false;
+  group.status.gangs[0].reason = std::string(gang::kReasonPreempting);
+  group.status.gangs[0].victims = {{"uid-b", "base"}};
+  UncommittedPlan plan{std::make_shared<const gang::PodGroup>(group), "base", 0, 0, 0, {}};
+  const SysTime now(1'000'000s);
+  plan.victims_due = now - 1h;
+  const MonoTime mono(5'000s);
+  ExpiredPlans first = expire_plans({plan}, {}, mono, now, {});
+  CHECK(first.writes.empty());
+  CHECK(first.look_again == 60s);
+  CHECK(expire_plans({plan}, first.ages, mono + 59s, now + 59s, {}).writes.empty());
+  CHECK(expire_plans({plan}, first.ages, mono + 60s, now + 60s, {}).writes.size() == 1);
+
+  group.status.gangs[0].planned = true;
+  group.status.gangs[0].victims.clear();
+  plan = {std::make_shared<const gang::PodGroup>(group), "base", 1, 0, 0, {}};
+  const ExpiredPlans planned = expire_plans({plan}, first.ages, mono + 1h, now + 1h, {});
+  CHECK(planned.writes.empty());
+}
+
 }  // namespace
 }  // namespace nervex::extender
