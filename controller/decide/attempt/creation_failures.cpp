@@ -168,6 +168,18 @@ std::set<std::optional<int>> units_to_requeue(const Round& round, const gang::Ga
   return units;
 }
 
+// Since when starts of the job have failed, as the last one has: the API server refuses pods, or
+// kubelets reject those of a job that has never run. nullopt: the last one did not.
+std::optional<SysTime> failing_since(const job::Status& status) {
+  const auto& last = status.last_attempt;
+  if (!last) return std::nullopt;
+  if (last->reason == kFailedCreate && has_failed_creation(status)) {
+    return find_condition(status, kPodsCreated)->last_transition;
+  }
+  const bool has_never_run = last->reason == gang::kReasonHealingTimeout && !status.start_time;
+  return has_never_run ? status.queued_since : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<SysTime> find_preempt_after(const job::Status& status, const gang::Gang& gang) {
@@ -175,18 +187,19 @@ std::optional<SysTime> find_preempt_after(const job::Status& status, const gang:
   constexpr milliseconds kShortest = std::chrono::minutes(1);
   constexpr milliseconds kLongest = std::chrono::hours(1);
   if (gang.kind == gang::GangKind::kBase) {
-    const auto& last = status.last_attempt;
-    if (!has_failed_creation(status) || !last || last->reason != kFailedCreate) return std::nullopt;
-    const milliseconds lasts =
-        last->end_time - find_condition(status, kPodsCreated)->last_transition;
-    return last->end_time + std::clamp(lasts, kShortest, kLongest);
+    const auto since = failing_since(status);
+    if (!since) return std::nullopt;
+    const SysTime end = status.last_attempt->end_time;
+    return end + std::clamp<milliseconds>(end - *since, kShortest, kLongest);
   }
+  std::optional<SysTime> after;  // the latest of its multi-GPU learners
   for (const Requeued& entry : status.requeued_gangs) {
     if (entry.name != gang.name || entry.reason != kFailedCreate) continue;
     const int doublings = std::clamp(entry.count - 1, 0, 10);
-    return entry.requeue_at + std::min(kShortest * (1 << doublings), kLongest);
+    const SysTime until = entry.requeue_at + std::min(kShortest * (1 << doublings), kLongest);
+    after = after ? std::max(*after, until) : until;
   }
-  return std::nullopt;
+  return after;
 }
 
 std::string describe(const Requeued& requeued) {

@@ -47,8 +47,10 @@ Actions requeue_failed_gang(const Round& round, std::string_view name, const std
 // in time: it is requeued as above, a multi-GPU learner alone. Empty if there is none.
 Actions requeue_released_gang(const Round& round);
 
-// While the API server refuses pods of the gang: when it may preempt others for its next try. The
-// pause is as long as the refusals have lasted, between one minute and an hour. nullopt: at once.
+// While starts of the gang fail, since its pods are refused by the API server or rejected by
+// kubelets: when it may preempt others for its next try. For a base gang the pause is as long as
+// that has lasted, its time in the queue included; for others it doubles. It is between one minute
+// and an hour. nullopt: at once.
 std::optional<SysTime> find_preempt_after(const job::Status& status, const gang::Gang& gang);
 
 // For people: "request-7", "learner 4096 of request-7".

@@ -89,6 +89,20 @@ TEST_CASE("a job whose pods are refused for good pauses longer each time before 
   CHECK(world.seen.pod_groups.front()->spec == before);
 }
 
+TEST_CASE("a job whose pods kubelets reject pauses before it preempts others",
+          "[controller][creation_failures]") {
+  World world(a_job());
+  world.settle();
+  job::Status& status = world.seen.job.status;
+  status.queued_since = world.seen.now - std::chrono::minutes(7);
+  status.last_attempt = {1, std::string(gang::kReasonHealingTimeout), std::nullopt, "",
+                         world.seen.now};
+  const gang::Gang base = world.seen.pod_groups.front()->spec.gangs.front();
+  CHECK(find_preempt_after(status, base) == world.seen.now + std::chrono::minutes(7));
+  status.start_time = world.seen.now - std::chrono::hours(1);  // it has run
+  CHECK_FALSE(find_preempt_after(status, base));
+}
+
 TEST_CASE("a transient error is reported when it happens again",
           "[controller][creation_failures]") {
   struct Row {
