@@ -217,6 +217,29 @@ TEST_CASE("a gang whose victims do not end gives up after a while, and says so",
   CHECK(c.gang("other").reason == gang::kReasonPlanned);
 }
 
+TEST_CASE("victims that end while no leader is there do not end for nothing",
+          "[extender][preempt]") {
+  Preempting c;
+  c.add_group("owner", {a_set("learner", 1, ask(4))}, "vision", 3);
+  c.process->deliver(c.api.resource_version());
+  SECTION("they have ended") {
+    REQUIRE(c.run_until("low", gang::kReasonPreempted, 1));
+    c.requeue_request();
+    c.delete_pod("low-collector");
+    c.clock.advance(10min);
+    c.start(queue::PreemptionMode::kReclaim);
+    c.cycle();
+    CHECK(c.gang("owner").planned);
+  }
+  SECTION("they are not marked yet") {
+    REQUIRE(c.run_until("owner", gang::kReasonPreempting));
+    c.clock.advance(10min);
+    c.start(queue::PreemptionMode::kReclaim);
+    CHECK(c.run_until("low", gang::kReasonPreempted, 1));
+    CHECK(c.gang("owner").reason == gang::kReasonPreempting);
+  }
+}
+
 TEST_CASE("an API server that does not store victims pauses preemption", "[extender][preempt]") {
   Preempting c;
   c.old_api.has_old_pod_groups = true;

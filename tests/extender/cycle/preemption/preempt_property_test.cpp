@@ -429,19 +429,23 @@ class Life {
   void check_victims_are_enough() {
     for (const auto& [uid, name] : named_) {
       std::map<std::string, int> need;
+      std::string stay;
       for (const gang::PodGroup& group : groups_) {
         for (const gang::GangStatus& gang : group.status.gangs) {
           const bool is_it = group.meta.uid == uid && gang.name == name;
           for (const gang::Placement& placement : gang.placements) {
             const bool stays =
                 is_it || (!ends(group, gang) && !is_evicted(group.meta.uid, placement.number));
-            if (stays) need[placement.node] += gpus_of(group);
-            if (is_it) need.try_emplace(placement.node, 0);
+            if (!stays) continue;
+            need[placement.node] += gpus_of(group);
+            stay += fmt::format(" {}/{} ({}) on {}", group.meta.name, gang.name, gang.reason,
+                                placement.node);
           }
         }
       }
       for (const auto& [node, gpus] : need) {
-        if (gpus > kGpus && is_on(uid, name, node)) fail(name + " of " + uid + " ends too little");
+        if (gpus > kGpus && is_on(uid, name, node))
+          fail(name + " of " + uid + " ends too little:" + stay);
       }
     }
   }
