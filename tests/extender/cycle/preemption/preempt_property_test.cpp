@@ -308,6 +308,10 @@ class Life {
     for (const EndingPods& pods : ending_) {
       for (const std::string& one : pods.nodes) used += one == node(n) ? pods.gpus : 0;
     }
+    for (const Evicted& one : evicted_) {
+      const bool is_extra = one.placement.node == node(n) && !is_committed(one);
+      if (is_extra) used += static_cast<int>(one.pod->requests.get("nvidia.com/gpu"));
+    }
     return used;
   }
   int free_gpus(int n) const { return kGpus - used_gpus(n); }
@@ -582,6 +586,19 @@ class Life {
     gang::Placement placement;
     PodPtr pod;
   };
+  // Its slot has the placement still. Otherwise the pod counts by itself.
+  bool is_committed(const Evicted& evicted) const {
+    for (const gang::PodGroup& group : groups_) {
+      if (group.meta.uid != evicted.uid) continue;
+      for (const gang::GangStatus& gang : group.status.gangs) {
+        const auto& all = gang.placements;
+        if (gang.committed && std::find(all.begin(), all.end(), evicted.placement) != all.end()) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
   void control(bool all) {
     if (!ending_.empty() && (all || below(rng_, 2) == 0)) ending_.erase(ending_.begin());
     if (!evicted_.empty() && (all || below(rng_, 8) == 0)) end_evicted();
