@@ -48,7 +48,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"extender/observe",
      {"extender/observe", "extender/observe/parts", "extender/observe/volumes.h", "extender/cycle",
       "extender/recovery", "extender/bind", "extender/bind/bind_view.h", "extender/objects.h",
-      "gang", "kube", "kube/model", "base"}},
+      "gang", "queue", "kube", "kube/model", "base"}},
     {"extender/observe/volumes.h", {"extender/objects.h", "kube", "kube/model"}},
     {"extender/observe/parts",
      {"extender/observe/parts", "extender/observe/volumes.h", "extender/cycle", "extender/recovery",
