@@ -180,6 +180,7 @@ class Continuation {
   bool is_allowed(const GroupWork& group, const GangWork& gang,
                   const std::vector<VictimWork>& unmarked) {
     std::vector<const gang::Victim*> victims;
+    victims.reserve(unmarked.size());
     for (const VictimWork& victim : unmarked) victims.push_back(victim.victim);
     return is_still_allowed(snapshot_, work_, group, gang, std::move(victims), placer_.ledger(),
                             mode_, now_);

@@ -53,10 +53,9 @@ void remove_from(queue::Usage& usage, const queue::QueueTree& tree,
 // Its nodes were chosen within the caps of that time.
 bool is_within(const queue::ClassCaps& caps, const queue::ClassRequests& requests) {
   return std::all_of(requests.begin(), requests.end(), [&](const auto& one) {
-    const auto& [node_class, resources] = one;
-    const auto& amounts = resources.amounts();
+    const auto& amounts = one.second.amounts();
     return std::all_of(amounts.begin(), amounts.end(), [&](const kube::ResourceAmount& amount) {
-      const auto most = caps.find(amount.name, node_class);
+      const auto most = caps.find(amount.name, one.first);
       return !most || amount.amount <= *most;
     });
   });
