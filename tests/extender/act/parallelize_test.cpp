@@ -20,7 +20,7 @@ TEST_CASE("two calls do not wait for each other", "[extender][parallelize]") {
 
 TEST_CASE("at most so many calls run at a time as the parallelism says",
           "[extender][parallelize]") {
-  const std::size_t parallelism = GENERATE(1, 3);
+  const std::size_t parallelism = GENERATE(as<std::size_t>{}, 1, 3);
   std::atomic<std::size_t> running{0};
   std::atomic<std::size_t> most{0};
   std::atomic<std::size_t> calls{0};
@@ -43,7 +43,7 @@ TEST_CASE("with a parallelism of one the calls are in order", "[extender][parall
 }
 
 TEST_CASE("an exception of one call is the caller's", "[extender][parallelize]") {
-  const std::size_t parallelism = GENERATE(1, 4);
+  const std::size_t parallelism = GENERATE(as<std::size_t>{}, 1, 4);
   std::atomic<int> calls{0};
   CHECK_THROWS_AS(parallelize(parallelism, 1'000,
                               [&](std::size_t) {
