@@ -29,11 +29,6 @@ bool OrphanedPods::Gang::is_orphaned(const GangPod& pod) const {
          !std::binary_search(placements.begin(), placements.end(), pod.placement);
 }
 
-void OrphanedPods::Gang::count_orphaned() {
-  orphaned = std::count_if(pods.begin(), pods.end(),
-                           [this](const auto& pod) { return is_orphaned(pod.second); });
-}
-
 bool OrphanedPods::pod_changed(const PodPtr& before, const PodPtr& after) {
   const std::string was = find_gang_key(before);
   const std::string is = find_gang_key(after);
@@ -78,22 +73,26 @@ void OrphanedPods::set_group(const gang::PodGroup& group) {
     }
     std::sort(placements.begin(), placements.end());
   }
-  at->second.count_orphaned();
-  index(at);
+  group_changed(at);
 }
 
 void OrphanedPods::erase_group(std::string_view ns, std::string_view uid) {
   const auto at = gangs_.find(make_key(ns, uid));
   if (at == gangs_.end()) return;
   at->second.placements.clear();
-  at->second.count_orphaned();
-  index(at);
+  group_changed(at);
 }
 
 void OrphanedPods::set_foreign_group(std::string_view ns, std::string_view name, bool exists) {
   const auto at = gangs_.try_emplace(make_key(ns, name)).first;
   at->second.accounts_for_all = exists;
-  at->second.count_orphaned();
+  group_changed(at);
+}
+
+void OrphanedPods::group_changed(Gangs::iterator at) {
+  Gang& gang = at->second;
+  gang.orphaned = std::count_if(gang.pods.begin(), gang.pods.end(),
+                                [&](const auto& pod) { return gang.is_orphaned(pod.second); });
   index(at);
 }
 

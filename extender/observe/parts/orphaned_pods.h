@@ -49,10 +49,10 @@ class OrphanedPods {
     std::ptrdiff_t orphaned = 0;                 // how many of them are
 
     bool is_orphaned(const GangPod& pod) const;
-    // Its PodGroup has changed. Cost: its pods.
-    void count_orphaned();
   };
   using Gangs = std::map<std::string, Gang, std::less<>>;
+  // Counts its orphaned pods again. Cost: its pods.
+  void group_changed(Gangs::iterator at);
   // Keeps orphaned_ as the gang's count says, and forgets a gang without pods and PodGroup.
   void index(Gangs::iterator at);
 
