@@ -363,15 +363,13 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   spec.queued_since = place_in_queue(round.job, round.attempt.group);
   spec.gangs = GangBuilder(round, context).build();
   spec.direct_placement = wants_direct_placement(round, context);
-  if (round.attempt.group == nullptr) {
-    set_preempt_after(round, spec);
-    return spec;
+  if (round.attempt.group != nullptr) {
+    for (gang::Gang& gang : spec.gangs) {
+      if (gang.kind != gang::GangKind::kBase) continue;
+      for (gang::MemberSet& set : gang.members) set.admitted = admitted_pod(round, set);
+    }
+    spec.highest_placement = highest_placement(round, spec);
   }
-  for (gang::Gang& gang : spec.gangs) {
-    if (gang.kind != gang::GangKind::kBase) continue;
-    for (gang::MemberSet& set : gang.members) set.admitted = admitted_pod(round, set);
-  }
-  spec.highest_placement = highest_placement(round, spec);
   set_preempt_after(round, spec);
   return spec;
 }
