@@ -21,10 +21,9 @@ namespace nervex::controller {
 // write that fails here delays nothing else. For one thread.
 class EndpointSliceWriter {
  public:
-  // The slices of a namespace are looked at and written at most once in this period, for all its
-  // jobs together.
-  // While pods wait for their addresses or are terminating, the first write waits as long, too:
-  // more changes are about to follow.
+  // The slices of a namespace are decided and written at most once in this period, for all its jobs
+  // together. While pods wait for their addresses or are terminating, the first write waits as
+  // long, too: more changes are about to follow.
   static constexpr std::chrono::seconds kPeriod{1};
 
   // Borrows all arguments.

@@ -102,8 +102,8 @@ class StatusWriteLimiter {
   // counts. A turn that is not used for a period is lost. Period 0: no limit.
   std::chrono::milliseconds delay(const std::string& job, MonoTime now,
                                   std::chrono::milliseconds period);
-  // The same for the first status of a job: written one period after the first call, whatever the
-  // other jobs write, so that each job soon has one.
+  // The same for the first status of a job: written one period after the first call, even if other
+  // jobs write much, so that each job soon has one.
   std::chrono::milliseconds first_delay(const std::string& job, MonoTime now,
                                         std::chrono::milliseconds period);
   // The job was deleted.

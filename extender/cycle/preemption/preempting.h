@@ -8,8 +8,7 @@
 //                as soon as the status of its Queue counts the preemption, if today's queues allow
 //                it still
 //   waits again  otherwise: others took its nodes, it changed, or its job ends. A preemption that
-//   was stopped
-//                before any victim was marked counts for nothing, and the gang pauses
+//                was stopped before any victim was marked counts for nothing, and the gang pauses
 #pragma once
 
 #include <map>

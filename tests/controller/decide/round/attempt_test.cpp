@@ -68,7 +68,7 @@ TEST_CASE("a job is queued by its creation time", "[controller][queue]") {
   const auto place = [&](milliseconds seen, std::string uid) {
     return first_place_in_queue(created_at(second, std::move(uid)), second + seen) - second;
   };
-  // As they came, whatever their UIDs, until the last of that second.
+  // As they came until the last of that second; UIDs do not count.
   CHECK(place(milliseconds(20), "b") == milliseconds(19));
   CHECK(place(milliseconds(700), "a") == milliseconds(665));
   CHECK(place(milliseconds(960), "c") < place(milliseconds(980), "a"));
