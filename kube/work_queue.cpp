@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/backoff.h"
+
 namespace nervex::kube {
 namespace {
 
@@ -12,13 +14,12 @@ using std::chrono::milliseconds;
 // object whose writes failed holds capacity or waits meanwhile, and the cause may be fixed sooner.
 constexpr milliseconds kFirstDelay{5};
 constexpr milliseconds kLongestDelay{60'000};
-constexpr int kMostDoublings = 14;  // 5 ms << 14 is beyond the longest delay
 
 // A test's clock does not wake waiting threads when it moves.
 constexpr milliseconds kLongestWait{1000};
 
 milliseconds delay_after(int failures) {
-  return std::min(kFirstDelay * (1 << std::min(failures, kMostDoublings)), kLongestDelay);
+  return backoff_delay(kFirstDelay, failures, kLongestDelay);
 }
 
 double seconds_between(MonoTime from, MonoTime to) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "extender/act/parallelize.h"
@@ -35,7 +36,7 @@ constexpr std::size_t kMaxMessage = 512;
 constexpr std::size_t kMostMarkedPods = 200;
 
 milliseconds retry_after(int failures) {
-  return std::min(kFirstRetry * (1 << std::min(failures, 10)), kLongestRetry);
+  return backoff_delay(kFirstRetry, failures, kLongestRetry);
 }
 
 // It is checked against committed capacity at the write: other writers may win every time.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "gang/outage_tolerations.h"
 #include "gang/slot.h"
@@ -205,8 +206,7 @@ std::optional<milliseconds> LostNodes::mark_pods() {
   for (auto at = first; at != lost.end(); ++at) mark_on(at->first, at->second);
   for (auto at = lost.begin(); at != first; ++at) mark_on(at->first, at->second);
   failures_ = has_failed ? failures_ + 1 : 0;
-  const int doublings = std::clamp(failures_ - 1, 0, 5);
-  const milliseconds pause = std::min(kMarkRetry * (1 << doublings), kLongestMarkRetry);
+  const milliseconds pause = backoff_delay(kMarkRetry, failures_ - 1, kLongestMarkRetry);
   if (has_failed) paused_until_ = clock_.mono() + pause;
   if (has_failed || is_in_part) look_after(pause);
   return again;

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/backoff.h"
 #include "base/duration.h"
 #include "base/text.h"
 #include "gang/slot.h"
@@ -32,10 +33,6 @@ constexpr milliseconds kLongestPreemptionPause{3'600'000};
 // A time further ahead than this many times the maximum comes from a wrong clock.
 constexpr int kClocksDiffer = 2;
 constexpr std::size_t kMaxMessage = 1024;
-
-milliseconds doubled(milliseconds first, int times, milliseconds longest) {
-  return std::min(first * (1 << std::clamp(times, 0, 10)), longest);
-}
 
 // Words of kube-scheduler 1.36: plugins VolumeBinding, VolumeZone, VolumeRestrictions and
 // DynamicResources, in PreFilter. "persistentvolumeclaim "x" not found", "pod has unbound immediate
@@ -152,7 +149,7 @@ void drop_plan(gang::GangStatus& gang, std::string_view reason, std::string why,
   ++plans.count;
   plans.plan_after = now;
   if (plans.count > pause.free) {
-    plans.plan_after += doubled(pause.first, plans.count - pause.free - 1, kLongestPause);
+    plans.plan_after += backoff_delay(pause.first, plans.count - pause.free - 1, kLongestPause);
   }
   plans.waits_for.clear();
   plans.message = std::move(why);
@@ -215,7 +212,7 @@ void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std
   }
   at->at_most = at_most;
   ++at->times;
-  at->until = now + doubled(kAvoidFirst, at->times - 1, kAvoidLongest);
+  at->until = now + backoff_delay(kAvoidFirst, at->times - 1, kAvoidLongest);
   keep_bounded(avoid);
 }
 
@@ -291,8 +288,8 @@ std::optional<SysTime> preempts_after(const gang::Gang& gang, const gang::GangSt
   SysTime after = gang.preempt_after.value_or(SysTime{});
   if (status != nullptr && status->refusals.count > 0) {
     const auto& [count, plan_after, message, waits_for] = status->refusals;
-    after = std::max(
-        after, plan_after + doubled(kFirstPreemptionPause, count - 1, kLongestPreemptionPause));
+    after = std::max(after, plan_after + backoff_delay(kFirstPreemptionPause, count - 1,
+                                                       kLongestPreemptionPause));
   }
   const SysTime latest = now + kClocksDiffer * (kLongestPause + kLongestPreemptionPause);
   return after > now && after <= latest ? std::optional(after) : std::nullopt;

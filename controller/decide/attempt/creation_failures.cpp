@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/backoff.h"
 #include "controller/decide/attempt/queueing.h"
 #include "controller/decide/reasons.h"
 #include "controller/decide/round/condition.h"
@@ -195,8 +196,7 @@ std::optional<SysTime> find_preempt_after(const job::Status& status, const gang:
   std::optional<SysTime> after;  // the latest of its multi-GPU learners
   for (const Requeued& entry : status.requeued_gangs) {
     if (entry.name != gang.name || entry.reason != kFailedCreate) continue;
-    const int doublings = std::clamp(entry.count - 1, 0, 10);
-    const SysTime until = entry.requeue_at + std::min(kShortest * (1 << doublings), kLongest);
+    const SysTime until = entry.requeue_at + backoff_delay(kShortest, entry.count - 1, kLongest);
     after = after ? std::max(*after, until) : until;
   }
   return after;

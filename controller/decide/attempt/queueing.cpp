@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/backoff.h"
 #include "base/text.h"
 #include "controller/decide/reasons.h"
 #include "controller/decide/round/condition.h"
@@ -34,7 +35,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes kLongestDelay{6};
-constexpr int kMostDoublings = 20;  // more than enough, and no overflow
 
 }  // namespace
 
@@ -51,8 +51,7 @@ bool may_retry(const job::Spec& spec, int failed_attempts) {
 }
 
 milliseconds retry_delay(milliseconds first, int failed_attempts) {
-  const int doublings = std::clamp(failed_attempts - 1, 0, kMostDoublings);
-  return at_most_longest(first * (1 << doublings));
+  return backoff_delay(first, failed_attempts - 1, kLongestDelay);
 }
 
 milliseconds at_most_longest(milliseconds delay) {

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/backoff.h"
 #include "controller/decide/attempt/created_pods.h"
 #include "controller/decide/reasons.h"
 #include "controller/decide/round/condition.h"
@@ -49,7 +50,8 @@ void sort_by_slot(std::vector<T>& items) {
 // Minimum age at which a pod of that incarnation is replaced.
 seconds replacement_delay(int incarnation) {
   if (incarnation == 0) return seconds::zero();
-  return std::min(kLongestReplacementDelay, kFirstDelay * (1 << std::min(incarnation - 1, 10)));
+  return std::chrono::duration_cast<seconds>(
+      backoff_delay(kFirstDelay, incarnation - 1, kLongestReplacementDelay));
 }
 
 std::string describe_loss(const kube::Pod& pod) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/backoff.h"
 #include "base/text.h"
 #include "extender/bind/filter.h"
 #include "extender/recovery/refusals.h"
@@ -30,7 +31,7 @@ bool is_in_flight(const kube::Pod& pod, const ForeignMemory::Nomination& written
 
 milliseconds delay_after(int failures) {
   if (failures <= 1) return milliseconds(0);
-  return std::min(kFirstDelay * (1 << std::min(failures - 2, 10)), kLongestDelay);
+  return backoff_delay(kFirstDelay, failures - 2, kLongestDelay);
 }
 
 class Attempts {

@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/backoff.h"
+
 namespace nervex::extender {
 namespace {
 
 using std::chrono::milliseconds;
 
 constexpr milliseconds kFirst{600'000};
-constexpr int kMostDoublings = 6;  // 10 h 40 min
+constexpr milliseconds kLongest = 64 * kFirst;
 // A time further ahead than this comes from a wrong clock.
 constexpr int kClocksDiffer = 2;
 
-milliseconds lasts(int times) { return kFirst * (1 << std::clamp(times - 1, 0, kMostDoublings)); }
+milliseconds lasts(int times) { return backoff_delay(kFirst, times - 1, kLongest); }
 
 }  // namespace
 
