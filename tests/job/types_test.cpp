@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "schemas/schemas.h"
 #include "tests/support/job_builders.h"
 
 namespace nervex::job {
@@ -157,6 +158,31 @@ TEST_CASE("a status keeps the fields that only a newer version knows", "[job][ty
   REQUIRE(job);
   CHECK(job->status.unknown.get() == Json{{"forecast", {{"start", "soon"}}}});
   CHECK(encode_status(job->status) == object["status"]);
+}
+
+// A value that the schema of a field accepts.
+Json sample(const Json& schema) {
+  const std::string type = schema.at("type");
+  if (type == "object") return Json::object();
+  if (type == "array") return Json::array();
+  if (type == "integer") return 1;
+  return schema.value("format", "") == "date-time" ? "2026-11-21T10:00:00Z" : "";
+}
+
+TEST_CASE("what the schema says of a status is known, and nothing else", "[job][types]") {
+  const Json schema = Json::parse(schemas::nervex_job());
+  const Json& fields = schema.at("properties").at("status").at("properties");
+  REQUIRE(fields.size() > 20);
+  for (const auto& [name, of_field] : fields.items()) {
+    INFO("status." << name);
+    Json object = minimal();
+    object["status"][name] = sample(of_field);
+    object["status"]["not-" + name] = 1;
+    const auto job = decode_job(object);
+    INFO((job ? "" : job.error().message));
+    REQUIRE(job);
+    CHECK(job->status.unknown.get() == Json{{"not-" + name, 1}});
+  }
 }
 
 TEST_CASE("a status has all four roles and leaves out times that are not known", "[job][types]") {
