@@ -23,7 +23,7 @@ from tools.cluster import suite
 from tools.cluster.api import ApiError
 from tools.controlplane import binaries
 
-from gang import cluster, page, report, results, scenarios, sides, stages, steps
+from gang import cluster, page, programs, report, results, scenarios, sides, stages, steps
 from gang.rounds import Bench
 
 FAILURES = (Failure, ApiError, OSError, http.client.HTTPException)  # of a control plane that is busy
@@ -60,8 +60,9 @@ def parse_options():
                         help=f"may be repeated: ours, {', '.join(one.name for one in sides.PEERS)}, variants (all); or, to see "
                              f"what a job's pods cost any scheduler, {' and '.join(one.name for one in steps.SIDES)}")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME:PROGRAM=FLAGS", type=variant,
-                        help="a further side: ours with more flags for a program, "
-                             "for example direct:controller=--some-flag; may be repeated")
+                        help="a further side: ours with more flags for a program, for example "
+                             "direct:controller=--some-flag, or, as before:bin=FOLDER, the programs of another build; "
+                             "may be repeated")
     parser.add_argument("--sweep", action="store_true",
                         help="ours alone, with 100 to 15,000 nodes, 1 to 1,000 gangs, 10 to 5,000 pods: stages and cost")
     parser.add_argument("--results", help="file of the rounds (build/bench/gang.jsonl, sweep.jsonl)")
@@ -85,7 +86,7 @@ def parse_options():
 def variant(text):
     name, _, rest = text.partition(":")
     program, _, flags = rest.partition("=")
-    if not name.isalnum() or not name.islower() or program not in suite.PROGRAMS or not flags:
+    if not name.isalnum() or not name.islower() or program not in (*suite.PROGRAMS, programs.FOLDER) or not flags:
         raise argparse.ArgumentTypeError(f"not NAME:PROGRAM=FLAGS, with a name in lower case: {text!r}")
     return name, program, flags
 

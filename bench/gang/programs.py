@@ -1,6 +1,7 @@
 """The programs of a side: started for its round and ended after it, so that no side pays for another's watches, and
 what they used in between."""
 
+import dataclasses
 import os
 import time
 
@@ -164,17 +165,23 @@ def api_flags(limits):
     return [f"--kube-api-{name}={value}" for name, value in limits.items()]
 
 
+FOLDER = "bin"  # among the flags of the programs: where these lie, if not in the folder of the others
+
+
 class Ours:
     """The suite and its kube-scheduler. `flags`: {program: additional flags}."""
 
     def __init__(self, cluster, flags):
         # It logs as little as the peers' do, and as the one that users install.
         self._cluster, self._flags = cluster, {**flags, "scheduler": f"--v=0 {flags.get('scheduler', '')}"}
+        self._bin = os.path.abspath(self._flags.pop(FOLDER, cluster.settings.bin))
 
     def start(self):
         before = {name: os.environ.get(name, "") for name in map(variable, suite.PROGRAMS)}
         for program, more in self._flags.items():
             os.environ[variable(program)] = f"{before[variable(program)]} {more}"
+        settings = self._cluster.settings
+        self._cluster.settings = dataclasses.replace(settings, bin=self._bin)
         try:
             for program in suite.PROGRAMS:
                 known = self._cluster.programs[program]
@@ -185,6 +192,7 @@ class Ours:
                 self._cluster.wait_until_ready(program)
         finally:
             os.environ.update(before)
+            self._cluster.settings = settings
         for program in suite.LEADERS:
             wait_for(lambda one=program: (self._leads(one), None), f"{program} to lead", 30)
 

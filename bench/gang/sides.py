@@ -190,7 +190,9 @@ ACCOUNTS = {**dict.fromkeys(("default", "coscheduling", "native"), programs.SCHE
 
 def ours(name="ours", flags=None):
     """The suite as installed, or a variant: {program: additional flags}."""
-    title = "nervex" + "".join(f", {program} {more}" for program, more in (flags or {}).items())
+    def name_of(program, more):
+        return f"programs of {os.path.basename(os.path.abspath(more))}" if program == programs.FOLDER else f"{program} {more}"
+    title = "nervex" + "".join(f", {name_of(*one)}" for one in (flags or {}).items())
     return Side(name, title, functools.partial(our_programs, flags or {}), jobs, True, has_status=True, names=True,
                 of_ours=True)
 
