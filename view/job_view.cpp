@@ -67,6 +67,8 @@ std::vector<Wait> find_waits(const JobSnapshot& seen) {
     return waits;
   }
   for (const auto* gang : find_waiting_gangs(seen)) waits.push_back(describe_wait(seen, *gang));
+  std::stable_partition(waits.begin(), waits.end(),
+                        [](const Wait& wait) { return wait.gang == gang::kBaseGang; });
   if (!waits.empty()) return waits;
   if (auto wait = find_waiting_condition(seen)) waits.push_back(*std::move(wait));
   return waits;

@@ -71,7 +71,7 @@ struct JobView {
   job::Phase phase = job::Phase::kNone;
   std::string reason;            // of the phase; "" if not needed
   std::optional<SysTime> since;  // of the phase, if the job states it
-  std::vector<Wait> waits;       // the base gang's is not always the first
+  std::vector<Wait> waits;       // the base gang's first
   job::QueuePlace queue{};
   std::optional<SysTime> fails_at;  // by scheduleTimeoutSeconds, unless it starts before
   std::vector<gang::AvoidedNode> avoided;

@@ -147,24 +147,10 @@ def test_an_explanation_says_what_nervexctl_says(sdk_client, namespace, nervexct
 
 def compare(explanation, view):
     """(are they equal?, both): a job may change between two reads."""
-    ours = {
-        "phase": explanation.phase, "reason": explanation.reason,
-        "advice": {"code": explanation.advice, "message": explanation.help},
-        "waits": [[one.subject, one.gang, one.reason, one.message, dict(one.pods)] for one in explanation.waits],
-        "notes": [{"code": code, "message": message} for code, message in explanation.notes],
-        "roles": {role: [one.wanted, one.placed, one.running, one.succeeded, one.failed]
-                  for role, one in explanation.roles.items()},
-        "problems": [one.pod for one in explanation.problems],
-        "queue": {name: value for name, value in (("name", explanation.queue), ("position", explanation.position)) if value},
-        "failsAt": f"{explanation.fails_at:%Y-%m-%dT%H:%M:%SZ}" if explanation.fails_at else None}
-    theirs = {
-        **{name: view.get(name, "") for name in ("phase", "reason", "advice", "notes")}, "failsAt": view.get("failsAt"),
-        "waits": [[one["subject"], one.get("gang", ""), one["reason"], one["message"], one.get("pods", {})]
-                  for one in view["waits"]],
-        "roles": {one["role"]: [one[name] for name in ("wanted", "placed", "running", "succeeded", "failed")]
-                  for one in view["roles"]},
-        "problems": [one["pod"] for one in view["problems"]], "queue": view.get("queue", {})}
-    return ours == theirs, (ours, theirs)
+    both = explanation.to_dict(), view
+    for one in both:
+        one.pop("time")
+    return both[0] == both[1], both
 
 
 # -- logs

@@ -10,7 +10,7 @@ import re
 import unittest
 
 from support import ROOT
-from nervex import explain
+from nervex import explain, view
 
 ADVICE = os.path.join(ROOT, "sdk", "python", "nervex", "advice.json")
 RULE = re.compile(r'\{AdviceCode::k\w+, "(\w+)", (true|false), .*?,\n     "((?:[^"\\]|\\.)*)"\}', re.DOTALL)
@@ -39,7 +39,7 @@ class Advice(unittest.TestCase):
         with open(os.path.join(ROOT, "docs", "reference", "job-view.md"), encoding="utf-8") as file:
             documented = set(re.findall(r"^\| `([A-Z]\w+)` \|", file.read().split("## `advice`")[1], re.MULTILINE))
         self.assertEqual({code for code, _, _ in explain.RULES}, documented)
-        self.assertLessEqual(explain.BLOCKED, documented)
+        self.assertLessEqual(view.BLOCKED, documented)
 
     def test_a_container_that_cannot_start_is_to_be_fixed(self):
         waiting = {"state": {"waiting": {"reason": "ImagePullBackOff"}}}

@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 from support.background import Call, Reader, wait_for
-from support.fake_api import EVENTS, GROUPS, JOBS, NAMESPACE, PODS, FakeApi
+from support.fake_api import BUDGETS, EVENTS, GROUPS, JOBS, NAMESPACE, PODS, FakeApi
 import nervex
 from nervex import api as kubernetes_api
 from nervex.kubeflow import TrainingClient
@@ -403,7 +403,7 @@ class Verbs(WithApi):
         self.assertEqual(self.client.list(phase="Failed"), [])
         self.job("Created", "Queued", queue={"name": "vision", "position": 3})
         self.assertIn("<td>vision</td><td>3</td>", self.client.list()._repr_html_())
-        self.assertIn("Queue    vision, position 3+", str(self.client.job("dqn").explain()))
+        self.assertIn("  Queue  vision, position 3+", str(self.client.job("dqn").explain()))
         self.assertIn("NerveXJob rl/dqn", self.client.job("dqn")._repr_html_())
 
     def test_events_are_sorted(self):
@@ -419,7 +419,24 @@ class Verbs(WithApi):
         self.group(WAITING)
         self.api.fail("podgroups", 403)
         self.api.fail("/pods", 403)
-        self.assertEqual([one.split(":")[0] for one in self.client.job("dqn").explain().left_out], ["the plan", "the pods"])
+        self.api.fail("/events", 403)
+        seen = self.client.job("dqn").explain()
+        self.assertEqual([one.split(":")[0] for one in seen.left_out],
+                         ["cannot show the plan", "cannot show the pods", "cannot show the events"])
+        self.assertIn("\ncannot show the plan: ", str(seen))
+
+    def test_an_explanation_has_events_and_budgets(self):
+        self.job("Running")
+        self.pod()
+        for name, when in (("b", "2026-11-21T14:00:02Z"), ("a", "2026-11-21T14:00:01Z")):
+            self.api.put(EVENTS, name, reason=name, lastTimestamp=when)
+        self.api.put(BUDGETS, "keep", spec={"maxUnavailable": 1, "selector": {"matchLabels": {"nervexjob-name": "dqn"}}})
+        seen = self.client.job("dqn").explain()
+        self.assertEqual([one.reason for one in seen.events], ["a", "b"])
+        self.assertEqual([code for code, _ in seen.notes], ["PodDisruptionBudget"])
+        self.api.fail("/poddisruptionbudgets", 403)
+        seen = self.client.job("dqn").explain()
+        self.assertEqual((seen.notes, seen.left_out), ((), ()))
 
     def test_names_of_kubeflow_work(self):
         client = TrainingClient(NAMESPACE, api_client=self.api.client())

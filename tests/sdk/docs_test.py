@@ -23,7 +23,7 @@ SECTIONS = (
     ("Jobs", (nervex.Job, nervex.Role, nervex.Workers)),
     ("Client", (nervex.Client, nervex.JobHandle)),
     ("Values", (nervex.Status, nervex.JobList, nervex.Event, nervex.Explanation, nervex.Wait, nervex.Problem, nervex.RoleCounts,
-                nervex.Notice)),
+                nervex.PlannedNode, nervex.AvoidedNode, nervex.Reservation, nervex.Notice)),
     ("Inside a job", (nervex.ReplicasClient, nervex.ReplicaRequest, nervex.Replicas, nervex.Change)),
     ("Names of other projects", (kubeflow.TrainingClient, operator_server.OperatorServer)),
 )

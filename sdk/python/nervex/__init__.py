@@ -34,10 +34,10 @@ from nervex.errors import (
     Unavailable,
     WaitTimeout,
 )
-from nervex.explain import Explanation, Problem, RoleCounts, Wait
 from nervex.job import Job, Role, Workers
 from nervex.replicas import Change, ReplicaRequest, Replicas, ReplicasClient
-from nervex.status import Event, JobList, Status
+from nervex.status import JobList, Status
+from nervex.view import AvoidedNode, Event, Explanation, PlannedNode, Problem, Reservation, RoleCounts, Wait
 
 if TYPE_CHECKING:
     from nervex.client import Client, JobHandle
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 __all__ = [
-    "AlreadyExists", "ApiError", "CannotStart", "Change", "Client", "Event", "Explanation", "Forbidden", "Invalid", "Job",
-    "JobDeleted", "JobFailed", "JobHandle", "JobList", "NervexError", "NotFound", "Notice", "Problem", "ReplicaRequest",
-    "Replicas", "ReplicasClient", "ReplicasError", "ReplicasRefused", "ReplicasUnavailable", "Role", "RoleCounts", "Status",
-    "Unavailable", "Wait", "WaitTimeout", "Workers",
+    "AlreadyExists", "ApiError", "AvoidedNode", "CannotStart", "Change", "Client", "Event", "Explanation", "Forbidden", "Invalid",
+    "Job", "JobDeleted", "JobFailed", "JobHandle", "JobList", "NervexError", "NotFound", "Notice", "PlannedNode", "Problem",
+    "ReplicaRequest", "Replicas", "ReplicasClient", "ReplicasError", "ReplicasRefused", "ReplicasUnavailable", "Reservation",
+    "Role", "RoleCounts", "Status", "Unavailable", "Wait", "WaitTimeout", "Workers",
 ]
 
 LAZY = {"Client": "client", "JobHandle": "client", "Notice": "logs"}

@@ -9,9 +9,10 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from nervex import logs as job_logs
 from nervex.api import Api, Deadline, connect
 from nervex.errors import AlreadyExists, CannotStart, Forbidden, JobDeleted, JobFailed, NotFound, Unavailable, WaitTimeout
-from nervex.explain import FINISHED, SETTLE_SECONDS, SETTLING, Explanation, explain
+from nervex.explain import SETTLE_SECONDS, SETTLING, explain
 from nervex.job import API_VERSION, Job
-from nervex.status import Event, JobList, Status, read_event, read_status
+from nervex.status import JobList, Status, read_status
+from nervex.view import FINISHED, Event, Explanation, read_event
 
 Json = Dict[str, Any]
 Progress = Callable[[Explanation], None]
@@ -125,14 +126,13 @@ class JobHandle:
         return read_status(self.manifest())
 
     def explain(self) -> Explanation:
-        """Why the job waits, and what to do. `left_out` names what the user may not read."""
+        """What `kubectl nervex explain` says: why the job waits, where its pods run, and what to do. `left_out` names what
+        the user may not read."""
         return self._explain(self.manifest(), Deadline())
 
     def events(self) -> List[Event]:
         """Events of the job, oldest first."""
-        uid = self.manifest()["metadata"]["uid"]
-        found = self._api.list(f"/api/v1/namespaces/{self.namespace}/events",
-                               [("fieldSelector", f"involvedObject.uid={uid}")])
+        found = self._list_events(self.manifest())
         return sorted(map(read_event, found), key=lambda one: str(one.time))
 
     def pods(self, role: str = "") -> List[Json]:
@@ -143,11 +143,11 @@ class JobHandle:
     # -- follow
 
     def watch(self, timeout: Optional[float] = None) -> Iterator[Explanation]:
-        """An Explanation now and after each change of the job; ends when the job has finished, and at the timeout. Pods
-        are not read: `problems` is empty. Raises JobDeleted."""
+        """An Explanation now and after each change of the job; ends when the job has finished, and at the timeout. Only the
+        job and its plan are read: `problems` and `events` are empty. Raises JobDeleted."""
         deadline = Deadline(timeout)
         for job in self.watch_manifest(timeout):
-            yield self._explain(job, deadline, with_pods=False)
+            yield self._explain(job, deadline, plan_only=True)
 
     def watch_manifest(self, timeout: Optional[float] = None) -> Iterator[Json]:
         """As watch(), with the whole object."""
@@ -181,7 +181,7 @@ class JobHandle:
             while latest is None or not deadline.expired():
                 step = deadline.remaining() if blocked is None else min(deadline.remaining(), blocked.remaining())
                 for job in self.watch_manifest(step):
-                    latest, status = self._explain(job, deadline, with_pods=False), read_status(job)
+                    latest, status = self._explain(job, deadline, plan_only=True), read_status(job)
                     is_settling = latest.advice in SETTLING and not settled.expired()
                     if progress and not is_settling and (reported is None or key(latest) != key(reported)):
                         reported = latest
@@ -263,19 +263,33 @@ class JobHandle:
         found = self._api.list(self._pods, [("labelSelector", f"nervexjob-name={self.name}")], deadline)
         return [one for one in found if any(owner["uid"] == uid for owner in one["metadata"].get("ownerReferences", []))]
 
-    def _explain(self, job: Json, deadline: Deadline, with_pods: bool = True) -> Explanation:
+    def _list_events(self, job: Json, deadline: Optional[Deadline] = None) -> List[Json]:
+        return self._api.list(f"/api/v1/namespaces/{self.namespace}/events",
+                              [("fieldSelector", f"involvedObject.uid={job['metadata']['uid']}")], deadline)
+
+    def _list_budgets(self, deadline: Deadline) -> List[Json]:
+        """Empty for users who may not read them."""
+        try:
+            return self._api.list(f"/apis/policy/v1/namespaces/{self.namespace}/poddisruptionbudgets", deadline=deadline)
+        except (Forbidden, NotFound):
+            return []
+
+    def _explain(self, job: Json, deadline: Deadline, plan_only: bool = False) -> Explanation:
         left_out: List[str] = []
-        group: Optional[Json] = None
-        pods: List[Json] = []
-        try:
-            group = self._read_group(job, deadline)
-        except Forbidden as error:
-            left_out.append(f"the plan: {error}")
-        try:
-            pods = self._list_pods(job, deadline) if with_pods else []
-        except Forbidden as error:
-            left_out.append(f"the pods: {error}")
-        return explain(job, group, pods, left_out)
+
+        def read(what: str, call: Callable[[], Any], otherwise: Any) -> Any:
+            try:
+                return call()
+            except Forbidden as error:
+                left_out.append(f"cannot show {what}: {error}")
+                return otherwise
+
+        group = read("the plan", lambda: self._read_group(job, deadline), None)
+        if plan_only:
+            return explain(job, group, [], left_out)
+        pods = read("the pods", lambda: self._list_pods(job, deadline), [])
+        events = read("the events", lambda: self._list_events(job, deadline), [])
+        return explain(job, group, pods, left_out, events=events, budgets=self._list_budgets(deadline))
 
     def _read_group(self, job: Json, deadline: Deadline) -> Optional[Json]:
         """The PodGroup of the attempt; one of a deleted job of the same name does not count."""

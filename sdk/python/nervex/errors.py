@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Optional, Sequence
 
 if TYPE_CHECKING:
-    from nervex.explain import Explanation
+    from nervex.view import Explanation
 
 
 class NervexError(Exception):

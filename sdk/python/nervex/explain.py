@@ -1,142 +1,29 @@
-"""Why does a job wait, and what to do? The values of `kubectl nervex explain -o json` from the job, its PodGroup and its
-pods. Pure. The rules are those of view/; tests compare both (tests/sdk/advice_test.py, tests/e2e/test_sdk.py)."""
+"""Why does a job wait, and what to do? The values of `kubectl nervex explain` from the job, its PodGroup, its pods, its
+events and the namespace's PodDisruptionBudgets. Pure. The rules are those of view/; tests compare both
+(tests/sdk/advice_test.py, tests/sdk/explain_test.py, tests/e2e/test_sdk.py)."""
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
-import html
 import json
 import os
-from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from nervex.budgets import find_budget_problems
+from nervex.text import parse_time
+from nervex.view import (BASE_GANG, FINISHED, AvoidedNode, Explanation, PlannedNode, Problem, Reservation, RoleCounts, Wait,
+                         now_in_utc, read_event)
 
 Json = Mapping[str, Any]
 
-BASE_GANG = "base"
-LAST_EXACT_POSITION = 2  # in a queue
 # Causes about the cluster and quotas. All others are rules of the queue: gang/no_fit.cpp.
 NO_FIT = ("InsufficientCapacity", "NoNodeAllowed", "NeverFits", "NeverFitsTogether", "OverQuota")
 ROLES = ("coordinator", "aggregator", "collector", "learner")
-FINISHED = ("Succeeded", "Failed")
-
-
-@dataclass(frozen=True)
-class Wait:
-    """A part of the job that waits.
-
-    subject  Gang, LostPods, Pods or Requests
-    reason   such as Unschedulable
-    pods     how many of each role
-    cause    of the PodGroup: {"code": "NeverFits", "role": "learner", ...}; empty if it gives none
-    remedy   of the PodGroup: Wait, AskForLess, AllowNodes, OpenNodes or FixQueue; "" if it gives none
-    """
-
-    subject: str
-    reason: str
-    message: str
-    since: Optional[datetime.datetime] = None
-    gang: str = ""
-    pods: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    cause: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    remedy: str = ""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A pod that does not run. `code`: ContainerFailed, ContainerWaiting, PodFailed or Unschedulable."""
-
-    pod: str
-    code: str
-    reason: str = ""
-    message: str = ""
-    exit_code: Optional[int] = None
-
-
-@dataclass(frozen=True)
-class RoleCounts:
-    """Pods of a role."""
-
-    wanted: int
-    placed: int
-    running: int
-    succeeded: int
-    failed: int
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What is known of a job at one time; docs/reference/job-view.md has the codes.
-
-    advice      code: WaitForCapacity, AskForLess, Running ...
-    help        what to do, as a sentence
-    notes       (code, message): conditions that say what else is wrong
-    fails_at    when scheduleTimeoutSeconds ends the job if it has not started
-    queue       the queue that the job waits or runs in; "": the root, or none at the moment
-    position    its place there while it waits, in coarse steps: 10 stands for 10 to 19; 0: it does not wait
-    left_out    what the user may not read
-    """
-
-    namespace: str
-    name: str
-    phase: str
-    reason: str
-    advice: str
-    help: str
-    waits: Tuple[Wait, ...] = ()
-    notes: Tuple[Tuple[str, str], ...] = ()
-    problems: Tuple[Problem, ...] = ()
-    roles: Mapping[str, RoleCounts] = dataclasses.field(default_factory=dict)
-    fails_at: Optional[datetime.datetime] = None
-    queue: str = ""
-    position: int = 0
-    left_out: Tuple[str, ...] = ()
-
-    @property
-    def blocked(self) -> bool:
-        """Waiting does not help: a person must change the job or the cluster."""
-        return (self.advice in BLOCKED or self.advice in BLOCKED_FOR_NOW and not self._may_end()) and (
-            self.phase not in ("Running", *FINISHED))
-
-    def _may_end(self) -> bool:
-        """Whether nodes may return, or an administrator may start the queue that was stopped."""
-        cause = self.waits[0].cause if self.waits else {}
-        nodes = cause.get("nodes", {})
-        return bool(nodes.get("notReady") or nodes.get("cordoned") or nodes.get("avoided") or cause.get("code") == "QueueStopped")
-
-    def summary(self) -> str:
-        """One line: why, and what to do."""
-        why = [one.message for one in self.waits[:1]] or [message for _, message in self.notes[:1]]
-        why = why or [f"{one.pod}: {one.message or one.reason}" for one in self.problems[:1]]
-        why = why or [f"{self.phase}, {self.reason}" if self.reason != self.phase else self.phase]
-        return ". ".join([*(text.rstrip(".") for text in why), "What to do: " + self.help])
-
-    def __str__(self) -> str:
-        lines = [f"NerveXJob {self.namespace}/{self.name}",
-                 f"  Phase    {self.phase or 'none yet'}" + (f" ({self.reason})" if self.reason else "")]
-        if self.queue or self.position:
-            more = "+" if self.position > LAST_EXACT_POSITION else ""
-            position = f"position {self.position}{more}" if self.position else ""
-            lines.append(f"  Queue    {', '.join(filter(None, [self.queue, position]))}")
-        for wait in self.waits:
-            pods = ", ".join(f"{count} {role}" for role, count in sorted(wait.pods.items()))
-            since = f", since {wait.since:%Y-%m-%d %H:%M:%S} UTC" if wait.since else ""
-            lines += [f"  Waits    {pods or wait.subject}{since}", f"  Because  {wait.message}"]
-        if self.fails_at:
-            lines.append(f"  Until    {self.fails_at:%Y-%m-%d %H:%M:%S} UTC: then the job fails (scheduleTimeoutSeconds)")
-        lines += [f"  Note     {message}" for _, message in self.notes]
-        lines += [f"  Problem  {one.pod}: {': '.join(filter(None, [one.reason, one.message]))}" for one in self.problems]
-        lines += [f"  Left out {what}" for what in self.left_out]
-        return "\n".join([*lines, f"What to do: {self.help}"])
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
-
-
-# Advice that a person must follow before the job can start.
-BLOCKED = {"AskForLess", "ExceedsQuota", "ExceedsLimit", "PlanTooLarge", "InvalidName", "FixRefusal", "FixTemplate",
-           "CreatePriorityClass", "CreateAggregatorConfig"}
-BLOCKED_FOR_NOW = {"AllowNodes", "FixQueue"}  # unless the cause may end by itself
+POD_ROLES = (*ROLES, "ddp-learner")
+RESERVATION_SECONDS = 600  # the default of spec.reservationSeconds
+TOLERATES_NOT_READY = "nervex.sensetime.com/tolerates-not-ready-seconds"  # of a pod: gang/outage_tolerations.h
+TOLERATES_UNREACHABLE = "nervex.sensetime.com/tolerates-unreachable-seconds"
+LONGEST_OUTAGE = 100 * 365 * 24 * 3600
 
 # Advice of a job that has just been created: for a moment it is the next program's turn.
 SETTLING = {"NotObserved", "AboutToBeQueued", "NotPlanned"}
@@ -146,27 +33,34 @@ with open(os.path.join(os.path.dirname(__file__), "advice.json"), encoding="utf-
     HELP: Dict[str, str] = json.load(_file)  # {job} and {ns} are replaced
 
 
-def explain(job: Json, group: Optional[Json], pods: Sequence[Json], left_out: Sequence[str] = ()) -> Explanation:
-    """`group`: the PodGroup of the job's attempt. `pods`: those of the job."""
-    seen = Seen(job, group, pods)
+def explain(job: Json, group: Optional[Json], pods: Sequence[Json], left_out: Sequence[str] = (), *,
+            events: Sequence[Json] = (), budgets: Sequence[Json] = (), now: Optional[datetime.datetime] = None) -> Explanation:
+    """`group`: the PodGroup of the job's attempt. `pods`, `events`: those of the job. `budgets`: all PodDisruptionBudgets
+    of its namespace."""
+    seen = Seen(job, group, pods, now or now_in_utc())
     waits = find_waits(seen)
     meta = job["metadata"]
     code, waits_for_nodes = next((code, waits) for code, waits, applies in RULES if applies(seen))
     text = HELP[code].format(ns=meta["namespace"], job=meta["name"])
     if waits_for_nodes and seen.remedy() == "OpenNodes":
-        text += ". Nodes that are cordoned or not ready, as the reason says, may help, too: kubectl get nodes"
+        text += ". Nodes that are cordoned or not ready, as the reason says, may also help: kubectl get nodes"
+    reached = seen.condition(seen.phase, True) or {}
+    queue = seen.status.get("queue", {})
     return Explanation(
         namespace=meta["namespace"], name=meta["name"], phase=seen.phase, reason=seen.reason, advice=code, help=text,
-        waits=waits, notes=find_notes(seen, waits), problems=tuple(filter(None, map(find_problem, pods))),
-        roles=count_roles(seen), queue=seen.status.get("queue", {}).get("name", ""),
-        position=seen.status.get("queue", {}).get("position", 0), fails_at=find_schedule_timeout(seen) if waits else None, left_out=tuple(left_out))
+        waits=waits, notes=(*find_notes(seen, waits), *find_budget_notes(seen, budgets)),
+        problems=tuple(filter(None, map(find_problem, pods))), roles=count_roles(seen), queue=queue.get("name", ""),
+        position=queue.get("position", 0), fails_at=find_schedule_timeout(seen) if waits else None, left_out=tuple(left_out),
+        time=seen.now, created=parse_time(meta.get("creationTimestamp")), since=parse_time(reached.get("lastTransitionTime")),
+        nodes=find_nodes(seen), avoided=seen.avoided(), reserved=find_reservation(seen),
+        events=tuple(sorted(map(read_event, events), key=lambda one: str(one.time))))
 
 
 class Seen:
     """The objects of one job, and questions that several rules ask."""
 
-    def __init__(self, job: Json, group: Optional[Json], pods: Sequence[Json]) -> None:
-        self.job, self.group, self.pods = job, group, pods
+    def __init__(self, job: Json, group: Optional[Json], pods: Sequence[Json], now: datetime.datetime) -> None:
+        self.job, self.group, self.pods, self.now = job, group, pods, now
         self.spec: Json = job.get("spec", {})
         self.status: Json = job.get("status", {})
         self.phase: str = self.status.get("phase", "")
@@ -192,6 +86,15 @@ class Seen:
         found: List[Json] = (self.group or {}).get("spec", {}).get("gangs", [])
         return found
 
+    def wanted_members(self) -> List[Json]:
+        return [members for gang in self.wanted_gangs() for members in gang["members"]]
+
+    def reserved(self) -> List[Tuple[str, str, int]]:
+        """(node, role, pods) of the capacity that the plan reserves."""
+        roles = {members["name"]: members["role"] for members in self.wanted_members()}
+        return [(one["node"], roles[entry["set"]], int(one.get("count", 1))) for gang in self.gangs()
+                for entry in gang.get("reserved", []) for one in entry["nodes"] if entry["set"] in roles]
+
     def waiting_gangs(self) -> List[Json]:
         return [one for one in self.gangs() if not one.get("planned") or one.get("healingSince")]
 
@@ -212,12 +115,17 @@ class Seen:
         observed, generation = group.get("status", {}).get("observedGeneration"), group.get("metadata", {}).get("generation")
         return int(observed or 0) >= int(generation or 0)
 
+    def avoided(self) -> Tuple[AvoidedNode, ...]:
+        """Nodes now excluded from a waiting gang's next plan, in the PodGroup's order."""
+        if not self.waiting_gangs():
+            return ()
+        found = [AvoidedNode(one["node"], one["set"], parse_time(one.get("until")) or self.now)
+                 for one in (self.group or {}).get("status", {}).get("avoid", [])]
+        return tuple(one for one in found if one.until > self.now)
+
     def refused_by_scheduler(self) -> bool:
         gang = self.first_waiting()
-        now = datetime.datetime.now(datetime.timezone.utc)
-        avoided = any((parse_time(one.get("until")) or now) > now
-                      for one in (self.group or {}).get("status", {}).get("avoid", []))
-        return bool(gang.get("reason") == "RefusedByScheduler" or gang.get("refusals", {}).get("count") and avoided)
+        return bool(gang.get("reason") == "RefusedByScheduler" or gang.get("refusals", {}).get("count") and self.avoided())
 
 
 def grows(seen: Seen) -> bool:
@@ -309,7 +217,7 @@ def describe_wait(seen: Seen, gang: Json) -> Wait:
         pods[members["role"]] = pods.get(members["role"], 0) + count_slots(members["slots"])
     since = parse_time(gang.get("since"))
     healing = parse_time(gang.get("healingSince"))
-    if healing and healing <= datetime.datetime.now(datetime.timezone.utc):  # it may be in the future
+    if healing and healing <= seen.now:  # it may be in the future
         since = healing
     return Wait("LostPods" if healing else "Gang", gang.get("reason", ""), gang.get("message", ""), since, gang["name"],
                 pods, gang.get("cause", {}), gang.get("remedy", {}).get("code", ""))
@@ -326,21 +234,60 @@ def find_notes(seen: Seen, waits: Sequence[Wait]) -> Tuple[Tuple[str, str], ...]
     return tuple(notes)
 
 
+def find_budget_notes(seen: Seen, budgets: Sequence[Json]) -> List[Tuple[str, str]]:
+    if seen.phase in FINISHED:
+        return []
+    wanted = dict.fromkeys(POD_ROLES, 0)
+    for members in seen.wanted_members():
+        wanted[members["role"]] += count_slots(members["slots"])
+    if seen.group is None:
+        wanted.update(count_without_group(seen))
+    return [("PodDisruptionBudget", message) for message in find_budget_problems(seen.job, wanted, budgets)]
+
+
 def find_problem(pod: Json) -> Optional[Problem]:
-    status, name = pod.get("status", {}), pod["metadata"]["name"]
+    status, name, node = pod.get("status", {}), pod["metadata"]["name"], pod.get("spec", {}).get("nodeName", "")
     for container in status.get("containerStatuses", []):
-        state = container.get("state", {})
-        ended, waiting = state.get("terminated"), state.get("waiting", {})
-        if ended and ended.get("exitCode"):
-            return Problem(name, "ContainerFailed", ended.get("reason", ""), ended.get("message", ""), ended["exitCode"])
-        if waiting.get("reason", "ContainerCreating") not in ("ContainerCreating", "PodInitializing"):
-            return Problem(name, "ContainerWaiting", waiting["reason"], waiting.get("message", ""))
+        problem = find_container_problem(name, container)
+        if problem:
+            return problem
     if status.get("reason") or status.get("phase") == "Failed":
-        return Problem(name, "PodFailed", status.get("reason", ""), status.get("message", ""))
-    for condition in status.get("conditions", []):
-        if condition["type"] == "PodScheduled" and condition["status"] == "False" and not pod["spec"].get("nodeName"):
-            return Problem(name, "Unschedulable", condition.get("reason", ""), condition.get("message", ""))
+        return Problem(name, "PodFailed", status.get("reason", ""), status.get("message", "") if status.get("reason") else "")
+    conditions = {one["type"]: one for one in status.get("conditions", [])}
+    lost = conditions.get("nervex.sensetime.com/NodeLost", {})
+    if lost.get("status") == "True":
+        return Problem(name, "NodeLost", message=lost.get("message") or lost["type"], node=node)
+    if status.get("phase") == "Running" and conditions.get("Ready", {}).get("status") != "True":
+        problem = find_tolerated_outage(pod, name, node)
+        if problem:
+            return problem
+    scheduled = conditions.get("PodScheduled", {})
+    if not node and scheduled.get("status") == "False" and scheduled.get("message"):
+        return Problem(name, "Unschedulable", message=scheduled["message"])
     return None
+
+
+def find_container_problem(pod: str, container: Json) -> Optional[Problem]:
+    state, restarts = container.get("state", {}), container.get("restartCount", 0)
+    ended, waiting = state.get("terminated"), state.get("waiting", {})
+    if ended and ended.get("exitCode"):
+        return Problem(pod, "ContainerFailed", ended.get("reason", ""), ended.get("message", ""), ended["exitCode"], restarts)
+    if waiting.get("reason", "ContainerCreating") not in ("ContainerCreating", "PodInitializing"):
+        last = container.get("lastState", {}).get("terminated", {})
+        return Problem(pod, "ContainerWaiting", waiting["reason"], last.get("message") or waiting.get("message", ""),
+                       restarts=restarts)
+    return None
+
+
+def find_tolerated_outage(pod: Json, name: str, node: str) -> Optional[Problem]:
+    """A pod on an unavailable node is not Ready, as long as its template tolerates the outage."""
+    annotations = pod["metadata"].get("annotations", {})
+    unreachable = not annotations.get(TOLERATES_NOT_READY)
+    text = annotations.get(TOLERATES_UNREACHABLE if unreachable else TOLERATES_NOT_READY, "")
+    if text != "always" and not (text.isascii() and text.isdigit() and int(text) <= LONGEST_OUTAGE):
+        return None
+    return Problem(name, "NodeUnavailable", node=node, tolerated_seconds=None if text == "always" else int(text),
+                   unreachable=unreachable)
 
 
 def find_schedule_timeout(seen: Seen) -> Optional[datetime.datetime]:
@@ -353,14 +300,41 @@ def find_schedule_timeout(seen: Seen) -> Optional[datetime.datetime]:
     return since + datetime.timedelta(seconds=seconds)
 
 
+def find_reservation(seen: Seen) -> Optional[Reservation]:
+    pods: Dict[str, int] = {}
+    for _, role, count in seen.reserved():
+        pods[role] = pods.get(role, 0) + count
+    if not pods:
+        return None
+    seconds = seen.spec.get("reservationSeconds", RESERVATION_SECONDS)
+    seconds = min(seconds, seen.status.get("maxReservationSeconds", seconds))
+    # Not status.startTime, which retries keep: each attempt requests its replicas again.
+    running = (seen.condition("Running", True) or {}) if seen.phase == "Running" else {}
+    since = parse_time(running.get("lastTransitionTime"))
+    return Reservation(pods, since + datetime.timedelta(seconds=seconds) if since else None, seconds)
+
+
+def find_nodes(seen: Seen) -> Tuple[PlannedNode, ...]:
+    slots: Dict[str, List[str]] = {}
+    reserved: Dict[str, Dict[str, int]] = {}
+    for gang in seen.gangs():
+        placed = [(placements["role"], one.get("ordinal", 0) + i, one["node"])
+                  for placements in gang.get("placements", []) for one in placements["nodes"]
+                  for i in range(one.get("count", 1))]
+        for role, ordinal, node in sorted(placed):
+            slots.setdefault(node, []).append(f"{role}/{ordinal}")
+    for node, role, count in seen.reserved():
+        pods = reserved.setdefault(node, {})
+        pods[role] = pods.get(role, 0) + count
+    return tuple(PlannedNode(name, tuple(slots.get(name, ())), reserved.get(name, {})) for name in sorted({*slots, *reserved}))
+
+
 def count_roles(seen: Seen) -> Dict[str, RoleCounts]:
     wanted, placed = dict.fromkeys(ROLES, 0), dict.fromkeys(ROLES, 0)
-    for gang in seen.wanted_gangs():
-        for members in gang["members"]:
-            wanted[counted_as(members["role"])] += count_slots(members["slots"])
+    for members in seen.wanted_members():
+        wanted[counted_as(members["role"])] += count_slots(members["slots"])
     if seen.group is None:
-        wanted.update(coordinator=1, **{role: int(seen.spec.get(role, {}).get("replicas") or 0)
-                                        for role in ("collector", "learner")})
+        wanted.update(count_without_group(seen))
     for gang in seen.gangs():
         for placements in gang.get("placements", []):
             placed[counted_as(placements["role"])] += count_slots(placements["nodes"])
@@ -374,17 +348,20 @@ def count_roles(seen: Seen) -> Dict[str, RoleCounts]:
     return found
 
 
+def count_without_group(seen: Seen) -> Dict[str, int]:
+    """Base replicas, and those that this attempt requested."""
+    wanted = {"coordinator": 1, **{role: int(seen.spec.get(role, {}).get("replicas") or 0) for role in ("collector", "learner")}}
+    for entry in seen.spec.get("requests", {}).get("entries", []):
+        if entry.get("role") in seen.spec and entry.get("attempt") == seen.status.get("attempt", 0):
+            wanted[entry["role"]] += len(entry.get("slots", []))
+    return wanted
+
+
 def counted_as(role: str) -> str:
+    """The status counts pods of multi-GPU learners as learners."""
     return "learner" if role == "ddp-learner" else role
 
 
 def count_slots(entries: Sequence[Json]) -> int:
     """An entry stands for `count` slots; absent: 1."""
     return sum(int(one.get("count", 1)) for one in entries)
-
-
-def parse_time(text: Optional[str]) -> Optional[datetime.datetime]:
-    """RFC 3339 in UTC, as Kubernetes writes it; fractions of a second are dropped."""
-    if not text:
-        return None
-    return datetime.datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=datetime.timezone.utc)

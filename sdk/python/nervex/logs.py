@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
 from nervex.api import Backoff, Deadline, Stalled
 from nervex.errors import Invalid, JobDeleted, NotFound, Unavailable
-from nervex.explain import FINISHED, SETTLE_SECONDS, SETTLING
+from nervex.explain import SETTLE_SECONDS, SETTLING
 from nervex.job import main_container
+from nervex.view import FINISHED
 
 if TYPE_CHECKING:
     from nervex.client import JobHandle

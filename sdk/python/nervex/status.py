@@ -1,4 +1,4 @@
-"""A job's status and its events, as values."""
+"""A job's status, as a value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import html
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
-from nervex.explain import FINISHED, parse_time
+from nervex.text import parse_time
+from nervex.view import FINISHED
 
 
 @dataclass(frozen=True)
@@ -68,26 +69,6 @@ def read_status(job: Mapping[str, Any]) -> Status:
         position=status.get("queue", {}).get("position", 0), ready=status.get("ready", ""), attempt=status.get("attempt", 1),
         created=parse_time(meta.get("creationTimestamp")), finished_at=parse_time(status.get("completionTime")),
         conditions=conditions, manifest=job)
-
-
-@dataclass(frozen=True)
-class Event:
-    """An event of a job; docs/reference/events.md has the reasons. `type`: Normal or Warning."""
-
-    time: Optional[datetime.datetime]
-    type: str
-    reason: str
-    message: str
-    count: int = 1
-
-    def __str__(self) -> str:
-        when = f"{self.time:%Y-%m-%d %H:%M:%S}" if self.time else "-"
-        return f"{when} {self.reason}: {self.message}" + (f" ({self.count} times)" if self.count > 1 else "")
-
-
-def read_event(event: Mapping[str, Any]) -> Event:
-    time = parse_time(event.get("lastTimestamp") or event.get("eventTime") or event.get("firstTimestamp"))
-    return Event(time, event.get("type", ""), event.get("reason", ""), event.get("message", ""), event.get("count") or 1)
 
 
 class JobList(List[Status]):

@@ -13,12 +13,13 @@ import kubernetes
 
 from support.background import wait_for
 
-COLLECTIONS = ("nervexjobs", "podgroups", "pods", "events")
+COLLECTIONS = ("nervexjobs", "podgroups", "pods", "events", "poddisruptionbudgets")
 NAMESPACE = "rl"
 JOBS = f"/apis/nervex.sensetime.com/v1alpha1/namespaces/{NAMESPACE}/nervexjobs"
 GROUPS = f"/apis/nervex.sensetime.com/v1alpha1/namespaces/{NAMESPACE}/podgroups"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 EVENTS = f"/api/v1/namespaces/{NAMESPACE}/events"
+BUDGETS = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
 
 
 class Cut(Exception):
