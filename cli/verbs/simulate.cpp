@@ -40,16 +40,19 @@ void define_simulate(CLI::App& command, SimulateFlags& flags) {
                    .add_option("-f,--filename", flags.file,
                                "YAML or JSON file with one NerveXJob; -: standard input")
                    ->type_name("FILE");
+  auto* same = command.add_option("FILE", flags.file, "the same as -f FILE")
+                   ->excludes(file)
+                   ->type_name("FILE");
   command
       .add_option("--set", flags.assignments,
                   "change a field of the file, as `submit` does; can be repeated")
       ->allow_extra_args(false)
-      ->needs(file)
       ->type_name("PATH=VALUE");
   auto* growth = command
                      .add_option("--grow", flags.growth,
                                  "ask about more replicas of a job that waits or runs: dqn=4")
                      ->excludes(file)
+                     ->excludes(same)
                      ->type_name("JOB=NUMBER");
   command.add_option("--role", flags.role, "role of the replicas of --grow")
       ->check(CLI::IsMember({"collector", "learner"}))
@@ -170,6 +173,10 @@ int ask(kube::Api& api, const std::string& ns, const SimulateFlags& flags,
 int run_simulate(const SimulateFlags& flags) {
   if (flags.file.empty() && flags.growth.empty() && flags.nodes.empty()) {
     note("name a job with -f FILE, more replicas with --grow JOB=NUMBER, or --nodes");
+    return kExitUsage;
+  }
+  if (flags.file.empty() && !flags.assignments.empty()) {
+    note("--set needs -f FILE");
     return kExitUsage;
   }
   auto question = read_flags(flags);

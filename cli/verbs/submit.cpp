@@ -31,11 +31,11 @@ struct SubmitFlags {
 };
 
 void define_submit(CLI::App& command, SubmitFlags& flags) {
-  command
-      .add_option("-f,--filename", flags.file,
-                  "YAML or JSON file with one NerveXJob; -: standard input")
-      ->required()
-      ->type_name("FILE");
+  auto* file = command
+                   .add_option("-f,--filename", flags.file,
+                               "YAML or JSON file with one NerveXJob; -: standard input")
+                   ->type_name("FILE");
+  command.add_option("FILE", flags.file, "the same as -f FILE")->excludes(file)->type_name("FILE");
   command
       .add_option("--set", flags.assignments,
                   "change a field of the file: name=dqn-2, spec.learner.replicas=4; error messages "
@@ -100,17 +100,30 @@ int follow_to_end(kube::Api& api, const std::string& ns, const SubmitFlags& flag
   return end->job->status.phase == job::Phase::kSucceeded ? kExitOk : kExitFailure;
 }
 
+// What the command does after the job was created, and how to end it without ending the job.
+std::string describe_next(const SubmitFlags& flags) {
+  if (!flags.wait && !flags.follow) return "";
+  return fmt::format(
+      "; {}; Ctrl-C {}", flags.follow ? "following it to its end" : "waiting for its end",
+      flags.cancel_on_interrupt ? "deletes it" : "ends this command, and the job runs on");
+}
+
 int submit_job(kube::Api& api, const std::string& ns, const SubmitFlags& flags, const Json& job) {
   const Interrupt interrupt;
   const auto created = kube::create_object(api, kube::kNervexJobs, ns, job);
   if (!created) return fail("create the job in " + ns, created.error());
-  write_out(printable(qualified_name(kube::string_at(*created, {"metadata", "name"}))) +
-            " created\n");
+  write_out(fmt::format("{} created{}\n",
+                        printable(qualified_name(kube::string_at(*created, {"metadata", "name"}))),
+                        describe_next(flags)));
   if (!flags.wait && !flags.follow) return kExitOk;
   return follow_to_end(api, ns, flags, *created, interrupt);
 }
 
 int run_submit(const SubmitFlags& flags) {
+  if (flags.file.empty()) {
+    note("name the job's file, or - for standard input: kubectl nervex submit -f job.yaml");
+    return kExitUsage;
+  }
   const auto job = read_job_file(flags.file, flags.assignments);
   if (!job) return fail(flags.file, job.error());
   if (!is_valid(*job, flags.file)) {

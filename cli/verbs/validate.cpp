@@ -149,7 +149,7 @@ void define_validate(CLI::App& command, ValidateFlags& flags) {
                   "YAML or JSON file, folder (.yaml, .yml, .json), or -; can be repeated")
       ->allow_extra_args(false)
       ->type_name("FILE");
-  command.add_option("FILE", flags.more_files, "the same as -f FILE");
+  command.add_option("FILE", flags.more_files, "the same as -f FILE")->type_name("FILE");
   command
       .add_option_function<std::string>(
           "-o,--output",

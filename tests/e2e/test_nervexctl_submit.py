@@ -20,7 +20,7 @@ def write(tmp_path):
 
 def test_an_editor_submits_a_job_with_other_fields(jobs, nervexctl_as, write):
     editor = nervexctl_as("edit")
-    said = editor("submit", "-f", write(job("mine")), "--set", "metadata.name=other", "--set", "learner.replicas=1")
+    said = editor("submit", write(job("mine")), "--set", "metadata.name=other", "--set", "learner.replicas=1")
     assert (said.returncode, said.stdout) == (0, "nervexjob.nervex.sensetime.com/other created\n"), said.stderr
     assert jobs.get("other")["spec"]["learner"]["replicas"] == 1
     again = editor("submit", "-f", write(job("other")))
@@ -62,7 +62,8 @@ def test_a_followed_job_says_why_it_waits_shows_its_log_and_ends_as_it_does(
         node_agent.finish(f"{name}-coordinator", exit_code=exit_code)
         pod_logs.end(f"{name}-coordinator")
         assert submit.wait() == (1 if exit_code else 0)
-    assert submit.lines == [f"nervexjob.nervex.sensetime.com/{name} created", f"run {exit_code}"]
+    assert submit.lines == [f"nervexjob.nervex.sensetime.com/{name} created; following it to its end; Ctrl-C ends this "
+                            "command, and the job runs on", f"run {exit_code}"]
     assert (f"nervexctl: {name} succeeded" in submit.errors) == (exit_code == 0)
 
 
@@ -70,6 +71,9 @@ def test_a_followed_job_says_why_it_waits_shows_its_log_and_ends_as_it_does(
 def test_an_interrupt_ends_following_and_the_job_runs_on_unless_cancelled(jobs, target, write, namespace, cancel):
     words = ["--cancel-on-interrupt"] if cancel else []
     with Background(target, "nervexctl", "submit", "-f", write(job("dqn")), "--wait", *words, "-n", namespace) as submit:
+        wait_for(lambda: submit.lines, "the first line")
+        assert submit.lines[0] == ("nervexjob.nervex.sensetime.com/dqn created; waiting for its end; Ctrl-C "
+                                   + ("deletes it" if cancel else "ends this command, and the job runs on"))
         wait_for(lambda: "nervexctl: dqn runs" in submit.errors, "the job to run")
         submit.interrupt()
         assert submit.wait() == 130
@@ -81,6 +85,11 @@ def test_an_interrupt_ends_following_and_the_job_runs_on_unless_cancelled(jobs, 
         assert jobs.phase("dqn") == "Running"
 
 
-@pytest.mark.parametrize("words", [[], ["-f", "a", "--set", "x", "more"]])
-def test_wrong_usage_is_status_2(nervexctl, words):
-    assert nervexctl("submit", *words).returncode == 2
+@pytest.mark.parametrize("words, hint", [
+    ([], "kubectl nervex submit -f job.yaml"),
+    (["-f", "a", "--set", "x", "more"], "excludes"),
+])
+def test_wrong_usage_is_status_2(nervexctl, words, hint):
+    said = nervexctl("submit", *words)
+    assert said.returncode == 2
+    assert hint in said.stderr
