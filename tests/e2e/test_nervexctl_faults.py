@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import json
 import os
 import subprocess
 import time
@@ -10,6 +11,7 @@ import pytest
 from support.commands import Background, environment
 from support.jobs import job
 from support.outages import Components
+from support.users import wait_until_user_may
 from support.wait import away, lasting, wait_for
 
 
@@ -40,9 +42,12 @@ def test_what_follows_a_job_goes_on_after_an_outage_of_the_api_server(components
             assert sum("trying again" in line for line in one.errors) == 1, one.errors
 
 
-def test_an_api_server_that_is_away_is_an_error_with_advice(components, nervexctl, namespace):
+def test_an_api_server_that_is_away_is_an_error_with_advice(components, nervexctl, namespace, tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text(json.dumps(job("dqn")), encoding="utf-8")
     components.kill("kube-apiserver")
-    for words in (["list"], ["explain", "dqn"], ["suspend", "dqn"], ["top"], ["wait", "dqn"], ["logs", "dqn"],
+    for words in (["list"], ["queue"], ["explain", "dqn"], ["suspend", "dqn"], ["resume", "dqn"], ["scale", "dqn", "--collectors", "1"],
+                  ["delete", "dqn"], ["submit", str(file)], ["simulate", str(file)], ["top"], ["wait", "dqn"], ["logs", "dqn"],
                   ["events", "dqn"], ["doctor"]):
         said = nervexctl(*words, "-n", namespace)
         assert said.returncode == 1, words
@@ -63,6 +68,24 @@ def test_a_server_with_tokens(token_auth, jobs, nervexctl, core, namespace, env,
     refused = nervexctl(*words, "--token-file", str(token))
     assert refused.returncode == 1
     assert "403" in refused.stderr, refused.stderr
+
+
+@pytest.mark.parametrize("role, may_change", [("edit", True), ("view", False)])
+def test_a_users_token_has_the_rights_of_the_role(token_auth, jobs, nervexctl, users, kubectl, namespace, env, tmp_path, role,
+                                                  may_change):
+    jobs.create(job("dqn"))
+    jobs.wait_phase("dqn", "Running")
+    wait_until_user_may(kubectl, users.kubeconfig(role), "patch" if may_change else "get", "nervexjobs")
+    token = tmp_path / "token"
+    token.write_text(users.token(role, "nervex-server"), encoding="utf-8")
+
+    def replicas(verb, *words):
+        return nervexctl("replicas", verb, "dqn", "-n", namespace, "--server", env["NERVEX_SERVER_URL"], "--token-file",
+                         str(token), *words)
+    assert replicas("get").returncode == 0
+    added = replicas("add", "--collectors", "1")
+    assert added.returncode == (0 if may_change else 1), added
+    assert ("403" in added.stderr) != may_change, added.stderr
 
 
 JOBS, PODS = 1000, 20_000
