@@ -168,11 +168,16 @@ Result<PodGroupSpec> decode_spec(const Json& from) {
   spec.queued_since = *queued;
   spec.queue = kube::string_at(from, {"queue"});
   spec.user = kube::string_at(from, {"user"});
-  if (kube::find(from, {"scheduleTimeoutSeconds"}) != nullptr) {
-    auto& seconds = spec.schedule_timeout_seconds.emplace(0);
-    auto read = read_int64(from, "scheduleTimeoutSeconds", "spec", seconds);
+  using Seconds = std::pair<const char*, std::optional<std::int64_t>*>;
+  for (const auto& [field, value] :
+       {Seconds{"scheduleTimeoutSeconds", &spec.schedule_timeout_seconds},
+        Seconds{"activeDeadlineSeconds", &spec.active_deadline_seconds},
+        Seconds{"graceSeconds", &spec.grace_seconds}}) {
+    if (kube::find(from, {field}) == nullptr) continue;
+    auto read = read_int64(from, field, "spec", value->emplace(0));
     if (!read) return read.error();
   }
+  spec.preemptible = kube::bool_at(from, {"preemptible"});
   spec.direct_placement = kube::string_at(from, {"placement"}) == kDirect;
   if (auto read = read_int64(from, "highestPlacement", "spec", spec.highest_placement); !read) {
     return read.error();

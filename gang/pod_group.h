@@ -127,6 +127,13 @@ struct PodGroupSpec {
   std::string queue{};     // named by the job; empty: the namespace's
   std::string user{};      // who submitted the job; empty: unknown
   std::optional<std::int64_t> schedule_timeout_seconds;
+  // Reservations of other gangs may take back the nodes on which the gangs started.
+  bool preemptible = false;
+  // How long the attempt may be active: what the job's limit leaves of the time before it. Not set:
+  // the job has no limit. Its queue may have one.
+  std::optional<std::int64_t> active_deadline_seconds{};
+  // How long the pods may take to end after that. Not set: unknown, or they stay.
+  std::optional<std::int64_t> grace_seconds{};
   std::vector<Gang> gangs;  // gangs of one PodGroup are planned in this order
   // Pods of the base gang, except those bound last, may be created with their node: their shapes
   // hold everything that decides where they may run. JSON: placement "Direct".

@@ -14,7 +14,31 @@ Workload::State state_in(const gang::PodGroupStatus& status, std::string_view na
   return gang->planned ? Workload::State::kPlanned : Workload::State::kWaiting;
 }
 
+// Longer limits bound nothing that matters, and times with them could overflow.
+constexpr std::int64_t kLongestSeconds = 10LL * 366 * 24 * 3600;
+
 }  // namespace
+
+std::optional<std::chrono::seconds> longest_run(const gang::PodGroupSpec& spec,
+                                                std::optional<std::int64_t> max_runtime_seconds) {
+  if (!spec.grace_seconds) return std::nullopt;
+  std::optional<std::int64_t> limit = spec.active_deadline_seconds;
+  if (max_runtime_seconds && (!limit || *max_runtime_seconds < *limit)) limit = max_runtime_seconds;
+  if (!limit || *limit > kLongestSeconds || *spec.grace_seconds > kLongestSeconds) {
+    return std::nullopt;
+  }
+  return std::chrono::seconds(*limit + *spec.grace_seconds);
+}
+
+std::optional<SysTime> latest_end(const Workload& workload) {
+  if (!workload.job_started_at || !workload.longest_run) return std::nullopt;
+  return *workload.job_started_at + *workload.longest_run;
+}
+
+std::optional<SysTime> latest_end(const Workload& workload, SysTime start) {
+  if (!workload.longest_run) return std::nullopt;
+  return workload.job_started_at.value_or(start) + *workload.longest_run;
+}
 
 void add_requests(kube::Resources& total, const kube::Resources& each, std::int64_t times) {
   for (const auto& [name, amount] : each.amounts()) {
@@ -70,6 +94,11 @@ Workload make_workload(const gang::PodGroup& group, std::size_t index) {
   workload.position = static_cast<int>(index);
   if (workload.state == Workload::State::kRunning) {
     workload.started_at = gang::find_gang(group.status, gang.name)->started_at;
+  }
+  workload.is_preemptible = group.spec.preemptible;
+  workload.longest_run = longest_run(group.spec, group.status.queue.max_runtime_seconds);
+  if (const gang::GangStatus* base = gang::find_gang(group.status, gang::kBaseGang)) {
+    if (base->committed) workload.job_started_at = base->started_at;
   }
   for (const gang::MemberSet& set : gang.members) {
     const auto pods = static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;

@@ -1,6 +1,7 @@
 // queue/workload.h - what is queued: one gang, of this suite or of another operator. Pure.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -40,14 +41,29 @@ struct Workload {
   // Of pods that have nodes, by the nodes' class. Pods on nodes without a class are left out.
   std::map<std::string, kube::Resources, std::less<>> class_requests{};
   int position = 0;  // of the gang in its PodGroup: of equal ones the first is served first
+  bool is_preemptible = false;  // reservations of others may take back the nodes it started on
+  // How long its job may keep its nodes, time to end included, from the start of its base gang.
+  // nullopt: without bound.
+  std::optional<std::chrono::seconds> longest_run{};
+  std::optional<SysTime> job_started_at{};  // started_at of the base gang of its job
   bool operator==(const Workload&) const = default;
 };
 
 // The gang at this index of PodGroupSpec::gangs. As list_workloads().
 Workload make_workload(const gang::PodGroup& group, std::size_t index);
 // The gangs of a PodGroup, in the order of its spec. Cost: its sets, not its pods. The queue is
-// that of its status. Leaves out what a PodGroup does not say: classes.
+// that of its status, and so is the queue's limit in longest_run: in a job that waits it is the one
+// of an earlier look. Leaves out what a PodGroup does not say: classes.
 std::vector<Workload> list_workloads(const gang::PodGroup& group);
+
+// Workload::longest_run of the gangs of a job in a queue with that limit.
+std::optional<std::chrono::seconds> longest_run(const gang::PodGroupSpec& spec,
+                                                std::optional<std::int64_t> max_runtime_seconds);
+// When the workload gives its nodes back at the latest: its job has ended then, and so have its
+// pods, as long as nervex-controller and the kubelets run. nullopt: unknown, or without bound.
+std::optional<SysTime> latest_end(const Workload& workload);
+// The same of one that starts at this time: a request ends with a job that may run already.
+std::optional<SysTime> latest_end(const Workload& workload, SysTime start);
 
 // Adds what `times` pods request to what queues count: without implicit resources. Saturates.
 void add_requests(kube::Resources& total, const kube::Resources& each, std::int64_t times = 1);

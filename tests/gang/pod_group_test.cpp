@@ -19,6 +19,9 @@ PodGroup a_pod_group() {
   group.spec.priority = -5;
   group.spec.queued_since = SysTime(std::chrono::milliseconds(1'795'269'364'123));
   group.spec.schedule_timeout_seconds = 3600;
+  group.spec.preemptible = true;
+  group.spec.active_deadline_seconds = 7200;
+  group.spec.grace_seconds = 30;
   group.spec.gangs = testing::make_gangs(
       {testing::a_set("coordinator", 1, testing::ask(0, 2)),
        testing::selecting(testing::a_set("learner", 2, testing::ask(8, 4)), "pool", "gpu"),

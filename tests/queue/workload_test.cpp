@@ -1,6 +1,12 @@
 #include "queue/workload.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
 
 #include "tests/support/gang_builders.h"
 
@@ -53,6 +59,52 @@ TEST_CASE("each gang of a PodGroup is a workload with what all its pods ask for"
   added.state = Workload::State::kWaiting;
   added.position = 2;
   CHECK(list_workloads(group) == std::vector{like, request, added});
+}
+
+TEST_CASE("a workload ends at its job's limit and grace period, from the start of its base gang",
+          "[queue][workload]") {
+  using std::chrono::seconds;
+  struct Row {
+    std::string when;
+    std::optional<std::int64_t> own, of_queue, grace;
+    std::optional<seconds> want;
+  };
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto row = GENERATE(values<Row>({
+      {"the job has a limit", 600, std::nullopt, 30, seconds(630)},
+      {"the queue has one", std::nullopt, 300, 0, seconds(300)},
+      {"the queue's is shorter", 600, 300, 30, seconds(330)},
+      {"the job's is shorter", 200, 300, 30, seconds(230)},
+      {"no time is left", 0, std::nullopt, 30, seconds(30)},
+      {"there is no limit", std::nullopt, std::nullopt, 30, std::nullopt},
+      {"its pods may stay", 600, 300, std::nullopt, std::nullopt},
+      {"a limit is beyond any use", kMost, std::nullopt, 30, std::nullopt},
+      {"a grace period is beyond any use", 600, std::nullopt, kMost, std::nullopt},
+  }));
+  INFO("when " << row.when);
+  const SysTime start(seconds(100));
+  auto group = planned(a_group("dqn-1", {a_set("coordinator", 1, ask(0)),
+                                         in_request(a_set("collector", 1, ask(0)), 7)}),
+                       {"a"}, true);
+  group.spec.preemptible = true;
+  group.spec.active_deadline_seconds = row.own;
+  group.spec.grace_seconds = row.grace;
+  group.status.queue.max_runtime_seconds = row.of_queue;
+  group.status.gangs[0].started_at = start;
+  const auto end = row.want ? std::optional(start + *row.want) : std::nullopt;
+  for (const Workload& workload : list_workloads(group)) {
+    INFO(workload.id);
+    CHECK(workload.is_preemptible);
+    CHECK(workload.longest_run == row.want);
+    CHECK(latest_end(workload) == end);
+    CHECK(latest_end(workload, start + seconds(50)) == end);
+  }
+
+  group.status.gangs[0].committed = false;  // it waits: it may start at any time
+  const Workload waiting = make_workload(group, 0);
+  CHECK_FALSE(latest_end(waiting));
+  CHECK(latest_end(waiting, start + seconds(50)) ==
+        (end ? std::optional(*end + seconds(50)) : end));
 }
 
 TEST_CASE("host ports are no resources of a workload, and amounts saturate", "[queue][workload]") {
