@@ -95,6 +95,21 @@ Result<Nothing> decode_reserved(const Json& from, const std::string& where,
   return ok();
 }
 
+// By set and node.
+Result<std::vector<ReservedCapacity>> decode_all_reserved(const Json& from, const char* field,
+                                                          const std::string& where) {
+  std::map<std::pair<std::string, std::string>, int> counts;
+  int entries = 0;
+  for (const Json& entry : kube::array_at(from, {field})) {
+    const std::string here = fmt::format("{}.{}[{}]", where, field, entries++);
+    if (auto read = decode_reserved(entry, here, counts); !read) return read.error();
+  }
+  std::vector<ReservedCapacity> reserved;
+  reserved.reserve(counts.size());
+  for (const auto& [place, count] : counts) reserved.push_back({place.first, place.second, count});
+  return reserved;
+}
+
 // An unknown code counts as vague: the next look replaces it.
 HealingCause decode_healing_cause(const Json& from) {
   HealingCause cause;
@@ -113,12 +128,46 @@ Result<Victim> decode_victim(const Json& from, const std::string& where) {
   if (!uid) return uid.error();
   auto gang = required_text(from, "gang", where);
   if (!gang) return gang.error();
-  Victim victim{*std::move(uid), *std::move(gang), 0, kube::string_at(from, {"reason"}) == kReclaim,
-                kube::string_at(from, {"podGroup"})};
+  Victim victim{*std::move(uid),
+                *std::move(gang),
+                0,
+                kube::string_at(from, {"reason"}) == kReclaim,
+                kube::string_at(from, {"podGroup"}),
+                kube::string_at(from, {"reason"}) == kForReservation};
   if (auto read = read_int64(from, "placedThrough", where, victim.through); !read) {
     return read.error();
   }
   return victim;
+}
+
+// nullopt: there is no such field.
+Result<std::optional<SysTime>> find_time(const Json& from, const char* field,
+                                         const std::string& where) {
+  if (kube::find(from, {field}) == nullptr) return std::optional<SysTime>();
+  auto time = read_time(from, field, where);
+  if (!time) return time.error();
+  return std::optional<SysTime>(*time);
+}
+
+Result<Nothing> decode_reservation(const Json& from, const std::string& where, GangStatus& gang) {
+  auto after = find_time(from, "reserveAfter", where);
+  if (!after) return after.error();
+  gang.reserve_after = *after;
+  if (kube::find(from, {"plannedRunSeconds"}) != nullptr) {
+    auto& seconds = gang.planned_run_seconds.emplace(0);
+    if (auto read = read_int64(from, "plannedRunSeconds", where, seconds); !read) return read;
+  }
+  const Json* found = kube::find(from, {"reservation"});
+  if (found == nullptr) return ok();
+  const std::string here = where + ".reservation";
+  auto since = read_time(*found, "since", here);
+  if (!since) return since.error();
+  auto due = find_time(*found, "due", here);
+  if (!due) return due.error();
+  auto nodes = decode_all_reserved(*found, "nodes", here);
+  if (!nodes) return nodes.error();
+  gang.reservation = Reservation{*std::move(nodes), *since, *due};
+  return ok();
 }
 
 Result<GangStatus> decode_gang_status(const Json& from, const std::string& where) {
@@ -160,20 +209,15 @@ Result<GangStatus> decode_gang_status(const Json& from, const std::string& where
             [](const Placement& a, const Placement& b) {
               return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
             });
-  std::map<std::pair<std::string, std::string>, int> reserved;
-  entries = 0;
-  for (const Json& entry : kube::array_at(from, {"reserved"})) {
-    const std::string here = fmt::format("{}.reserved[{}]", where, entries++);
-    if (auto read = decode_reserved(entry, here, reserved); !read) return read.error();
-  }
-  for (const auto& [place, count] : reserved) {
-    gang.reserved.push_back({place.first, place.second, count});
-  }
+  auto reserved = decode_all_reserved(from, "reserved", where);
+  if (!reserved) return reserved.error();
+  gang.reserved = *std::move(reserved);
   for (const Json& entry : kube::array_at(from, {"victims"})) {
     auto victim = decode_victim(entry, fmt::format("{}.victims[{}]", where, gang.victims.size()));
     if (!victim) return victim.error();
     gang.victims.push_back(*std::move(victim));
   }
+  if (auto read = decode_reservation(from, where, gang); !read) return read.error();
   return gang;
 }
 

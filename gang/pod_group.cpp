@@ -155,8 +155,17 @@ Json encode_victim(const Victim& victim) {
   Json out{{"podGroupUID", victim.pod_group_uid},
            {"gang", victim.gang},
            {"placedThrough", victim.through},
-           {"reason", victim.is_reclaimed ? kReclaim : kLowerPriority}};
+           {"reason", victim.is_for_reservation ? kForReservation
+                      : victim.is_reclaimed     ? kReclaim
+                                                : kLowerPriority}};
   if (!victim.pod_group.empty()) out["podGroup"] = victim.pod_group;
+  return out;
+}
+
+Json encode_reservation(const Reservation& reservation) {
+  Json out{{"nodes", encode_reserved(reservation.nodes)},
+           {"since", to_rfc3339_micro(reservation.since)}};
+  if (reservation.due) out["due"] = to_rfc3339_micro(*reservation.due);
   return out;
 }
 
@@ -187,6 +196,9 @@ Json encode_gang(const GangStatus& gang) {
   if (gang.direct_through > 0) out["directThrough"] = gang.direct_through;
   if (gang.started_at) out["startedAt"] = to_rfc3339_micro(*gang.started_at);
   for (const Victim& victim : gang.victims) out["victims"].push_back(encode_victim(victim));
+  if (gang.reservation) out["reservation"] = encode_reservation(*gang.reservation);
+  if (gang.reserve_after) out["reserveAfter"] = to_rfc3339_micro(*gang.reserve_after);
+  if (gang.planned_run_seconds) out["plannedRunSeconds"] = *gang.planned_run_seconds;
   return out;
 }
 

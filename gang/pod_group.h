@@ -27,6 +27,7 @@ inline constexpr std::string_view kDirect = "Direct";  // of spec.placement
 // Of status.gangs[].victims[].reason.
 inline constexpr std::string_view kReclaim = "Reclaim";
 inline constexpr std::string_view kLowerPriority = "LowerPriority";
+inline constexpr std::string_view kForReservation = "Reservation";
 // A short text can name many slots. One that names more than a role has ordinals is rejected.
 inline constexpr int kMostSlots = 65'536;
 
@@ -202,7 +203,20 @@ struct Victim {
   // It borrows what the other's queue is guaranteed; false: its priority is lower in one queue.
   bool is_reclaimed = false;
   std::string pod_group{};  // name; empty if it is in another namespace, whose names are private
+  // It runs on nodes that the other has reserved, and may be taken back. Not with is_reclaimed.
+  bool is_for_reservation = false;
   bool operator==(const Victim&) const = default;
+};
+
+// Nodes that are kept for a gang that waits: other gangs start there only if they end in time or
+// may be taken back (queue/reservation.h).
+struct Reservation {
+  std::vector<ReservedCapacity> nodes;  // for all pods of the gang; by set and node
+  SysTime since{};
+  // When the last gang that it waits for has ended, at the latest. Not set: one of them has no
+  // bound.
+  std::optional<SysTime> due{};
+  bool operator==(const Reservation&) const = default;
 };
 
 struct GangStatus {
@@ -237,6 +251,13 @@ struct GangStatus {
   // Not empty: the gang is preempting. Its placements are kept from others, and it is planned when
   // the pods of its victims have ended.
   std::vector<Victim> victims{};
+  // While it waits, also while it is preempting for it.
+  std::optional<Reservation> reservation{};
+  // Its last reservation lapsed: before this it gets no other one.
+  std::optional<SysTime> reserve_after{};
+  // In the base gang, if it has a plan: how long it keeps its nodes at most, as known when it was
+  // planned. If that becomes more, reservations that counted on it take the nodes back.
+  std::optional<std::int64_t> planned_run_seconds{};
   bool operator==(const GangStatus&) const = default;
 };
 

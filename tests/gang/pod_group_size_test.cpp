@@ -132,6 +132,30 @@ TEST_CASE("a PodGroup of 5,000 slots that preempts 1,024 gangs stays below 1 MiB
   CHECK(decoded->status == group.status);
 }
 
+TEST_CASE(
+    "a PodGroup of 5,000 slots that preempts 1,024 gangs for its reservation stays below 1 MiB",
+    "[gang][pod_group][size]") {
+  PodGroup group = a_large_group({"", 63, 1, 1, false});
+  GangStatus& base = group.status.gangs.front();
+  base.reservation.emplace();
+  base.reservation->due = base.since;
+  for (const Placement& placement : base.placements) {
+    base.reservation->nodes.push_back({placement.role, placement.node, 1});
+  }
+  std::sort(base.reservation->nodes.begin(), base.reservation->nodes.end(),
+            [](const auto& a, const auto& b) { return a.node < b.node; });
+  for (int i = 0; i < 1'024; ++i) {
+    base.victims.push_back({std::string(36, 'u'), "request-" + std::to_string(i), 1'000'000, false,
+                            std::string(68, 'j'), true});
+  }
+  const std::string text = kube::to_text(encode_group(group));
+  UNSCOPED_INFO(text.size() << " bytes");
+  CHECK(text.size() < kMiB);
+  const auto decoded = decode_pod_group(*kube::parse_json(text));
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->status == group.status);
+}
+
 TEST_CASE("neighbouring slots are stored as one entry", "[gang][pod_group][size]") {
   const PodGroup group = a_large_group({"", 63, kSlots, 1, false});
   CHECK(kube::to_text(encode_group(group)).size() < 2000);

@@ -83,7 +83,14 @@ PodGroup a_pod_group() {
   group.spec.queue = "vision";
   group.status.gangs[0].started_at = SysTime(std::chrono::milliseconds(1'795'269'365'250));
   group.status.gangs[0].victims = {{"uid-1", "request-3", 17, true, ""},
-                                   {"uid-2", "base", 4, false, "dqn-2"}};
+                                   {"uid-2", "base", 4, false, "dqn-2"},
+                                   {"uid-3", "base", 5, false, "", true}};
+  group.status.gangs[0].planned_run_seconds = 3'630;
+  group.status.gangs[2].reservation =
+      Reservation{{{"collector", "n4", 2}, {"learner", "n4", 1}},
+                  SysTime(std::chrono::milliseconds(1'795'269'370'000)),
+                  SysTime(std::chrono::milliseconds(1'795'269'371'000))};
+  group.status.gangs[2].reserve_after = SysTime(std::chrono::milliseconds(1'795'269'372'000));
   group.spec.user = "ada";
   group.spec.gangs.back().queued_since = SysTime(std::chrono::seconds(1'700'000'000));
   group.spec.gangs.front().preempt_after = SysTime(std::chrono::seconds(1'700'000'100));
