@@ -55,6 +55,8 @@ PodGroupPtr a_group(const std::string& name, const std::string& queue, int learn
 PodGroupPtr a_running_group(int i) {
   auto group = std::make_shared<gang::PodGroup>(
       *a_group(fmt::format("runs-{}", i), "borrower", kNodesOfOne));
+  group->spec.grace_seconds = 30;
+  group->spec.active_deadline_seconds = 2'000'000 + 17 * i % 1'000;
   gang::GangStatus base;
   base.name = std::string(gang::kBaseGang);
   base.planned = base.committed = true;
@@ -114,11 +116,39 @@ void run(benchmark::State& state, queue::PreemptionMode mode, bool is_found) {
   state.counters["victims"] = static_cast<double>(victims);
 }
 
+// A gang without quota reserves the nodes whose workloads end first.
+void reserve(benchmark::State& state) {
+  Snapshot snapshot = a_snapshot(static_cast<int>(state.range(0)));
+  for (auto _ : state) {
+    const CycleResult result = run_cycle(snapshot, {}, kNow, {}, queue::PreemptionMode::kOff,
+                                         {.after = std::chrono::seconds(300)});
+    if (!result.writes.at(0).status.gangs.at(0).reservation) {
+      state.SkipWithError(kWrong);
+      break;
+    }
+  }
+}
+// A cycle while the nodes are reserved.
+void keep_reserved(benchmark::State& state) {
+  Snapshot snapshot = a_snapshot(static_cast<int>(state.range(0)));
+  const queue::ReservationOptions options{.after = std::chrono::seconds(300)};
+  CycleResult result = run_cycle(snapshot, {}, kNow, {}, queue::PreemptionMode::kOff, options);
+  auto group = std::make_shared<gang::PodGroup>(*snapshot.groups.at(0).group);
+  group->status = result.writes.at(0).status;
+  snapshot.groups[0].group = std::move(group);
+  for (auto _ : state) {
+    result = run_cycle(snapshot, {}, kNow, {}, queue::PreemptionMode::kOff, options);
+    benchmark::DoNotOptimize(result);
+  }
+}
+
 void no_search(benchmark::State& state) { run(state, queue::PreemptionMode::kOff, false); }
 void search(benchmark::State& state) { run(state, queue::PreemptionMode::kReclaim, true); }
 void not_enough(benchmark::State& state) { run(state, queue::PreemptionMode::kReclaim, false); }
 BENCHMARK(no_search)->Unit(benchmark::kMillisecond)->Arg(50);
 BENCHMARK(search)->Unit(benchmark::kMillisecond)->Arg(1)->Arg(50)->Arg(500);
+BENCHMARK(reserve)->Unit(benchmark::kMillisecond)->Arg(1)->Arg(50)->Arg(500);
+BENCHMARK(keep_reserved)->Unit(benchmark::kMillisecond)->Arg(1)->Arg(50)->Arg(500);
 BENCHMARK(not_enough)->Unit(benchmark::kMillisecond)->Arg(kNodes + 1);
 
 }  // namespace

@@ -87,6 +87,15 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
          "what another queue is guaranteed; full: also those of lower priority in one queue")
       ->check(CLI::IsMember({"off", "reclaim", "full"}))
       ->capture_default_str();
+  add_duration(app, "--reserve-after", flags.reservation.after,
+               "reserve nodes for the first gang that has waited for capacity this long (5m is a "
+               "good choice): only jobs that end in time, or are preemptible, start there before "
+               "it; 0: reserve nothing");
+  app.add_option("--reservations", flags.reservation.most,
+                 "for so many gangs at a time, each on nodes of its own; 0: none")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
   add_help_footer(app, "nervex-extender --listen 127.0.0.1:9080 --metrics-listen 0.0.0.0:8082");
   if (const auto code = parse_flags(app, argc, argv, flags.common)) return code;
   complete(flags.holds);

@@ -10,6 +10,7 @@
 #include "extender/recovery/plan_expiry.h"
 #include "kube/leader/flags.h"
 #include "queue/preemption.h"
+#include "queue/reservation.h"
 
 namespace nervex::extender {
 
@@ -22,6 +23,7 @@ struct Flags {
   HealingOptions healing;
   std::chrono::milliseconds node_lost_after{60'000};  // 0: never
   queue::PreemptionMode preemption = queue::PreemptionMode::kOff;
+  queue::ReservationOptions reservation;
   std::string node_class_label = "nvidia.com/gpu.product";
   std::string aggregator_config = "nervex-system/aggregator-config";  // of simulated jobs
 };

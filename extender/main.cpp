@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   extender::ClusterCache cache(stores.groups, stores.volumes, manager->clock());
   cache.set_class_label(flags.node_class_label);
   extender::Planner planner(planner_api, cache.planner, manager->clock(), flags.healing,
-                            flags.plan_expiry, flags.preemption, extender::kParallelism);
+                            flags.plan_expiry, flags.preemption, extender::kParallelism, flags.reservation);
   extender::Holds holds(cache.binds, manager->clock(), flags.holds);
   cache.observe_folds([&holds](const std::string& uid) { holds.group_changed(uid); });
   extender::LostNodes lost_nodes(planner_api, stores.nodes, stores.pods, manager->clock(),

@@ -115,7 +115,9 @@ std::function<void(const gang::PodGroupStatus&, const gang::GangStatus&)> preemp
     Metrics& metrics) {
   return [&metrics](const gang::PodGroupStatus& status, const gang::GangStatus& gang) {
     for (const gang::Victim& victim : gang.victims) {
-      const auto reason = victim.is_reclaimed ? gang::kReclaim : gang::kLowerPriority;
+      const auto reason = victim.is_for_reservation ? gang::kForReservation
+                          : victim.is_reclaimed     ? gang::kReclaim
+                                                    : gang::kLowerPriority;
       metrics
           .counter("nervex_preemptions_total",
                    "Jobs, and gangs of requests, that end so that a workload of the queue can "

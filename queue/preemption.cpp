@@ -270,7 +270,7 @@ VictimSearch search_victims(std::span<const std::size_t> preemptible, const Fits
 
 bool is_counted(const QueueTree& tree, std::string_view queue, SysTime began) {
   const auto index = tree.find(queue);
-  if (!index) return true;
+  if (!index || *index == kRoot) return true;
   const auto& times = tree[*index].preemptions;
   return std::find(times.begin(), times.end(), began) != times.end();
 }

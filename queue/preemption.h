@@ -98,7 +98,7 @@ inline constexpr std::size_t kMostPreemptions = 10;
 inline constexpr std::chrono::minutes kPreemptionPeriod{10};
 
 // The status of the Queue counts the preemption that began at that time. True if there is no such
-// queue.
+// queue, and for the root, which is no object.
 bool is_counted(const QueueTree& tree, std::string_view queue, SysTime began);
 // Drops those before the period, and those so far ahead that a clock was wrong. `times`: ascending.
 void forget_old_preemptions(std::vector<SysTime>& times, SysTime now);

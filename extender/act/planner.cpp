@@ -132,11 +132,15 @@ void Planner::schedule_once() {
   expire_plans();
   const MonoTime began = clock_.mono();
   std::vector<NodeChange> changes;
-  const Snapshot snapshot = cache_.snapshot(changes, preemption_ != queue::PreemptionMode::kOff);
+  const Snapshot snapshot = cache_.snapshot(changes, reservation_.is_on() ? WithRunning::kYes
+                                                     : preemption_ != queue::PreemptionMode::kOff
+                                                         ? WithRunning::kIfPreempting
+                                                         : WithRunning::kNo);
   note_changes(changes);
   forget_deleted();
   forget_old_rejections();
-  CycleResult result = run_cycle(snapshot, std::move(state_), clock_.now(), healing_, preemption_);
+  CycleResult result =
+      run_cycle(snapshot, std::move(state_), clock_.now(), healing_, preemption_, reservation_);
   deciding_ = clock_.mono() - began;
   gangs_planned_ += result.planned;
   state_ = std::move(result.state);

@@ -28,7 +28,7 @@ class Planner {
   Planner(kube::Api& api, PlannerCache& cache, const Clock& clock, HealingOptions healing = {},
           PlanExpiryOptions plan_expiry = {},
           queue::PreemptionMode preemption = queue::PreemptionMode::kOff,
-          std::size_t parallelism = 1)
+          std::size_t parallelism = 1, queue::ReservationOptions reservation = {})
       : api_(api),
         cache_(cache),
         clock_(clock),
@@ -36,6 +36,7 @@ class Planner {
         plan_expiry_(plan_expiry),
         preemption_(preemption),
         parallelism_(parallelism),
+        reservation_(reservation),
         queue_(clock),
         foreign_(api, cache, clock, parallelism),
         queues_(api, clock, parallelism) {}
@@ -138,6 +139,7 @@ class Planner {
   const PlanExpiryOptions plan_expiry_;
   const queue::PreemptionMode preemption_;
   const std::size_t parallelism_;
+  const queue::ReservationOptions reservation_;
   kube::WorkQueue queue_;
   std::function<void(const CycleTimes&)> observe_ = [](const CycleTimes&) {};
   CycleStep first_step_ = [] { return std::nullopt; };

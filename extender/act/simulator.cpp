@@ -120,7 +120,8 @@ Result<Answer> Simulator::answer(const Simulation& simulation) {
   if (added > kMostNodes) return refuse(fmt::format("more than {} nodes are added", kMostNodes));
   try {
     const bool preempts = preemption_ != queue::PreemptionMode::kOff;
-    Snapshot snapshot = cache_.snapshot_for(simulation.meta.ns.str(), preempts);
+    Snapshot snapshot = cache_.snapshot_for(
+        simulation.meta.ns.str(), preempts ? WithRunning::kIfPreempting : WithRunning::kNo);
     WhatIf question{simulation.meta.ns.str(), std::nullopt, simulation.added, simulation.removed};
     if (simulation.growth || !simulation.job.is_null()) {
       auto candidate = find_candidate(simulation, snapshot);

@@ -50,6 +50,13 @@ struct PreemptionMemory {
   std::optional<GangKey> asked{};  // a simulation: this gang alone searches, at once
 };
 
+struct ReservationMemory {
+  std::map<GangKey, SysTime> again{};          // before that no other search for the gang
+  std::map<GangKey, SysTime> reclaim_again{};  // the same for what its reservation takes back
+  std::map<GangKey, SysTime> broken{};         // since when its reservation is impossible
+  SysTime next_search{};                       // none before
+};
+
 // In memory only: a new leader begins with an empty one. The writer of the decisions of a cycle
 // corrects it where the API server did not store them.
 struct CycleState {
@@ -64,6 +71,7 @@ struct CycleState {
   std::map<std::string, std::vector<SysTime>, std::less<>> reported_preemptions{};  // of the queues
   std::map<std::string, queue::Report::Head> heads{};  // of the queues then, by UID
   PreemptionMemory preemption{};
+  ReservationMemory reservation{};
   // Gangs without any node that wait for capacity.
   WaitingGangs waiting{};
   // Something else waits for capacity, too: the missing part of a gang, or gangs of other

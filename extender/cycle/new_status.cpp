@@ -91,6 +91,13 @@ gang::GangStatus make_status(const GangWork& work, const GangReport& report,
   status.planned =
       !work.no_fit && !work.is_rejected && !work.is_paused && work.victims.empty() && is_whole;
   status.victims = work.victims;
+  if (!status.planned && !work.is_stored_committed) {
+    status.reservation = work.reservation;
+    if (status.reservation && !work.victims.empty()) status.reservation->nodes.clear();
+    status.reserve_after = work.reserve_after;
+  } else {
+    status.planned_run_seconds = work.planned_run_seconds;
+  }
   status.committed = work.is_stored_committed;
   status.reason = report.reason;
   status.message = report.message;

@@ -61,13 +61,14 @@ void Placer::hold(GroupWork& work, GangWork& gang, gang::NoFit why) {
   if (!gang.committed) quotas_.give_back(*work.seen, gang);
 }
 
-const GangWork* Placer::find_equal_refused(const GroupWork& work, const GangWork& gang) const {
+const GangWork* Placer::find_equal_refused(const GroupWork& work, const GangWork& gang,
+                                           const ReservedNodes::Indices& reserved) const {
   if (gang.committed || !gang.placed.empty() || !depends_on_nodes_alone(gang)) return nullptr;
   const auto equal =
       std::find_if(refused_now_.begin(), refused_now_.end(), [&](const RefusedNow& known) {
         return known.priority == work.priority() && known.gains == ledger_.gains() &&
                known.gang->no_fit && known.gang->missing == gang.missing &&
-               known.gang->limits == gang.limits;
+               known.gang->limits == gang.limits && known.reserved == reserved;
       });
   return equal == refused_now_.end() ? nullptr : equal->gang;
 }
@@ -98,37 +99,52 @@ void Placer::note_taken(const GangWork& gang) {
   }
 }
 
+std::optional<gang::NoFit> Placer::plan(GroupWork& work, GangWork& gang,
+                                        const ReservedNodes::Indices& reserved) {
+  if (reserved_ != nullptr) reserved_->hold(reserved, ledger_);
+  auto no_fit = work.reserved.complete(gang, ledger_);
+  if (no_fit && !gang.group_limits.empty()) no_fit = explain_limited(gang);
+  if (reserved_ != nullptr) reserved_->release(reserved, ledger_);
+  return no_fit;
+}
+
 std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
   const GangKey key(work.seen->group->meta.uid, gang.name);
   const bool may_remember = !gang.committed && !gang.claims_reserved();
+  const auto [all, binding] =
+      reserved_ == nullptr ? ReservedNodes::Blocking() : reserved_->find_blocking(work, gang);
+  const std::vector<ReservedBy> reserved_by =
+      binding.empty() ? std::vector<ReservedBy>() : reserved_->name(binding);
   // The nodes do not show yet what was given back in this cycle.
   if (may_remember && gang.placed.empty() && !ledger_.has_given_back()) {
     if (auto known = waiting_.still_refused(key, gang.missing, gang.limits, now_, gang.group_limits,
-                                            taken_)) {
+                                            taken_, reserved_by)) {
       gang::NoFit no_fit = known->no_fit;
       refused.insert_or_assign(key, std::move(known));
       return no_fit;
     }
   }
-  if (const GangWork* equal = find_equal_refused(work, gang)) {
-    const RefusedGang now_refused{gang.missing, gang.limits, *equal->no_fit, now_};
+  if (const GangWork* equal = find_equal_refused(work, gang, binding)) {
+    const RefusedGang now_refused{gang.missing, gang.limits, *equal->no_fit, now_, {}, reserved_by};
     refused.insert_or_assign(key, std::make_shared<const RefusedGang>(now_refused));
     return equal->no_fit;
   }
   ++planned;
   const bool is_new = gang.placed.empty();
-  auto no_fit = work.reserved.complete(gang, ledger_);
-  if (no_fit && !gang.group_limits.empty()) no_fit = explain_limited(gang);
+  std::optional<gang::NoFit> no_fit = plan(work, gang, all);
+  if (no_fit && all != binding) no_fit = plan(work, gang, binding);
   refused.erase(key);
   if (!no_fit) {
     if (is_new) note_taken(gang);
+    if (reserved_ != nullptr) reserved_->end(gang);
     return no_fit;
   }
   if (may_remember && gang.placed.empty()) {
-    const RefusedGang now_refused{gang.missing, gang.limits, *no_fit, now_, gang.group_limits};
+    const RefusedGang now_refused{gang.missing, gang.limits,       *no_fit,
+                                  now_,         gang.group_limits, reserved_by};
     refused.emplace(key, std::make_shared<const RefusedGang>(now_refused));
     if (depends_on_nodes_alone(gang)) {
-      refused_now_.push_back({work.priority(), ledger_.gains(), &gang});
+      refused_now_.push_back({work.priority(), ledger_.gains(), &gang, binding});
     }
   } else {
     waits_otherwise = true;

@@ -9,6 +9,7 @@
 #include "extender/cycle/gang/ledger.h"
 #include "extender/cycle/gang/quotas.h"
 #include "extender/cycle/group_work.h"
+#include "extender/cycle/reservation/reserved_nodes.h"
 #include "extender/cycle/snapshot.h"
 #include "extender/cycle/waiting.h"
 
@@ -34,7 +35,13 @@ class Placer {
   void complete(GroupWork& work, GangWork& gang);
   // From now on a gang is planned although an equal one was refused before in this cycle: the
   // numbers in its reason are to count what was placed since.
-  void begin_pass() { refused_now_.clear(); }
+  void begin_pass() {
+    refused_now_.clear();
+    if (reserved_ != nullptr) reserved_->begin_pass();
+  }
+  // From now on gangs are kept off these nodes. Borrowed.
+  void keep(ReservedNodes& reserved) { reserved_ = &reserved; }
+  ReservedNodes& reserved() { return *reserved_; }
   // The gang, which has no plan, gets these nodes although others still use them.
   void reserve(GroupWork& work, GangWork& gang, std::vector<PlacedSlot> placed);
   // Its quota that the gang would exceed, if it had a plan; nullopt: none.
@@ -53,21 +60,27 @@ class Placer {
 
  private:
   std::optional<gang::NoFit> place(GroupWork& work, GangWork& gang);
+  // Without the capacity that is reserved for others and that it may not use.
+  std::optional<gang::NoFit> plan(GroupWork& work, GangWork& gang,
+                                  const ReservedNodes::Indices& reserved);
   gang::NoFit explain_limited(const GangWork& gang) const;
   // The gang, which had no node before, is placed.
   void note_taken(const GangWork& gang);
   // An uncommitted gang that was planned in this pass and refused, with equal requests. Null: none,
   // or capacity was given back since.
-  const GangWork* find_equal_refused(const GroupWork& work, const GangWork& gang) const;
+  const GangWork* find_equal_refused(const GroupWork& work, const GangWork& gang,
+                                     const ReservedNodes::Indices& reserved) const;
 
   const WaitingGangs& waiting_;
   const SysTime now_;
   Ledger ledger_;
   Quotas quotas_;
+  ReservedNodes* reserved_ = nullptr;  // null: nothing is reserved
   struct RefusedNow {
     int priority = 0;  // what counts as free depends on it
     std::size_t gains = 0;
     const GangWork* gang = nullptr;
+    ReservedNodes::Indices reserved{};  // what it might not use
   };
   std::vector<RefusedNow> refused_now_;
   // Empty where nominated pods make it depend on the priority what is free.

@@ -8,6 +8,8 @@
 #include "extender/cycle/placer.h"
 #include "extender/cycle/preemption/preempt.h"
 #include "extender/cycle/preemption/preempting.h"
+#include "extender/cycle/reservation/reserve.h"
+#include "extender/cycle/reservation/reserved_nodes.h"
 #include "extender/cycle/settled.h"
 #include "extender/cycle/start_waiting.h"
 #include "extender/recovery/heal.h"
@@ -166,7 +168,8 @@ std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueS
 }  // namespace
 
 CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
-                      const HealingOptions& healing, queue::PreemptionMode preemption) {
+                      const HealingOptions& healing, queue::PreemptionMode preemption,
+                      const queue::ReservationOptions& reservation) {
   CycleResult out;
   CycleState& next = out.state;
   std::optional<SysTime> next_look;
@@ -187,6 +190,10 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   if (!tree.uses_preemption()) preemption = queue::PreemptionMode::kOff;
   const bool is_any_preempting =
       continue_preemptions(snapshot, work, placer, preemption, now, next_look);
+  next.reservation = std::move(state.reservation);
+  ReservedNodes reserved(snapshot, work, placer.ledger(), reservation.is_on(), now,
+                         next.reservation, next_look);
+  placer.keep(reserved);
   // 3. Requests get the capacity that was reserved for them.
   place_on_reserved(work, placer, !tree.is_root_alone());
   // 4. Waiting gangs start in the order of their queues.
@@ -194,11 +201,14 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   // 5. Gangs that do not fit get nodes whose workloads are to end.
   next.preemption = std::move(state.preemption);
   PreemptionTimes times;
-  if (is_any_preempting || preemption != queue::PreemptionMode::kOff) {
+  if (is_any_preempting || preemption != queue::PreemptionMode::kOff || reservation.is_on()) {
     times = collect_preemption_times(tree, work, now, next.preemption);
   }
+  keep_reservations(snapshot, work, placer, queues, reservation, times, !next.preemption.asked,
+                    next.reservation, now, next_look);
   start_preemptions(snapshot, work, placer, queues, preemption, times, next.preemption, now,
                     next_look);
+  reserved.note_promises(work);
   // 6. What was decided becomes a status, or why not.
   const StatusContext context{state, healing, now, state.waiting.size(), next, next_look};
   for (const GroupWork* group : work.groups) {

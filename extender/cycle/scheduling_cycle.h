@@ -12,6 +12,7 @@
 #include "extender/cycle/snapshot.h"
 #include "queue/preemption.h"
 #include "queue/report.h"
+#include "queue/reservation.h"
 
 namespace nervex::extender {
 
@@ -35,6 +36,7 @@ struct CycleResult {
 // cannot fit are not planned again. `state` is taken at the end: an exception leaves it as it was.
 CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
                       const HealingOptions& healing = {},
-                      queue::PreemptionMode preemption = queue::PreemptionMode::kOff);
+                      queue::PreemptionMode preemption = queue::PreemptionMode::kOff,
+                      const queue::ReservationOptions& reservation = {});
 
 }  // namespace nervex::extender

@@ -139,9 +139,15 @@ gang::NotAdmitted describe_caps(const queue::Workload& workload, const queue::Cl
 bool place(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Facts& facts,
            Placer& placer) {
   auto limits = make_limits(offer.caps, facts.class_label);
-  if (turn.foreign != nullptr)
-    return turn.foreign->complete(placer.ledger(), std::move(limits),
-                                  !facts.tree().is_root_alone());
+  if (turn.foreign != nullptr) {
+    const auto reserved = placer.reserved().find_reached();
+    placer.reserved().hold(reserved, placer.ledger());
+    const bool is_placed =
+        turn.foreign->complete(placer.ledger(), std::move(limits), !facts.tree().is_root_alone());
+    placer.reserved().release(reserved, placer.ledger());
+    return is_placed;
+  }
+  placer.reserved().reach(*turn.gang);
   if (!limits.empty()) turn.gang->group_limit_cause = describe_caps(*offer.workload, offer.caps);
   turn.gang->group_limits = std::move(limits);
   placer.complete(*turn.group, *turn.gang);
@@ -228,8 +234,9 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   const auto note_refused = [&](const queue::Workload& workload) {
     const Turn& turn = waiting.turn(workload);
     if (turn.gang == nullptr) return;
-    refused.push_back(
-        {turn.group, turn.gang, static_cast<std::size_t>(&workload - waiting.workloads.data())});
+    refused.push_back({turn.group, turn.gang,
+                       static_cast<std::size_t>(&workload - waiting.workloads.data()),
+                       placer.reserved().find_blocking(*turn.group, *turn.gang).binding});
   };
   while (const auto offer = backlog.next()) {
     const Turn& turn = waiting.turn(*offer->workload);

@@ -18,7 +18,8 @@ namespace nervex::extender {
 struct RefusedTurn {
   GroupWork* group = nullptr;
   GangWork* gang = nullptr;
-  std::size_t workload = 0;  // into QueueState::waiting
+  std::size_t workload = 0;           // into QueueState::waiting
+  ReservedNodes::Indices reserved{};  // by gangs before it; it may not use them
 };
 
 // What waits and what is used at the end of a cycle.

@@ -135,12 +135,14 @@ bool WaitingGangs::any_may_fit() const {
 std::shared_ptr<const RefusedGang> WaitingGangs::still_refused(
     const GangKey& key, const std::vector<gang::MemberSet>& sets,
     const std::vector<placement::NodeLimit>& limits, SysTime now,
-    const std::vector<placement::GroupLimit>& group_limits, const TakenPods& taken) const {
+    const std::vector<placement::GroupLimit>& group_limits, const TakenPods& taken,
+    const std::vector<ReservedBy>& reserved_by) const {
   const auto known = gangs_.find(key);
   if (known == gangs_.end()) return nullptr;
   const Waiting& gang = known->second;
   const bool is_same = gang.refused->limits == limits && gang.refused->sets == sets &&
-                       gang.refused->group_limits == group_limits;
+                       gang.refused->group_limits == group_limits &&
+                       gang.refused->reserved_by == reserved_by;
   if (may_fit(gang, taken) || !is_same) return nullptr;
   const bool is_old =
       gang.has_changed && now >= gang.refused->at + refresh_period(gangs_.size(), key.first);

@@ -42,6 +42,15 @@ struct NodeChange {
   bool is_gain() const;
 };
 
+// A reservation that keeps a gang off some of the capacity.
+struct ReservedBy {
+  std::string pod_group_uid;
+  std::string gang;
+  SysTime since{};
+  std::optional<SysTime> due{};
+  bool operator==(const ReservedBy&) const = default;
+};
+
 // The request and the reason of a gang that got no node at all.
 struct RefusedGang {
   std::vector<gang::MemberSet> sets;         // all of its slots
@@ -49,6 +58,7 @@ struct RefusedGang {
   gang::NoFit no_fit;
   SysTime at{};
   std::vector<placement::GroupLimit> group_limits{};  // the same
+  std::vector<ReservedBy> reserved_by{};              // with one more or less it is planned again
 };
 using GangKey = std::pair<std::string, std::string>;  // PodGroup UID, gang
 using RefusedGangs = std::map<GangKey, std::shared_ptr<const RefusedGang>>;
@@ -83,8 +93,8 @@ class WaitingGangs {
   std::shared_ptr<const RefusedGang> still_refused(
       const GangKey& gang, const std::vector<gang::MemberSet>& sets,
       const std::vector<placement::NodeLimit>& limits, SysTime now,
-      const std::vector<placement::GroupLimit>& group_limits = {},
-      const TakenPods& taken = {}) const;
+      const std::vector<placement::GroupLimit>& group_limits = {}, const TakenPods& taken = {},
+      const std::vector<ReservedBy>& reserved_by = {}) const;
   // Adds that a node with `spare` gives up `used` of it. Cost: shapes.
   void take(const kube::Node& node, const kube::Resources& spare, const kube::Resources& used,
             TakenPods& taken) const;

@@ -25,22 +25,23 @@ bool is_any_preempted(const gang::PodGroupStatus& status) {
 
 Snapshot PlannerCache::snapshot() const {
   MutexLock lock(state_.mutex);
-  return make_snapshot(false);
+  return make_snapshot(WithRunning::kNo);
 }
 
-Snapshot PlannerCache::snapshot(std::vector<NodeChange>& changes, bool with_running) {
+Snapshot PlannerCache::snapshot(std::vector<NodeChange>& changes, WithRunning with) {
   MutexLock lock(state_.mutex);
   changes = state_.nodes.take_changes();
-  return make_snapshot(with_running);
+  return make_snapshot(with);
 }
 
-Snapshot PlannerCache::snapshot_for(std::string_view ns, bool with_running) const {
+Snapshot PlannerCache::snapshot_for(std::string_view ns, WithRunning with) const {
   MutexLock lock(state_.mutex);
-  return make_snapshot(with_running, ns);
+  return make_snapshot(with, ns);
 }
 
-Snapshot PlannerCache::make_snapshot(bool with_running, std::string_view with_quotas_of) const {
-  with_running = with_running && state_.queues.tree().uses_preemption();
+Snapshot PlannerCache::make_snapshot(WithRunning with, std::string_view with_quotas_of) const {
+  const bool with_running = with == WithRunning::kYes || (with == WithRunning::kIfPreempting &&
+                                                          state_.queues.tree().uses_preemption());
   Snapshot snapshot;
   snapshot.nodes = state_.nodes.cluster();
   for (const auto& [uid, entry] : state_.groups.all()) {

@@ -13,6 +13,13 @@
 
 namespace nervex::extender {
 
+// Whether a snapshot has Snapshot::running and what goes with it.
+enum class WithRunning {
+  kNo,
+  kIfPreempting,  // if a queue preempts
+  kYes,
+};
+
 // Thread-safe.
 class PlannerCache {
  public:
@@ -24,11 +31,9 @@ class PlannerCache {
   // running. Cost: nodes + PodGroups.
   Snapshot snapshot() const;
   // The same, with the quotas of a namespace that may have no PodGroup.
-  // `with_running`: as in snapshot().
-  Snapshot snapshot_for(std::string_view ns, bool with_running = false) const;
+  Snapshot snapshot_for(std::string_view ns, WithRunning with = WithRunning::kNo) const;
   // The same, plus node changes since they were last taken. Only the planner takes changes.
-  // `with_running`: and what is needed to preempt workloads, if a queue does.
-  Snapshot snapshot(std::vector<NodeChange>& changes, bool with_running = false);
+  Snapshot snapshot(std::vector<NodeChange>& changes, WithRunning with = WithRunning::kNo);
   std::vector<NodeChange> take_changes();
   // The same, plus each node's spare capacity at that moment.
   std::vector<NodeChange> take_changes(std::vector<placement::NodeView>& spare);
@@ -83,7 +88,7 @@ class PlannerCache {
   void resolve_bind(const UnconfirmedBind& bind);
 
  private:
-  Snapshot make_snapshot(bool with_running, std::string_view with_quotas_of = {}) const
+  Snapshot make_snapshot(WithRunning with, std::string_view with_quotas_of = {}) const
       REQUIRES(state_.mutex);
   bool has_nothing_to_decide(const CachedGroup& entry) const REQUIRES(state_.mutex);
   void add_facts(Snapshot& snapshot, std::string_view with_quotas_of) const REQUIRES(state_.mutex);

@@ -27,6 +27,7 @@ struct ExtenderOptions {
   extender::PlanExpiryOptions plan_expiry{};
   std::chrono::milliseconds node_lost_after{60'000};
   queue::PreemptionMode preemption = queue::PreemptionMode::kOff;
+  queue::ReservationOptions reservation = {};
 };
 
 struct ExtenderProcess {
@@ -35,7 +36,7 @@ struct ExtenderProcess {
                   const ExtenderOptions& options = {})
       : cache(groups, volumes, clock),
         planner(api, cache.planner, clock, options.healing, options.plan_expiry,
-                options.preemption),
+                options.preemption, 1, options.reservation),
         holds(cache.binds, options.hold_clock != nullptr ? *options.hold_clock : clock,
               options.holds),
         binder(api, cache.binds, holds, pods, clock),

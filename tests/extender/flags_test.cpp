@@ -41,6 +41,29 @@ TEST_CASE("beyond loopback the extender wants a certificate and an authority for
   CHECK(parse(static_cast<int>(argv.size()), argv.data(), flags) == row.exit_code);
 }
 
+TEST_CASE("nothing is reserved unless the flag says so", "[extender][flags]") {
+  struct Row {
+    std::string flag;
+    std::optional<int> exit_code;
+    bool is_on;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"--log-level=info", std::nullopt, false},
+      {"--reserve-after=5m", std::nullopt, true},
+      {"--reserve-after=0", std::nullopt, false},
+      {"--reserve-after=soon", kExitUsage, false},
+      {"--reservations=4", std::nullopt, false},
+      {"--reservations=-1", kExitUsage, false},
+  }));
+  INFO(row.flag);
+  std::string program = "nervex-extender";
+  std::string word = row.flag;
+  std::vector<char*> argv{program.data(), word.data()};
+  Flags flags;
+  CHECK(parse(static_cast<int>(argv.size()), argv.data(), flags) == row.exit_code);
+  CHECK(flags.reservation.is_on() == row.is_on);
+}
+
 TEST_CASE("nothing is preempted unless the flag says so", "[extender][flags]") {
   using queue::PreemptionMode;
   struct Row {

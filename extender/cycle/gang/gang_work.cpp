@@ -62,6 +62,9 @@ GangWork start_work(const GroupSeen& seen, const gang::Gang& gang) {
   work.is_stored_committed = work.before != nullptr && work.before->committed;
   if (work.before == nullptr) return work;
   if (!work.committed) work.victims = work.before->victims;
+  if (!work.committed) work.reservation = work.before->reservation;
+  work.reserve_after = work.before->reserve_after;
+  work.planned_run_seconds = work.before->planned_run_seconds;
   // Its controller may have seen it: it stays until the gang was requeued.
   if (work.before->reason == gang::kReasonPreempted) work.preempted = work.before->message;
   return work;

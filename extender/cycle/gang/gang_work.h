@@ -50,6 +50,10 @@ struct GangWork {
   bool may_need_fewer = false;  // of the victims: the search ended at its limit in this cycle
   bool has_stopped_preempting = false;    // in this cycle
   bool has_withdrawn_preemption = false;  // the same, before any victim was marked
+  std::optional<gang::Reservation> reservation{};  // while it waits
+  std::optional<SysTime> reserve_after{};          // it has waited, but gets no other one before
+  // As GangStatus::planned_run_seconds.
+  std::optional<std::int64_t> planned_run_seconds{};
   // Not empty: it is to end for another gang, and this is what its status says.
   std::string preempted{};
   bool has_set(const gang::MemberSet* set) const;

@@ -131,6 +131,10 @@ void Ledger::lend(const kube::Resources& requests, std::string_view node) {
   if (const auto at = nodes_.find(node)) nodes_.take(*at, requests, -1);
 }
 
+void Ledger::hold(const kube::Resources& amount, std::string_view node, int times) {
+  if (const auto at = nodes_.find(node)) nodes_.take(*at, amount, times);
+}
+
 void Ledger::use_up(std::vector<placement::GroupLimit>& limits, const kube::Resources& requests,
                     std::string_view node) const {
   for (placement::GroupLimit& limit : limits) {

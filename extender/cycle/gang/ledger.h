@@ -39,6 +39,8 @@ class Ledger {
   // Temporary: the caller takes it again, or calls note_dropped_plan().
   void lend(const gang::MemberSet& set, std::string_view node) { lend(set.shape.requests, node); }
   void lend(const kube::Resources& requests, std::string_view node);
+  // The same without a trace: what is reserved for another gang (reserved_nodes.h).
+  void hold(const kube::Resources& amount, std::string_view node, int times = 1);
   // The node has capacity for one pod that is already counted there, and for the others.
   bool has_capacity_for_its_own(const gang::MemberSet& set, std::string_view node);
   // More is free than the nodes' spare capacity shows: capacity was given back, or an uncommitted

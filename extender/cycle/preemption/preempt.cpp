@@ -170,8 +170,9 @@ class Starter {
         queue::find_preemptible(tree_, *usage_, mode_, preemptor, running_->candidates(), now_);
     GangWork empty = *turn.gang;
     forget_placements(empty);
-    VictimTrials trials(snapshot_.facts, *usage_, preemptor, empty, *running_,
-                        ending_->lend_to(placer_.ledger_for(*turn.group)));
+    Ledger ledger = ending_->lend_to(placer_.ledger_for(*turn.group));
+    placer_.reserved().hold(turn.reserved, ledger);
+    VictimTrials trials(snapshot_.facts, *usage_, preemptor, empty, *running_, std::move(ledger));
     if (trials.fits_without({})) return {now_ + kEndingLook, Outcome::kNotSearched};
     const queue::VictimSearch found = queue::search_victims(
         preemptible,
@@ -209,23 +210,8 @@ class Starter {
       gang.victims.back().is_reclaimed =
           queue::find_home(tree_, candidate.first()) != preemptor.queue;
     }
-    placer_.reserve(*turn.group, gang, std::move(placed));
-    placer_.waits_otherwise = true;
-    if (gang.kind == gang::GangKind::kBase) {
-      turn.group->queue.position = 0;
-      turn.group->queue.max_runtime_seconds = tree_.max_runtime_seconds(preemptor.queue);
-    }
+    begin_preempting(*turn.group, gang, std::move(placed), tree_, preemptor.queue, placer_);
     look_by(next_look_, now_);  // when this is stored
-  }
-
-  // Names of other namespaces are private.
-  static gang::Victim name_victim(const RunningGang& gang, std::string_view ns) {
-    gang::Victim victim{gang.group->meta.uid, gang.spec->name};
-    for (const gang::Placement& placement : gang.status->placements) {
-      victim.through = std::max(victim.through, placement.number);
-    }
-    if (gang.group->meta.ns == ns) victim.pod_group = gang.group->meta.name;
-    return victim;
   }
 
   static void tell(GangWork& gang, Outcome outcome) {

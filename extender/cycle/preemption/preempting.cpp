@@ -10,6 +10,7 @@
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/preemption/ending.h"
 #include "extender/cycle/preemption/recheck_preemption.h"
+#include "extender/cycle/reservation/tenants.h"
 
 namespace nervex::extender {
 namespace {
@@ -41,11 +42,16 @@ void lend_placed(const GangWork& gang, Ledger& ledger) {
   for (const PlacedSlot& slot : gang.placed) ledger.lend(*slot.set, slot.placement.node);
 }
 
-std::string describe(const GroupWork& preemptor, const GroupWork& group, bool is_reclaimed) {
+std::string describe(const GroupWork& preemptor, const GroupWork& group,
+                     const gang::Victim& victim) {
+  if (victim.is_for_reservation) {
+    return "preempted: it runs on nodes that are reserved for another job, which starts now; the "
+           "gang is requeued and keeps its place";
+  }
   const auto name = [](const GroupWork& one) {
     return one.queue.name.empty() ? std::string("the root") : "queue " + one.queue.name;
   };
-  if (!is_reclaimed) {
+  if (!victim.is_reclaimed) {
     return fmt::format(
         "preempted by a workload of higher priority in {}: the gang is requeued and keeps its "
         "place",
@@ -109,14 +115,15 @@ class Continuation {
     const bool is_over = victims.are_gone() && (has_nodes || is_overdue(*gang));
     if (is_over) return stop(*gang, victims, ledger);
     const bool will_fit = try_take(*gang, future_);
-    const bool may_mark = mode_ != queue::PreemptionMode::kOff && !ending_.is_requeue_late();
+    const bool may_mark = (mode_ != queue::PreemptionMode::kOff || is_for_reservation(*gang)) &&
+                          !ending_.is_requeue_late();
     const bool may_go_on =
         (will_fit || victims.is_any_ending) && (victims.unmarked.empty() || may_mark);
     if (!may_go_on) return stop(*gang, victims, ledger);
     if (will_fit && !has_stopped_any_ && can_mark(victims)) {
       if (!is_allowed(*group, *gang, victims.unmarked)) return stop(*gang, victims, ledger);
       for (const VictimWork& victim : victims.unmarked) {
-        victim.gang->preempted = describe(*group, *victim.group, victim.victim->is_reclaimed);
+        victim.gang->preempted = describe(*group, *victim.group, *victim.victim);
       }
     }
     take_unchecked(*gang, ledger);
@@ -177,8 +184,18 @@ class Continuation {
     }
     return seen;
   }
+  // Beside all modes of preemption.
+  static bool is_for_reservation(const GangWork& gang) {
+    return std::all_of(gang.victims.begin(), gang.victims.end(),
+                       [](const gang::Victim& victim) { return victim.is_for_reservation; });
+  }
   bool is_allowed(const GroupWork& group, const GangWork& gang,
                   const std::vector<VictimWork>& unmarked) {
+    if (is_for_reservation(gang)) {
+      return std::all_of(unmarked.begin(), unmarked.end(), [&](const VictimWork& victim) {
+        return is_still_reclaimable(group, gang, *victim.group, *victim.gang);
+      });
+    }
     std::vector<const gang::Victim*> victims;
     victims.reserve(unmarked.size());
     for (const VictimWork& victim : unmarked) victims.push_back(victim.victim);
@@ -224,6 +241,15 @@ VictimState judge_victim(const gang::PodGroup* group, const gang::Victim& victim
       gang->placements.begin(), gang->placements.end(),
       [&](const gang::Placement& placement) { return placement.number <= victim.through; });
   return is_same ? VictimState::kRuns : VictimState::kGone;
+}
+
+void begin_preempting(GroupWork& group, GangWork& gang, std::vector<PlacedSlot> placed,
+                      const queue::QueueTree& tree, queue::QueueIndex queue, Placer& placer) {
+  placer.reserve(group, gang, std::move(placed));
+  placer.waits_otherwise = true;
+  if (gang.kind != gang::GangKind::kBase) return;
+  group.queue.position = 0;
+  group.queue.max_runtime_seconds = tree.max_runtime_seconds(queue);
 }
 
 std::optional<Ledger> keep_for_preempting(const Snapshot& snapshot, const CycleWork& work,

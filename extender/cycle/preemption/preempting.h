@@ -28,6 +28,10 @@ namespace nervex::extender {
 // As far as its PodGroup says; null: it was deleted. kRuns or kGone.
 VictimState judge_victim(const gang::PodGroup* group, const gang::Victim& victim);
 
+// The gang, which has named its victims, gets these nodes.
+void begin_preempting(GroupWork& group, GangWork& gang, std::vector<PlacedSlot> placed,
+                      const queue::QueueTree& tree, queue::QueueIndex queue, Placer& placer);
+
 // What the nodes will have for uncommitted plans when preempting gangs have got theirs; nullopt: no
 // gang is preempting. `ledger`: without any plan.
 std::optional<Ledger> keep_for_preempting(const Snapshot& snapshot, const CycleWork& work,

@@ -90,6 +90,15 @@ void RunningGangs::make_candidates(const std::set<std::string_view>& changing) {
   queue::sort_by_cost(candidates_);
 }
 
+gang::Victim name_victim(const RunningGang& gang, std::string_view ns) {
+  gang::Victim victim{gang.group->meta.uid, gang.spec->name};
+  for (const gang::Placement& placement : gang.status->placements) {
+    victim.through = std::max(victim.through, placement.number);
+  }
+  if (gang.group->meta.ns == ns) victim.pod_group = gang.group->meta.name;
+  return victim;
+}
+
 const std::vector<SlotUse>& RunningGangs::use(std::size_t index) {
   if (!uses_[index]) uses_[index] = list_use(gangs_[index], ending_);
   return *uses_[index];

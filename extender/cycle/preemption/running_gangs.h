@@ -59,4 +59,7 @@ class RunningGangs {
   std::vector<queue::PreemptionCandidate> candidates_;
 };
 
+// As a victim of a gang of namespace `ns`: names of other namespaces are private.
+gang::Victim name_victim(const RunningGang& gang, std::string_view ns);
+
 }  // namespace nervex::extender

@@ -220,7 +220,8 @@ struct Preemptions {
     ns->meta.name = "rl";
     snapshot.facts.namespaces =
         std::make_shared<const queue::Namespaces>(queue::Namespaces{{"rl", ns}});
-    if (mode != queue::PreemptionMode::kOff) snapshot.terminating = terminating;
+    const bool may_end_any = mode != queue::PreemptionMode::kOff || reservation.is_on();
+    if (may_end_any) snapshot.terminating = terminating;
     return snapshot;
   }
 
@@ -237,7 +238,7 @@ struct Preemptions {
     extender::Snapshot seen = snapshot();
     state.waiting.gain_all();
     extender::CycleResult result =
-        extender::run_cycle(seen, std::move(state), now, extender::HealingOptions{}, mode);
+        extender::run_cycle(seen, std::move(state), now, {}, mode, reservation);
     state = std::move(result.state);
     for (const extender::StatusWrite& write : result.writes) {
       if (most == 0) break;
@@ -289,6 +290,7 @@ struct Preemptions {
   std::set<std::pair<std::string, std::int64_t>> finished;  // PodGroup UID, placement
   std::chrono::seconds grace_period{30};
   queue::PreemptionMode mode = queue::PreemptionMode::kFull;
+  queue::ReservationOptions reservation{};
   queue::SettledWorkloads settled;
   std::vector<gang::PodGroup> groups;
   std::vector<queue::Report> reports;

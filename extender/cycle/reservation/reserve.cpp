@@ -1,0 +1,389 @@
+#include "extender/cycle/reservation/reserve.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "extender/cycle/next_look.h"
+#include "extender/cycle/preemption/ending.h"
+#include "extender/cycle/preemption/running_gangs.h"
+#include "extender/cycle/preemption/victim_trials.h"
+#include "extender/recovery/refusals.h"
+#include "queue/settled.h"
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::seconds;
+
+// A search that found nothing is repeated after this.
+constexpr seconds kReserveSearchAgain{30};
+constexpr seconds kReserveSearchPause{1};
+constexpr std::size_t kMostEndTrials = 48;
+// As in the schema of PodGroups.
+constexpr std::size_t kMostReclaimed = 1'024;
+// Until pods of gangs that end for others, or whose grace period is over, are gone.
+constexpr seconds kEndingTime{360};
+constexpr seconds kLateEndingPod{60};
+
+queue::Tenant make_tenant(const RunningGang& gang, const queue::Workload& workload) {
+  return {&workload, queue::latest_end(workload), find_promised_end(*gang.group)};
+}
+
+class Reserver {
+ public:
+  Reserver(const Snapshot& snapshot, CycleWork& work, Placer& placer, const QueueState& queues,
+           const queue::ReservationOptions& options, const PreemptionTimes& times, bool may_begin,
+           ReservationMemory& memory, SysTime now, std::optional<SysTime>& next_look)
+      : snapshot_(snapshot),
+        tree_(snapshot.facts.tree()),
+        work_(work),
+        placer_(placer),
+        reserved_(placer.reserved()),
+        queues_(queues),
+        options_(options),
+        times_(times),
+        may_begin_(may_begin),
+        memory_(memory),
+        now_(now),
+        next_look_(next_look) {
+    for (std::size_t i = 0; i < queues.refused.size(); ++i) {
+      turns_.emplace(queues.refused[i].gang, i);
+    }
+  }
+
+  void run() {
+    lapse_idle();
+    if (!options_.is_on()) return;
+    forget_searches();
+    for (const RefusedTurn& turn : queues_.refused) {
+      if (may_begin_ && visit(turn)) break;
+    }
+    // What ends on reserved nodes may be the last that keeps a gang from taking back the others.
+    if (count() > 0) placer_.waits_otherwise = true;
+  }
+
+ private:
+  std::size_t count() const {
+    const auto& entries = reserved_.entries();
+    return made_ +
+           static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(),
+                                                  [](const auto& one) { return !one.is_over; }));
+  }
+  static GangKey key(const RefusedTurn& turn) {
+    return {turn.group->seen->group->meta.uid, turn.gang->name};
+  }
+  const queue::Workload& workload(const RefusedTurn& turn) const {
+    return queues_.waiting[turn.workload];
+  }
+  queue::QueueIndex find_queue(const RefusedTurn& turn) const {
+    return tree_.find(workload(turn).queue).value_or(queue::kRoot);
+  }
+  void forget_searches() {
+    for (std::map<GangKey, SysTime>* all : {&memory_.again, &memory_.reclaim_again}) {
+      std::map<GangKey, SysTime> kept;
+      for (const RefusedTurn& turn : queues_.refused) {
+        const auto known = all->find(key(turn));
+        if (known != all->end() && known->second > now_) kept.insert(*known);
+      }
+      *all = std::move(kept);
+    }
+  }
+
+  // It waits for capacity, which an empty cluster has, and for nothing else.
+  bool waits_for_capacity(const RefusedTurn& turn) const {
+    const GangWork& gang = *turn.gang;
+    return !gang.is_whole() && !gang.committed && gang.no_fit &&
+           std::holds_alternative<gang::InsufficientCapacity>(*gang.no_fit) &&
+           may_place(*turn.group, gang) && !gang.claims_reserved() &&
+           !placer_.is_over_quota(*turn.group, gang);
+  }
+
+  // Nodes are not kept for a gang that a rule keeps from starting, or that may not be planned.
+  void lapse_idle() {
+    for (ReservedNodes::Entry& entry : reserved_.entries()) {
+      if (entry.is_over || entry.group->seen->unconfirmed) continue;
+      const auto turn = turns_.find(entry.gang);
+      if (turn != turns_.end() && waits_for_capacity(queues_.refused[turn->second])) continue;
+      give_up(entry);
+    }
+  }
+  void give_up(ReservedNodes::Entry& entry) {
+    lapse(*entry.gang, now_);
+    reserved_.end(*entry.gang);
+    // Who was kept off may fit now.
+    look_by(next_look_, now_);
+  }
+
+  // True: no other gang gets its turn in this cycle.
+  bool visit(const RefusedTurn& turn) {
+    if (turn.gang->reservation) {
+      const ReservedNodes::Entry* entry = reserved_.find(*turn.gang);
+      if (entry != nullptr && !entry->is_over && entry->can_reclaim) reclaim(turn, *entry);
+      return !turn.gang->victims.empty();
+    }
+    if (!waits_for_capacity(turn)) return false;
+    if (count() >= static_cast<std::size_t>(options_.most) && find_later(turn) == nullptr) {
+      return false;
+    }
+    SysTime at = waits_since(turn) + options_.after;
+    if (turn.gang->reserve_after) at = std::max(at, *turn.gang->reserve_after);
+    if (const auto again = memory_.again.find(key(turn)); again != memory_.again.end()) {
+      at = std::max(at, again->second);
+    }
+    if (at > now_) {
+      look_by(next_look_, at);
+      return false;
+    }
+    if (!may_search()) return true;
+    reserve(turn);
+    return false;
+  }
+  SysTime waits_since(const RefusedTurn& turn) const {
+    return std::max(workload(turn).queued_since, turn.group->seen->group->meta.created);
+  }
+  bool may_search() {
+    // A clock that was set back does not stop searches.
+    const bool is_paused =
+        now_ < memory_.next_search && memory_.next_search <= now_ + kReserveSearchPause;
+    if (!is_paused) {
+      memory_.next_search = now_ + kReserveSearchPause;
+      return true;
+    }
+    look_by(next_look_, memory_.next_search);
+    return false;
+  }
+  // The last one that is served after this gang; null: none.
+  ReservedNodes::Entry* find_later(const RefusedTurn& turn) {
+    ReservedNodes::Entry* last = nullptr;
+    for (ReservedNodes::Entry& entry : reserved_.entries()) {
+      if (entry.is_over || is_before(entry, turn)) continue;
+      if (last == nullptr || turns_.at(last->gang) < turns_.at(entry.gang)) last = &entry;
+    }
+    return last;
+  }
+  bool is_before(const ReservedNodes::Entry& entry, const RefusedTurn& turn) const {
+    const auto at = turns_.find(entry.gang);
+    return at == turns_.end() || &queues_.refused[at->second] < &turn;
+  }
+
+  void begin() {
+    ending_.emplace(snapshot_, work_, now_);
+    running_.emplace(snapshot_, work_, *ending_);
+    usage_.emplace(queues_.usage);
+    ending_->remove_from(*usage_);
+  }
+  // As if what is ending had ended; without nodes that are reserved for gangs before this one.
+  Ledger make_ledger(const RefusedTurn& turn) {
+    Ledger ledger = ending_->lend_to(placer_.ledger_for(*turn.group));
+    const auto close = [&](std::string_view node) {
+      if (const auto at = ledger.nodes().find(node)) {
+        ledger.hold(ledger.nodes().node(*at).allocatable, node);
+      }
+    };
+    for (const ReservedNodes::Entry& entry : reserved_.entries()) {
+      if (entry.is_over || entry.gang == turn.gang || !is_before(entry, turn)) continue;
+      for (const auto& [node, amount] : entry.wanted) close(node);
+    }
+    for (const std::string& node : made_nodes_) close(node);
+    return ledger;
+  }
+  queue::Tenant tenant(const queue::Workload& workload) const {
+    return make_tenant(running_->gang(running_->index(workload)), workload);
+  }
+  // What ends first: what the head may take, then by the latest end, then what has run longest.
+  std::vector<std::size_t> sort_by_end(const queue::ReservedFor& terms) const {
+    struct End {
+      int kind = 0;
+      SysTime time{};
+      std::size_t candidate = 0;
+    };
+    std::vector<End> ends;
+    const auto& candidates = running_->candidates();
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const queue::Workload& first = candidates[i].first();
+      const queue::Tenant its = tenant(first);
+      if (queue::is_reclaimable(terms, its)) {
+        ends.push_back({0, {}, i});
+      } else if (its.latest_end) {
+        ends.push_back({1, *its.latest_end, i});
+      } else {
+        ends.push_back({2, first.started_at.value_or(SysTime::max()), i});
+      }
+    }
+    std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) {
+      return std::tie(a.kind, a.time) < std::tie(b.kind, b.time);
+    });
+    std::vector<std::size_t> sorted;
+    sorted.reserve(ends.size());
+    for (const End& end : ends) sorted.push_back(end.candidate);
+    return sorted;
+  }
+
+  void reserve(const RefusedTurn& turn) {
+    memory_.again[key(turn)] = now_ + kReserveSearchAgain;
+    look_by(next_look_, now_ + kReserveSearchAgain);
+    begin();
+    const bool is_request = turn.gang->kind != gang::GangKind::kBase;
+    if (is_request && ending_->ends_job(*turn.group)) return;
+    const queue::Preemptor head{&workload(turn), find_queue(turn)};
+    GangWork empty = *turn.gang;
+    forget_placements(empty);
+    VictimTrials trials(snapshot_.facts, *usage_, head, empty, *running_, make_ledger(turn));
+    const queue::ReservedFor terms{queue::rank(workload(turn)), now_, std::nullopt};
+    queue::VictimSearch found;
+    if (!trials.fits_without({})) {
+      found = queue::search_victims(
+          sort_by_end(terms),
+          [&](std::span<const std::size_t> ended) { return trials.fits_without(ended); },
+          kMostEndTrials);
+      if (found.victims.empty()) return;
+    }
+    gang::Reservation reservation;
+    reservation.nodes = count_nodes(trials.placed);
+    reservation.since = now_;
+    reservation.due = find_due(terms, found.victims, reservation);
+    displace(turn, reservation);
+    for (const gang::ReservedCapacity& one : reservation.nodes) made_nodes_.push_back(one.node);
+    turn.gang->reservation = std::move(reservation);
+    turn.gang->reserve_after.reset();
+    ++made_;
+    look_by(next_look_, now_);  // when this is stored: others may be kept off, or taken back
+  }
+  static std::vector<gang::ReservedCapacity> count_nodes(const std::vector<PlacedSlot>& placed) {
+    PodCounts counts;
+    for (const PlacedSlot& slot : placed) ++counts[{slot.set->name, slot.placement.node}];
+    return reserved_capacity(counts);
+  }
+  std::optional<SysTime> find_due(const queue::ReservedFor& terms,
+                                  const std::vector<std::size_t>& ended,
+                                  const gang::Reservation& reservation) {
+    SysTime due = now_;
+    for (const std::size_t candidate : ended) {
+      const queue::Tenant its = tenant(running_->candidates()[candidate].first());
+      if (queue::is_reclaimable(terms, its)) continue;
+      if (!its.latest_end) return std::nullopt;
+      due = std::max(due, *its.latest_end);
+    }
+    std::set<std::string_view> nodes;
+    for (const gang::ReservedCapacity& one : reservation.nodes) nodes.insert(one.node);
+    bool is_any_terminating = false;
+    for (const PodPtr& pod : snapshot_.terminating) {
+      if (nodes.count(pod->node.str()) == 0) continue;
+      is_any_terminating = true;
+      due = std::max(due, pod->deletion_timestamp + kLateEndingPod);
+    }
+    // Gangs that end for others have no terminating pods yet.
+    const bool is_any_ending = ended.empty() && !is_any_terminating;
+    return is_any_ending ? std::max(due, now_ + kEndingTime) : due;
+  }
+  // Gangs that are served later lose the nodes, and one of too many its own.
+  void displace(const RefusedTurn& turn, const gang::Reservation& reservation) {
+    for (ReservedNodes::Entry& entry : reserved_.entries()) {
+      if (entry.is_over || is_before(entry, turn)) continue;
+      const bool is_shared =
+          std::any_of(reservation.nodes.begin(), reservation.nodes.end(),
+                      [&](const auto& one) { return entry.wanted.count(one.node) > 0; });
+      if (is_shared) give_up(entry);
+    }
+    while (count() >= static_cast<std::size_t>(options_.most)) {
+      ReservedNodes::Entry* last = find_later(turn);
+      if (last == nullptr) return;
+      give_up(*last);
+    }
+  }
+
+  // ---- taking nodes back
+
+  // Reservations of one queue are on different nodes, so they need not wait for each other.
+  bool is_rate_used_up(const RefusedTurn& turn) const {
+    const auto times = times_.find(tree_[find_queue(turn)].name);
+    return times != times_.end() && times->second.size() >= queue::kMostPreemptions;
+  }
+  void reclaim(const RefusedTurn& turn, const ReservedNodes::Entry& entry) {
+    const auto again = memory_.reclaim_again.find(key(turn));
+    if (again != memory_.reclaim_again.end()) return look_by(next_look_, again->second);
+    const gang::Gang& spec = turn.group->seen->group->spec.gangs[turn.gang->position];
+    if (const auto after = preempts_after(spec, turn.gang->before, now_)) {
+      return look_by(next_look_, *after);
+    }
+    if (turn.gang->has_stopped_preempting || is_rate_used_up(turn)) {
+      return look_by(next_look_, now_ + kReserveSearchAgain);
+    }
+    if (!may_search()) return;
+    memory_.reclaim_again[key(turn)] = now_ + kReserveSearchAgain;
+    look_by(next_look_, now_ + kReserveSearchAgain);
+    begin();
+    if (ending_->is_requeue_late()) return;
+    const queue::Preemptor head{&workload(turn), find_queue(turn)};
+    GangWork empty = *turn.gang;
+    forget_placements(empty);
+    VictimTrials trials(snapshot_.facts, *usage_, head, empty, *running_, make_ledger(turn));
+    if (trials.fits_without({})) return;  // with what is ending
+    const auto found = queue::search_victims(
+        find_reclaimable(entry),
+        [&](std::span<const std::size_t> victims) { return trials.fits_without(victims); },
+        kMostEndTrials);
+    if (found.victims.empty() || found.victims.size() > kMostReclaimed) return;
+    for (const std::size_t victim : found.victims) {
+      const queue::Workload& first = running_->candidates()[victim].first();
+      turn.gang->victims.push_back(name_victim(running_->gang(running_->index(first)),
+                                               turn.group->seen->group->meta.ns.str()));
+      turn.gang->victims.back().is_for_reservation = true;
+    }
+    turn.gang->may_need_fewer = found.gave_up;
+    begin_preempting(*turn.group, *turn.gang, std::move(trials.placed), tree_, head.queue, placer_);
+    reserved_.end(*turn.gang);
+    look_by(next_look_, now_);  // when this is stored
+  }
+  std::vector<std::size_t> find_reclaimable(const ReservedNodes::Entry& entry) {
+    std::vector<std::size_t> found;
+    const auto& candidates = running_->candidates();
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (!queue::is_reclaimable(entry.terms, tenant(candidates[i].first()))) continue;
+      bool is_there = false;
+      for (const queue::Workload* one : candidates[i].workloads) {
+        const auto& uses = running_->use(running_->index(*one));
+        is_there = is_there || std::any_of(uses.begin(), uses.end(), [&](const SlotUse& use) {
+                     return entry.wanted.count(use.node) > 0;
+                   });
+      }
+      if (is_there) found.push_back(i);
+    }
+    return found;
+  }
+
+  const Snapshot& snapshot_;
+  const queue::QueueTree& tree_;
+  CycleWork& work_;
+  Placer& placer_;
+  ReservedNodes& reserved_;
+  const QueueState& queues_;
+  const queue::ReservationOptions& options_;
+  const PreemptionTimes& times_;
+  const bool may_begin_;
+  ReservationMemory& memory_;
+  const SysTime now_;
+  std::optional<SysTime>& next_look_;
+  std::map<const GangWork*, std::size_t> turns_;  // into QueueState::refused
+  std::size_t made_ = 0;                          // reservations in this cycle
+  std::vector<std::string> made_nodes_;
+  std::optional<Ending> ending_;
+  std::optional<RunningGangs> running_;
+  std::optional<queue::Usage> usage_;
+};
+
+}  // namespace
+
+void keep_reservations(const Snapshot& snapshot, CycleWork& work, Placer& placer,
+                       const QueueState& queues, const queue::ReservationOptions& options,
+                       const PreemptionTimes& times, bool may_begin, ReservationMemory& memory,
+                       SysTime now, std::optional<SysTime>& next_look) {
+  Reserver(snapshot, work, placer, queues, options, times, may_begin, memory, now, next_look).run();
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,29 @@
+// extender/cycle/reservation/reserve.h - which waiting gangs get nodes reserved, and which take
+// nodes back that are reserved for them? Pure.
+//
+// The first gang in the order of service that has waited long for capacity, and that an empty
+// cluster could hold, gets the nodes on which it starts first if nothing else does: those of its
+// plan without what ends soonest. Its status names them, so a new leader goes on with them. Nodes
+// have one reservation; a gang that is served earlier gets them from one that is served later.
+#pragma once
+
+#include <optional>
+
+#include "extender/cycle/cycle_state.h"
+#include "extender/cycle/group_work.h"
+#include "extender/cycle/placer.h"
+#include "extender/cycle/preemption/preempting.h"
+#include "extender/cycle/start_waiting.h"
+#include "queue/reservation.h"
+
+namespace nervex::extender {
+
+// After start_waiting(), which returned `queues`. At most one search in one cycle, which is bounded
+// as those for preemption are, then a pause. `may_begin`: false in a simulation, which reserves
+// nothing.
+void keep_reservations(const Snapshot& snapshot, CycleWork& work, Placer& placer,
+                       const QueueState& queues, const queue::ReservationOptions& options,
+                       const PreemptionTimes& times, bool may_begin, ReservationMemory& memory,
+                       SysTime now, std::optional<SysTime>& next_look);
+
+}  // namespace nervex::extender

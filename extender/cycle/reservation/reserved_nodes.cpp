@@ -1,0 +1,266 @@
+#include "extender/cycle/reservation/reserved_nodes.h"
+
+#include <algorithm>
+
+#include "extender/cycle/next_look.h"
+
+namespace nervex::extender {
+namespace {
+
+// Those that are reserved.
+bool has_all(const kube::Resources& wanted, const kube::Resources& free) {
+  return std::all_of(wanted.amounts().begin(), wanted.amounts().end(),
+                     [&](const auto& one) { return free.get(one.name) >= one.amount; });
+}
+
+// wanted - given, where that is more than nothing.
+kube::Resources excess(const kube::Resources& wanted, const kube::Resources& given) {
+  kube::Resources left;
+  for (const auto& [name, amount] : wanted.amounts()) {
+    const std::int64_t rest = amount - given.get(name);
+    if (rest > 0) left.set(name, rest);
+  }
+  return left;
+}
+
+// The gang wants the pods that the reservation is for.
+bool has_same_pods(const GangWork& gang, const gang::Reservation& reservation) {
+  std::map<std::string_view, std::size_t> pods;
+  for (const gang::ReservedCapacity& entry : reservation.nodes) {
+    pods[entry.set] += static_cast<std::size_t>(entry.count);
+  }
+  return pods.size() == gang.sets.size() &&
+         std::all_of(gang.sets.begin(), gang.sets.end(), [&](const gang::MemberSet* set) {
+           const auto reserved = pods.find(set->name);
+           return reserved != pods.end() && reserved->second == all_slots(*set).size();
+         });
+}
+
+}  // namespace
+
+void lapse(GangWork& gang, SysTime now) {
+  gang.reservation.reset();
+  gang.reserve_after = now + kReserveAgain;
+}
+
+NodeAmounts sum_reserved(const gang::PodGroup& group, const gang::Reservation& reservation) {
+  NodeAmounts amounts;
+  for (const gang::ReservedCapacity& entry : reservation.nodes) {
+    const gang::MemberSet* set = gang::find_set(group.spec, entry.set);
+    if (set == nullptr) continue;
+    const kube::Resources each = kube::without_implicit(set->shape.requests);
+    for (int i = 0; i < entry.count; ++i) amounts[entry.node] += each;
+  }
+  return amounts;
+}
+
+ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& ledger, bool is_on,
+                             SysTime now, ReservationMemory& memory,
+                             std::optional<SysTime>& next_look)
+    : snapshot_(snapshot), is_on_(is_on), now_(now) {
+  collect(work, memory);
+  const auto broken = std::exchange(memory.broken, {});
+  if (entries_.empty()) return;
+  NodeNames nodes;
+  for (const Entry& entry : entries_) {
+    for (const auto& [node, amount] : entry.wanted) nodes.insert(node);
+  }
+  const Ending ending(snapshot, work, now);
+  std::vector<NodeTenant> tenants = list_tenants(snapshot, work, ending, nodes, now);
+  for (Entry& entry : entries_) {
+    bool is_possible = is_unchanged(entry, ledger) && weigh(entry, tenants, ledger);
+    if (!is_possible && drop_late_plans(entry, tenants, ledger)) {
+      is_possible = is_unchanged(entry, ledger) && weigh(entry, tenants, ledger);
+    }
+    const bool is_overdue = entry.terms.due && *entry.terms.due + kLongestOverdue <= now;
+    const GangKey key(entry.group->seen->group->meta.uid, entry.gang->name);
+    const auto known = broken.find(key);
+    const SysTime since = known == broken.end() ? now : known->second;
+    const bool is_given_up = (!is_possible && since + kLongestBroken <= now) || is_overdue;
+    if (is_given_up && !entry.group->seen->unconfirmed) {
+      lapse(*entry.gang, now);
+      entry.is_over = true;
+      entry.kept.clear();
+    } else if (!is_possible) {
+      memory.broken.emplace(key, since);
+      look_by(next_look, since + kLongestBroken);
+    }
+  }
+}
+
+void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
+  for (GroupWork* group : work.groups) {
+    for (GangWork& gang : group->gangs) {
+      // A gang that preempts has its nodes.
+      if (!gang.reservation || !gang.victims.empty()) continue;
+      const bool is_kept = is_on_ && !gang.committed && has_same_pods(gang, *gang.reservation);
+      if (!is_kept) {
+        if (group->seen->unconfirmed) continue;
+        gang.reservation.reset();
+        memory.again.erase({group->seen->group->meta.uid, gang.name});
+        continue;
+      }
+      if (gang.is_reserved) continue;  // it is planned
+      Entry& entry = entries_.emplace_back();
+      entry.group = group;
+      entry.gang = &gang;
+      const gang::Gang& spec = group->seen->group->spec.gangs[gang.position];
+      queue::Rank head = group->rank();
+      if (spec.queued_since) head.queued_since = *spec.queued_since;
+      entry.terms = {head, gang.reservation->since, gang.reservation->due};
+      entry.wanted = sum_reserved(*group->seen->group, *gang.reservation);
+    }
+  }
+}
+
+bool ReservedNodes::is_unchanged(const Entry& entry, const Ledger& ledger) const {
+  const auto& nodes = entry.gang->reservation->nodes;
+  return std::all_of(nodes.begin(), nodes.end(), [&](const gang::ReservedCapacity& one) {
+    const gang::MemberSet* set = gang::find_set(entry.group->seen->group->spec, one.set);
+    return set != nullptr && ledger.is_allowed(*set, one.node);
+  });
+}
+
+bool ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tenants,
+                          const Ledger& ledger) const {
+  NodeAmounts given;        // by all that end for it
+  NodeAmounts ending_soon;  // and reclaimable tenants
+  NodeAmounts ending_alone;
+  for (const NodeTenant& tenant : tenants) {
+    const bool is_reclaimable = !tenant.is_ending && tenant.plan == nullptr &&
+                                queue::is_reclaimable(entry.terms, tenant.terms());
+    const bool is_given = tenant.is_ending || queue::ends_for(entry.terms, tenant.terms());
+    for (const auto& [node, amount] : tenant.use) {
+      if (is_given) given[node] += amount;
+      if (tenant.is_ending || is_reclaimable) ending_soon[node] += amount;
+      if (tenant.is_ending) ending_alone[node] += amount;
+    }
+  }
+  bool is_possible = true;
+  bool is_soon_enough = true;
+  bool is_alone_enough = true;
+  entry.kept.clear();
+  for (const auto& [node, wanted] : entry.wanted) {
+    kube::Resources kept = excess(wanted, given[node]);
+    if (!kept.empty()) entry.kept.emplace(node, std::move(kept));
+    const auto at = ledger.nodes().find(node);
+    if (!at) {
+      is_possible = is_soon_enough = false;
+      continue;
+    }
+    const kube::Resources free = ledger.nodes().free(*at);
+    const auto has = [&](const kube::Resources& more) {
+      kube::Resources sum = free;
+      sum += more;
+      return has_all(wanted, sum);
+    };
+    is_possible = is_possible && has(given[node]);
+    is_soon_enough = is_soon_enough && has(ending_soon[node]);
+    is_alone_enough = is_alone_enough && has(ending_alone[node]);
+  }
+  entry.can_reclaim = is_soon_enough && !is_alone_enough;
+  return is_possible;
+}
+
+// Plans that were to end in time, and were not bound for so long that they do not.
+bool ReservedNodes::drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants,
+                                    Ledger& ledger) const {
+  bool is_any_dropped = false;
+  std::erase_if(tenants, [&](const NodeTenant& tenant) {
+    const bool is_there = std::any_of(tenant.use.begin(), tenant.use.end(), [&](const auto& use) {
+      return entry.wanted.count(use.first) > 0;
+    });
+    const bool is_late = entry.terms.due && tenant.plan != nullptr && tenant.workload.longest_run &&
+                         is_there && !tenant.plan->seen->unconfirmed &&
+                         entry.terms.head < queue::rank(tenant.workload) &&
+                         !queue::ends_for(entry.terms, tenant.terms());
+    if (!is_late) return false;
+    yield(*tenant.plan, ledger);
+    is_any_dropped = true;
+    return true;
+  });
+  return is_any_dropped;
+}
+
+ReservedNodes::Entry* ReservedNodes::find(const GangWork& gang) {
+  const auto at = std::find_if(entries_.begin(), entries_.end(),
+                               [&](const Entry& entry) { return entry.gang == &gang; });
+  return at == entries_.end() ? nullptr : &*at;
+}
+
+void ReservedNodes::begin_pass() {
+  for (Entry& entry : entries_) entry.is_reached = false;
+}
+
+void ReservedNodes::reach(const GangWork& gang) {
+  if (Entry* entry = find(gang)) entry->is_reached = true;
+}
+
+void ReservedNodes::end(const GangWork& gang) {
+  if (Entry* entry = find(gang)) {
+    entry->is_over = true;
+    entry->kept.clear();
+  }
+}
+
+ReservedNodes::Blocking ReservedNodes::find_blocking(const GroupWork& work,
+                                                     const GangWork& gang) const {
+  Blocking blocking;
+  if (entries_.empty() || gang.committed || gang.is_within_reserved()) return blocking;
+  queue::Workload workload = work.seen->make_workload(gang.position);
+  const queue::QueueTree& tree = snapshot_.facts.tree();
+  if (gang.kind == gang::GangKind::kBase) {
+    const auto queue = tree.find(work.queue.name);
+    workload.longest_run = queue::longest_run(
+        work.seen->group->spec, queue ? tree.max_runtime_seconds(*queue) : std::nullopt);
+  }
+  const queue::Tenant tenant{&workload, queue::latest_end(workload, now_)};
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.is_over || entry.gang == &gang) continue;
+    blocking.all.push_back(i);
+    if (entry.is_reached && !queue::may_start(entry.terms, tenant)) blocking.binding.push_back(i);
+  }
+  return blocking;
+}
+
+ReservedNodes::Indices ReservedNodes::find_reached() const {
+  Indices reached;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].is_reached && !entries_[i].is_over) reached.push_back(i);
+  }
+  return reached;
+}
+
+void ReservedNodes::hold(const Indices& indices, Ledger& ledger, int times) const {
+  for (const std::size_t i : indices) {
+    for (const auto& [node, amount] : entries_[i].kept) ledger.hold(amount, node, times);
+  }
+}
+
+void ReservedNodes::note_promises(CycleWork& work) const {
+  if (!is_on_) return;
+  for (GroupWork* group : work.groups) {
+    for (GangWork& gang : group->gangs) {
+      const bool is_old = gang.committed || (gang.before != nullptr && gang.before->planned);
+      if (gang.kind != gang::GangKind::kBase || is_old || !gang.is_whole()) continue;
+      const auto run =
+          queue::longest_run(group->seen->group->spec, group->queue.max_runtime_seconds);
+      gang.planned_run_seconds.reset();
+      if (run) gang.planned_run_seconds = run->count();
+    }
+  }
+}
+
+std::vector<ReservedBy> ReservedNodes::name(const Indices& indices) const {
+  std::vector<ReservedBy> names;
+  names.reserve(indices.size());
+  for (const std::size_t i : indices) {
+    const Entry& entry = entries_[i];
+    names.push_back(
+        {entry.group->seen->group->meta.uid, entry.gang->name, entry.terms.since, entry.terms.due});
+  }
+  return names;
+}
+
+}  // namespace nervex::extender

@@ -1,0 +1,100 @@
+// extender/cycle/reservation/reserved_nodes.h - how much of the nodes that are reserved for gangs
+// that wait is kept from other gangs in this cycle? Pure.
+//
+// As much as the head lacks when all tenants that end for it have ended (queue/reservation.h): what
+// they use now becomes free for the head, and more of the nodes is free for everybody. A gang of
+// the head's own kind is not blocked: one that is served before it in this pass, that heals, or
+// that takes over capacity which its job has reserved.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "extender/cycle/cycle_state.h"
+#include "extender/cycle/gang/ledger.h"
+#include "extender/cycle/group_work.h"
+#include "extender/cycle/reservation/tenants.h"
+#include "extender/cycle/snapshot.h"
+#include "queue/reservation.h"
+
+namespace nervex::extender {
+
+// A reservation is given up when it has been impossible for so long: others took its nodes, or one
+// is lost. Not at once, as pods of a deleted job run on for a moment.
+inline constexpr std::chrono::seconds kLongestBroken{60};
+// Since the last tenant should have ended.
+inline constexpr std::chrono::minutes kLongestOverdue{10};
+// Then the same gang may reserve again.
+inline constexpr std::chrono::seconds kReserveAgain{60};
+
+// The gang gives its reservation up.
+void lapse(GangWork& gang, SysTime now);
+
+// What the gang reserves on each node, without implicit resources.
+NodeAmounts sum_reserved(const gang::PodGroup& group, const gang::Reservation& reservation);
+
+// Lives within one cycle. Borrows its arguments.
+class ReservedNodes {
+ public:
+  struct Entry {
+    GroupWork* group = nullptr;
+    GangWork* gang = nullptr;
+    queue::ReservedFor terms;
+    NodeAmounts wanted;
+    NodeAmounts kept;  // of it, from others: beside what tenants give back
+    // With what is ending it has its nodes when reclaimable tenants have ended, too.
+    bool can_reclaim = false;
+    bool is_reached = false;  // in this pass: who is served from now on comes after it
+    bool is_over = false;     // it started, or the reservation lapsed
+  };
+  using Indices = std::vector<std::size_t>;  // of entries()
+
+  // After what runs was healed, before anything starts. Gangs whose reservations cannot be kept
+  // lose them; plans that would end too late are dropped.
+  ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& ledger, bool is_on, SysTime now,
+                ReservationMemory& memory, std::optional<SysTime>& next_look);
+
+  std::vector<Entry>& entries() { return entries_; }
+  const std::vector<Entry>& entries() const { return entries_; }
+  bool empty() const { return entries_.empty(); }
+  Entry* find(const GangWork& gang);
+
+  void begin_pass();
+  // It is the gang's turn.
+  void reach(const GangWork& gang);
+  void end(const GangWork& gang);
+
+  // All but its own; and those that it may not use. If it fits without the first it leaves the
+  // reserved nodes alone.
+  struct Blocking {
+    Indices all;
+    Indices binding;
+  };
+  Blocking find_blocking(const GroupWork& work, const GangWork& gang) const;
+  Indices find_reached() const;  // bind gangs of other operators
+  // For a plan: hold, plan, release.
+  void hold(const Indices& indices, Ledger& ledger, int times = 1) const;
+  void release(const Indices& indices, Ledger& ledger) const { hold(indices, ledger, -1); }
+  std::vector<ReservedBy> name(const Indices& indices) const;
+  // Sets GangStatus::planned_run_seconds of base gangs with a new plan.
+  void note_promises(CycleWork& work) const;
+
+ private:
+  void collect(CycleWork& work, ReservationMemory& memory);
+  bool is_unchanged(const Entry& entry, const Ledger& ledger) const;
+  // False: it is impossible.
+  bool weigh(Entry& entry, const std::vector<NodeTenant>& tenants, const Ledger& ledger) const;
+  bool drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants, Ledger& ledger) const;
+
+  const Snapshot& snapshot_;
+  const bool is_on_;
+  const SysTime now_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace nervex::extender

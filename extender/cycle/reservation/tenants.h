@@ -1,0 +1,46 @@
+// extender/cycle/reservation/tenants.h - who uses these nodes, and until when? Pure.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "extender/cycle/group_work.h"
+#include "extender/cycle/preemption/ending.h"
+#include "extender/cycle/snapshot.h"
+#include "queue/reservation.h"
+#include "queue/workload.h"
+
+namespace nervex::extender {
+
+using NodeNames = std::unordered_set<std::string_view>;
+using NodeAmounts = std::map<std::string, kube::Resources, std::less<>>;  // by node
+
+// A gang that runs on some of the nodes or is planned there, or a pod that is being deleted.
+struct NodeTenant {
+  queue::Workload workload{};
+  std::optional<SysTime> latest_end{};
+  std::optional<SysTime> promised_end{};
+  bool is_ending = false;    // by itself or for another gang
+  GangWork* plan = nullptr;  // it is planned, and not committed
+  NodeAmounts use{};         // of these nodes
+
+  queue::Tenant terms() const { return {&workload, latest_end, promised_end}; }
+};
+
+// When the job has ended, as known when it was planned; nullopt: unknown, or without bound.
+std::optional<SysTime> find_promised_end(const gang::PodGroup& group);
+
+// The gang preempts for its reservation: may the victim be reclaimed still?
+bool is_still_reclaimable(const GroupWork& group, const GangWork& gang, const GroupWork& victim,
+                          const GangWork& victim_gang);
+
+// Borrows its arguments. Cost: the placements of all gangs.
+std::vector<NodeTenant> list_tenants(const Snapshot& snapshot, CycleWork& work,
+                                     const Ending& ending, const NodeNames& nodes, SysTime now);
+
+}  // namespace nervex::extender

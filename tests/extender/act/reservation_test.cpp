@@ -1,0 +1,110 @@
+// Reservations through the cluster cache and the planner's writes.
+#include <catch2/catch_test_macros.hpp>
+
+#include "tests/extender/cluster.h"
+
+namespace nervex::extender {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::a_set;
+using testing::ask;
+using testing::ExtenderProcess;
+using testing::kNs;
+
+// Jobs "short" and "long" run on a node each, which end within 200 s and 2,000 s.
+struct Reserving : testing::Cluster {
+  Reserving() {
+    add_node("n1", 8);
+    add_node("n2", 8);
+    add_running("short", "n1", 200);
+    add_running("long", "n2", 2'000);
+    start();
+  }
+  void add_group(const std::string& name, int pods, std::optional<int> deadline = {}) {
+    gang::PodGroup group = testing::a_group(name, {a_set("learner", pods, ask(8))}, ++added);
+    group.spec.active_deadline_seconds = deadline;
+    group.spec.grace_seconds = 0;
+    api.add(kube::kPodGroups, kNs,
+            {{"apiVersion", gang::kApiVersion},
+             {"kind", gang::kKind},
+             {"metadata", {{"name", name}, {"namespace", kNs}}},
+             {"spec", gang::encode_spec(group.spec)}});
+  }
+  void add_running(const std::string& name, const std::string& node, int deadline) {
+    add_group(name, 1, deadline);
+    gang::PodGroup group = get(name);
+    group.status.observed_generation = group.meta.generation;
+    gang::GangStatus& gang = group.status.gangs.emplace_back();
+    const gang::MemberSet& set = group.spec.gangs[0].members[0];
+    gang.name = std::string(gang::kBaseGang);
+    gang.planned = gang.committed = true;
+    gang.reason = std::string(gang::kReasonPlanned);
+    gang.started_at = clock.now();
+    gang.placements = {{set.role, set.slots[0], node, group.status.next_placement++}};
+    add_pod({.name = name,
+             .requests = set.shape.requests,
+             .annotations = gang::annotations_for(
+                 {group.meta.uid, set.role, set.slots[0], gang.placements[0].number})});
+    bind_pod(name, node);
+    run_pod(name);
+    api.change(kube::kPodGroups, kNs, name, {{"status", gang::encode_status(group.status)}});
+  }
+  void end(const std::string& name) {
+    const std::string path = "/" + std::string(kNs) + "/";
+    remove("/api/v1/namespaces" + path + "pods/" + name);
+    remove("/apis/" + std::string(gang::kApiVersion) + "/namespaces" + path + "podgroups/" + name);
+  }
+  void remove(const std::string& path) {
+    REQUIRE(api.send({"DELETE", path, R"({"gracePeriodSeconds":0})", ""}).has_value());
+  }
+  gang::PodGroup get(const std::string& name) const {
+    return *gang::decode_pod_group(api.get(kube::kPodGroups, kNs, name));
+  }
+  gang::GangStatus gang(const std::string& name) const { return get(name).status.gangs.at(0); }
+
+  // Another process.
+  void start() {
+    process.emplace(api, api, clock, testing::ExtenderOptions{.reservation = {.after = 300s}});
+    process->list(api.resource_version());
+  }
+  void cycle(std::chrono::seconds time = 1s) {
+    clock.advance(time);
+    process->deliver(api.resource_version());
+    process->planner.schedule_once();
+    process->deliver(api.resource_version());
+  }
+
+  std::optional<ExtenderProcess> process;
+  int added = 0;
+};
+
+TEST_CASE("nodes are reserved until their gang starts, over a change of leader",
+          "[extender][reservation]") {
+  Reserving c;
+  c.add_group("head", 2);
+  c.cycle();
+  CHECK_FALSE(c.gang("head").reservation.has_value());
+  c.cycle(300s);
+  const auto reservation = c.gang("head").reservation;
+  REQUIRE(reservation.has_value());
+  CHECK(reservation->nodes.size() == 2);
+  CHECK(reservation->due.has_value());
+  c.start();
+  c.end("short");
+  c.add_group("unbounded", 1);
+  c.add_group("in-time", 1, 600);
+  c.cycle();
+  CHECK_FALSE(c.gang("unbounded").planned);
+  CHECK(c.gang("in-time").planned);
+  CHECK(c.gang("head").reservation == reservation);
+  c.end("in-time");
+  c.end("long");
+  c.cycle();
+  CHECK(c.gang("head").planned);
+  CHECK_FALSE(c.gang("head").reservation.has_value());
+  CHECK_FALSE(c.gang("unbounded").planned);
+}
+
+}  // namespace
+}  // namespace nervex::extender

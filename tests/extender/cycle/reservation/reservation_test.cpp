@@ -1,0 +1,299 @@
+#include "extender/cycle/reservation/reserve.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "tests/extender/cycle/reservation/reservations.h"
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::seconds;
+using testing::a_node;
+using testing::Reservations;
+using testing::view;
+using testing::with_a_head;
+
+TEST_CASE("a gang that has waited long reserves the nodes that it gets first",
+          "[extender][reservation]") {
+  Reservations world;
+  world.nodes.push_back(view(a_node("n3", 8)));
+  const SysTime now = world.now;
+  SECTION("with the latest end of what it waits for") {
+    world.run_for("a", {"n1"}, 900);
+    world.run_for("b", {"n2"}, 100);
+    world.run_for("c", {"n3"}, 500);
+    world.wait("head", 2);
+    world.cycle();
+    CHECK(world.reserved("head") == "n2 n3");
+    CHECK(world.base("head").reservation->since == now);
+    CHECK(world.base("head").reservation->due == now + seconds(500));
+    CHECK_FALSE(world.base("head").planned);
+  }
+  SECTION("rather behind what has a bound, without one the longest run") {
+    world.add_running("a", "", {"n1"}, 8);
+    world.add_running("b", "", {"n2"}, 8);
+    world.base("b").started_at = SysTime(seconds(0));
+    world.run_for("c", {"n3"}, 500);
+    world.wait("head", 2);
+    world.cycle();
+    CHECK(world.reserved("head") == "n2 n3");
+    CHECK_FALSE(world.base("head").reservation->due.has_value());
+  }
+  SECTION("first those that it can take back") {
+    world.run_for("a", {"n1"}, 900);
+    world.run_for("b", {"n2"}, 100);
+    world.run_for("c", {"n3"}, 500);
+    world.get("c").spec.preemptible = true;
+    world.get("c").spec.queued_since = now;
+    world.wait("head", 2);
+    world.cycle();
+    CHECK(world.reserved("head") == "n2 n3");
+    CHECK(world.base("head").reservation->due == now + seconds(100));
+  }
+}
+
+TEST_CASE("no nodes are reserved", "[extender][reservation]") {
+  Reservations world;
+  world.run_for("a", {"n1"}, 900);
+  world.run_for("b", {"n2"}, 900);
+  SECTION("before the gang has waited long enough") {
+    world.wait("head", 2, 8, 299);
+    world.cycle();
+    CHECK(world.reserved("head").empty());
+    world.cycle();
+    CHECK(world.reserved("head") == "n1 n2");
+  }
+  SECTION("without the flag") {
+    world.reservation.after = seconds(0);
+    world.wait("head", 2);
+    world.cycle();
+    CHECK(world.reserved("head").empty());
+  }
+  SECTION("for a gang that an empty cluster could not hold") {
+    world.wait("head", 3);
+    world.cycle();
+    CHECK(world.reserved("head").empty());
+  }
+  SECTION("for a gang that pods of others keep from starting") {
+    world.remove("b");
+    world.others = {{"n2", 4}};
+    world.wait("head", 2);
+    world.cycle();
+    CHECK(world.reserved("head").empty());
+  }
+}
+
+TEST_CASE("what starts on reserved nodes", "[extender][reservation]") {
+  Reservations world = with_a_head();
+  REQUIRE(world.reserved("head") == "n1 n2");
+  world.remove("short");
+  gang::PodGroup& other = world.wait("other", 1, 8, 0);
+  std::string want = "waits";
+  SECTION("not a gang without a bound") {}
+  SECTION("not one that ends too late") { world.limit("other", 1'000); }
+  SECTION("one that ends in time") {
+    world.limit("other", 900);
+    want = "n1";
+  }
+  SECTION("one that can be taken back") {
+    other.spec.preemptible = true;
+    want = "n1";
+  }
+  SECTION("one that is served earlier") {
+    other.spec.priority = 1;
+    want = "n1";
+  }
+  SECTION("any, without the reservation") {
+    world.base("head").reservation.reset();
+    world.base("head").reserve_after = world.in(100);
+    want = "n1";
+  }
+  world.cycle();
+  CHECK(world.placed("other") == want);
+  CHECK(world.placed("head") == "waits");
+}
+
+TEST_CASE("more of a node than is reserved is free for all", "[extender][reservation]") {
+  Reservations world;
+  world.run_for("a", {"n1"}, 100, 4);
+  world.others = {{"n2", 8}};
+  world.wait("head", 1, 6);  // 4 are free, 2 more when "a" has ended
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1");
+  world.wait("small", 1, 2, 0);
+  world.wait("large", 1, 4, 0);
+  world.cycle();
+  CHECK(world.placed("small") == "n1");
+  CHECK(world.placed("large") == "waits");
+  world.commit("small");
+  world.remove("a");
+  world.cycle();
+  CHECK(world.placed("head") == "n1");
+}
+
+TEST_CASE("a head starts when its nodes are free, or others are", "[extender][reservation]") {
+  Reservations world = with_a_head();
+  SECTION("its own") {
+    world.remove("short");
+    world.remove("long");
+    world.cycle();
+    CHECK(world.placed("head") == "n1 n2");
+  }
+  SECTION("others") {
+    world.nodes.push_back(view(a_node("n3", 8)));
+    world.remove("short");
+    world.cycle();
+    CHECK(world.placed("head") == "n1 n3");
+  }
+  CHECK_FALSE(world.base("head").reservation.has_value());
+}
+
+TEST_CASE("a head takes its nodes back when all the others there have ended",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.wait("other", 1, 8, 0).spec.preemptible = true;
+  world.cycle();
+  world.commit("other");
+  for (int i = 0; i < 5; ++i) world.cycle();
+  CHECK(world.base("head").victims.empty());  // "long" runs
+  world.remove("long");
+  REQUIRE(world.run_until("head", gang::kReasonPreempting));
+  CHECK(world.victims("head") == std::vector<std::string>{"other/base"});
+  CHECK(world.base("head").victims[0].is_for_reservation);
+  REQUIRE(world.run_until("other", gang::kReasonPreempted));
+  world.requeue("other");
+  REQUIRE(world.run_until("head", gang::kReasonPlanned));
+  for (int i = 0; i < 50; ++i) world.cycle();
+  CHECK(world.placed("head") == "n1 n2");
+  CHECK(world.placed("other-again") == "waits");
+}
+
+TEST_CASE("a deadline that was raised does not delay a head", "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.get("long").spec.active_deadline_seconds = 100'000;
+  world.remove("short");
+  world.cycle();
+  REQUIRE(world.run_until("head", gang::kReasonPreempting));
+  CHECK(world.victims("head") == std::vector<std::string>{"long/base"});
+  CHECK(world.run_until("long", gang::kReasonPreempted));
+}
+
+TEST_CASE("a reservation lapses", "[extender][reservation]") {
+  Reservations world = with_a_head();
+  SECTION("at once, when the gang wants other pods, which may reserve at once") {
+    world.get("head").spec.gangs[0].members[0].slots.resize(1);
+    ++world.get("head").meta.generation;
+    world.cycle();
+    CHECK(world.reserved("head") == "n1");
+  }
+  SECTION("when a node is cordoned for a minute; it comes back after another one") {
+    const auto node = world.nodes[1];
+    world.nodes[1] = view(testing::cordoned(a_node("n2", 8)));
+    world.cycle();
+    CHECK(world.reserved("head") == "n1 n2");
+    world.now += seconds(60);
+    world.cycle();
+    CHECK(world.reserved("head").empty());
+    world.nodes[1] = node;
+    world.cycle();
+    CHECK(world.reserved("head").empty());
+    world.now += seconds(60);
+    world.cycle();
+    CHECK(world.reserved("head") == "n1 n2");
+  }
+  SECTION("not when a node is cordoned for a moment") {
+    const auto node = world.nodes[1];
+    world.nodes[1] = view(testing::cordoned(a_node("n2", 8)));
+    for (int i = 0; i < 30; ++i) world.cycle();
+    world.nodes[1] = node;
+    for (int i = 0; i < 60; ++i) world.cycle();
+    CHECK(world.reserved("head") == "n1 n2");
+    CHECK(world.base("head").reservation->since == world.in(-91));
+  }
+  SECTION("when its nodes are overdue") {
+    world.now += seconds(1'000 + 600);
+    world.cycle();
+    CHECK(world.reserved("head").empty());
+  }
+  SECTION("when the flag is off") {
+    world.reservation.after = seconds(0);
+    world.cycle();
+    CHECK(world.reserved("head").empty());
+  }
+}
+
+TEST_CASE("a new leader keeps reservations", "[extender][reservation]") {
+  Reservations world = with_a_head();
+  const auto reservation = world.base("head").reservation;
+  world.remove("short");
+  world.wait("other", 1, 8, 0);
+  for (int i = 0; i < 20; ++i) {
+    world.state = {};
+    world.cycle();
+    CHECK(world.placed("other") == "waits");
+  }
+  CHECK(world.base("head").reservation == reservation);
+}
+
+TEST_CASE("a reservation is written once", "[extender][reservation]") {
+  Reservations world = with_a_head();
+  std::size_t writes = 0;
+  for (int i = 0; i < 50; ++i) writes += world.cycle();
+  CHECK(writes == 0);
+}
+
+TEST_CASE("nodes have one reservation", "[extender][reservation]") {
+  Reservations world;
+  world.nodes.push_back(view(a_node("n3", 8)));
+  world.run_for("a", {"n1"}, 100);
+  world.run_for("b", {"n2"}, 200);
+  world.run_for("c", {"n3"}, 300);
+  world.wait("first", 2, 8, 2'000);
+  world.cycle();
+  REQUIRE(world.reserved("first") == "n1 n2");
+  SECTION("so the next gang reserves others") {
+    world.wait("second", 1);
+    world.cycle();
+    CHECK(world.reserved("second") == "n3");
+    CHECK(world.reserved("first") == "n1 n2");
+  }
+  SECTION("and a gang that is served earlier gets them") {
+    world.wait("urgent", 2).spec.priority = 1;
+    world.cycle();
+    CHECK(world.reserved("urgent") == "n1 n2");
+    CHECK(world.reserved("first").empty());
+    CHECK(world.base("first").reserve_after.has_value());
+  }
+  SECTION("and there are not too many of them") {
+    world.reservation.most = 1;
+    world.wait("second", 1);
+    for (int i = 0; i < 5; ++i) world.cycle();
+    CHECK(world.reserved("second").empty());
+    world.wait("urgent", 1).spec.priority = 1;
+    for (int i = 0; i < 5; ++i) world.cycle();
+    CHECK(world.reserved("urgent") == "n1");
+    CHECK(world.reserved("first").empty());
+  }
+}
+
+TEST_CASE("a plan that was to end in time is dropped if it is not bound in time",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.wait("other", 1, 8, 0);
+  world.limit("other", 900);
+  world.cycle();
+  REQUIRE(world.placed("other") == "n1");
+  world.now += seconds(50);
+  world.cycle();
+  CHECK(world.placed("other") == "n1");
+  world.now += seconds(60);
+  world.cycle();
+  CHECK(world.placed("other") == "waits");
+  CHECK(world.reserved("head") == "n1 n2");
+}
+
+}  // namespace
+}  // namespace nervex::extender
