@@ -264,6 +264,7 @@ Spec read_spec(Fields fields) {
   spec.reservation_seconds =
       read_count(fields, "reservationSeconds").value_or(spec.reservation_seconds);
   spec.suspend = fields.boolean("suspend");
+  spec.preemptible = fields.boolean("preemptible");
   spec.active_deadline_seconds = read_seconds(fields, "activeDeadlineSeconds");
   spec.schedule_timeout_seconds = read_seconds(fields, "scheduleTimeoutSeconds");
   spec.start_timeout_seconds = read_seconds(fields, "startTimeoutSeconds");

@@ -135,6 +135,7 @@ struct Spec {
   std::string aggregator;         // "", "PerJob", "OnDemand"
   int reservation_seconds = 600;  // how long capacity of reservedReplicas is kept: reserved_until()
   bool suspend = false;
+  bool preemptible = false;  // reservations of other jobs may take its nodes back
   std::optional<std::int64_t> active_deadline_seconds;   // of the time with a placement
   std::optional<std::int64_t> schedule_timeout_seconds;  // from status.waitingSince
   std::optional<std::int64_t> start_timeout_seconds;     // from status.activeSince

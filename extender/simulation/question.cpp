@@ -10,6 +10,7 @@
 
 #include "demand/gangs.h"
 #include "demand/initial_gang.h"
+#include "demand/run_limits.h"
 #include "job/names.h"
 #include "job/pod_manifest.h"
 #include "job/wanted_slots.h"
@@ -47,6 +48,7 @@ gang::PodGroup make_group(const job::Job& job, const job::PodContext& context, i
   group.spec.priority = priority;
   group.spec.queue = job.spec.queue;
   group.spec.queued_since = now;
+  demand::set_run_limits(job, context, group.spec);
   group.spec.gangs.push_back(
       demand::make_initial_gang(job, job::WantedSlots(job, context.has_aggregator), context));
   return group;

@@ -87,12 +87,14 @@ TEST_CASE("limits in time and number are absent unless given", "[job][types]") {
   Json object = minimal();
   const auto without = decode_job(object);
   REQUIRE(without);
+  CHECK_FALSE(without->spec.preemptible);
   CHECK_FALSE(without->spec.backoff_limit);
   CHECK_FALSE(without->spec.ttl_seconds_after_finished);
   CHECK_FALSE(without->spec.active_deadline_seconds);
   CHECK_FALSE(without->spec.start_timeout_seconds);
 
   object["spec"].update({{"suspend", true},
+                         {"preemptible", true},
                          {"activeDeadlineSeconds", 60},
                          {"scheduleTimeoutSeconds", 9'000'000'000'000'000'000},
                          {"startTimeoutSeconds", 90},
@@ -102,6 +104,7 @@ TEST_CASE("limits in time and number are absent unless given", "[job][types]") {
   const auto job = decode_job(object);
   REQUIRE(job);
   CHECK(job->spec.suspend);
+  CHECK(job->spec.preemptible);
   CHECK(job->spec.active_deadline_seconds == 60);
   CHECK(job->spec.schedule_timeout_seconds == 100LL * 365 * 24 * 3600);  // a time can be made of it
   CHECK(job->spec.start_timeout_seconds == 90);

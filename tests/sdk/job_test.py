@@ -57,10 +57,10 @@ class Manifest(unittest.TestCase):
 
     def test_fields_of_the_spec_have_kubernetes_names(self):
         spec = Job("dqn", coordinator=Role("a"), priority_class_name="high", queue="vision", backoff_limit=0, suspend=False,
-                   active_deadline_seconds=60, volumes=[{"name": "data", "emptyDir": {}}]).to_manifest()["spec"]
+                   preemptible=True, active_deadline_seconds=60, volumes=[{"name": "data", "emptyDir": {}}]).to_manifest()["spec"]
         del spec["coordinator"]
         self.assertEqual(spec, {"priorityClassName": "high", "queue": "vision", "backoffLimit": 0, "suspend": False,
-                                "activeDeadlineSeconds": 60, "volumes": [{"name": "data", "emptyDir": {}}]})
+                                "preemptible": True, "activeDeadlineSeconds": 60, "volumes": [{"name": "data", "emptyDir": {}}]})
 
     def test_all_fields_of_the_schema_are_there(self):
         with open(os.path.join(ROOT, "schemas", "nervexjob.json"), encoding="utf-8") as file:

@@ -53,13 +53,24 @@ std::string describe(const ActiveLimit& limit) {
                      limit.queue->name, limit.seconds);
 }
 
+// From when the base gang keeps its nodes from others, which is before its first pod is bound: they
+// count on it that the job ends in time (queue::latest_end()).
+std::optional<SysTime> counted_since(const Round& round) {
+  const auto since = active_since(round);
+  if (round.attempt.group == nullptr) return since;
+  const auto* base = gang::find_gang(round.attempt.group->status, gang::kBaseGang);
+  if (base == nullptr || !base->committed || !base->started_at) return since;
+  return whole_seconds(
+      std::min({*base->started_at, since.value_or(*base->started_at), round.seen.now}));
+}
+
 // Of a job that waits there is none: its time does not go on. nullopt, too, without a limit.
 std::optional<SysTime> active_deadline(const Round& round) {
   const auto limit = active_limit(round);
   if (!limit) return std::nullopt;
   const std::int64_t left = limit->seconds - round.seen.job.status.active_seconds;
   if (left <= 0) return round.seen.now;
-  const auto since = active_since(round);
+  const auto since = counted_since(round);
   return since ? std::optional(after(*since, left)) : std::nullopt;
 }
 

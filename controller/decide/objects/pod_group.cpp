@@ -26,6 +26,7 @@
 #include "demand/initial_gang.h"
 #include "demand/member_set.h"
 #include "demand/reserved_capacity.h"
+#include "demand/run_limits.h"
 #include "job/aggregator_config.h"
 #include "job/names.h"
 #include "kube/model/disruption.h"
@@ -339,6 +340,32 @@ std::int64_t highest_placement(const Round& round, const gang::PodGroupSpec& spe
   return same == group.spec && is_known ? same.highest_placement : std::max(highest, given_out);
 }
 
+bool has_run_limits(const gang::PodGroupSpec& spec) {
+  return spec.preemptible || spec.active_deadline_seconds || spec.grace_seconds;
+}
+
+void keep_run_limits(const gang::PodGroupSpec& before, gang::PodGroupSpec& spec) {
+  spec.preemptible = before.preemptible;
+  spec.active_deadline_seconds = before.active_deadline_seconds;
+  spec.grace_seconds = before.grace_seconds;
+}
+
+// `spec` has those of before. Where there were none, with other changes only: an older
+// CustomResourceDefinition drops them, and a write for them alone would be repeated in each round.
+// What has started stays preemptible, and its pods may have been made with a longer grace period:
+// others have relied on both.
+void set_run_limits(const Round& round, const job::PodContext& context, gang::PodGroupSpec& spec) {
+  const gang::PodGroup* group = round.attempt.group;
+  if (group != nullptr && !has_run_limits(group->spec) && spec == group->spec) return;
+  demand::set_run_limits(round.job, context, spec);
+  if (group == nullptr || !is_base_committed(round.attempt)) return;
+  const gang::PodGroupSpec& before = group->spec;
+  spec.preemptible = spec.preemptible || before.preemptible;
+  if (spec.grace_seconds && before.grace_seconds) {
+    spec.grace_seconds = std::max(*spec.grace_seconds, *before.grace_seconds);
+  }
+}
+
 // With other changes only: an older CustomResourceDefinition drops the field, and a write for it
 // alone would be repeated in each round.
 void set_preempt_after(const Round& round, gang::PodGroupSpec& spec) {
@@ -364,12 +391,14 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   spec.gangs = GangBuilder(round, context).build();
   spec.direct_placement = wants_direct_placement(round, context);
   if (round.attempt.group != nullptr) {
+    keep_run_limits(round.attempt.group->spec, spec);
     for (gang::Gang& gang : spec.gangs) {
       if (gang.kind != gang::GangKind::kBase) continue;
       for (gang::MemberSet& set : gang.members) set.admitted = admitted_pod(round, set);
     }
     spec.highest_placement = highest_placement(round, spec);
   }
+  set_run_limits(round, context, spec);
   set_preempt_after(round, spec);
   return spec;
 }

@@ -150,6 +150,7 @@ class Job:
     aggregator: Optional[str] = None
     clean_pod_policy: Optional[str] = None
     suspend: Optional[bool] = None
+    preemptible: Optional[bool] = None
     backoff_limit: Optional[int] = None
     active_deadline_seconds: Optional[int] = None
     schedule_timeout_seconds: Optional[int] = None

@@ -58,6 +58,23 @@ TEST_CASE("a job that exceeds its active deadline fails", "[controller][limits]"
   CHECK(world.pod_names().empty());
 }
 
+TEST_CASE("the active deadline counts from when the gang got its nodes, before the first bind",
+          "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.active_deadline_seconds = 60;
+  World world = started(std::move(job));
+  const auto since = world.seen.job.status.active_since;
+  const auto get_nodes_at = [&](SysTime at) {
+    world.change_group([&](gang::PodGroup& group) { group.status.gangs.at(0).started_at = at; });
+  };
+  get_nodes_at(world.seen.now - 10s);
+  CHECK(reconcile(world.seen).requeue_after == 50s);
+  world.settle();
+  CHECK(world.seen.job.status.active_since == since);
+  get_nodes_at(world.seen.now + 10s);  // by another clock
+  CHECK(reconcile(world.seen).requeue_after == 60s);
+}
+
 void put_in_queue(World& world, std::int64_t max_runtime_seconds) {
   world.change_group([&](gang::PodGroup& group) {
     group.status.queue = {"vision", 0, max_runtime_seconds};

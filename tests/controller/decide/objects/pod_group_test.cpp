@@ -89,6 +89,49 @@ struct Followed {
   }
 };
 
+TEST_CASE("the PodGroup follows how long the job may keep its nodes", "[controller][pod-group]") {
+  Followed one(a_job(1, 0));
+  CHECK_FALSE(one.group.spec.active_deadline_seconds);
+  CHECK(one.group.spec.grace_seconds == 30);
+  one.job.spec.active_deadline_seconds = 60;
+  one.job.spec.preemptible = true;
+  CHECK(one.follow());
+  CHECK(one.group.spec.active_deadline_seconds == 60);
+  CHECK(one.group.spec.preemptible);
+  one.job.spec.clean_pod_policy = job::CleanPodPolicy::kNone;
+  CHECK(one.follow());
+  CHECK_FALSE(one.group.spec.grace_seconds);
+}
+
+TEST_CASE("a gang that has started stays preemptible and keeps the longest grace period",
+          "[controller][pod-group]") {
+  job::Job job = a_job(1, 0);
+  job.spec.preemptible = true;
+  const bool has_started = GENERATE(false, true);
+  INFO("it has started: " << has_started);
+  Followed one(job);
+  one.group.spec.grace_seconds = 90;
+  if (has_started) one.commit();
+  one.job.spec.preemptible = false;
+  CHECK(one.follow() == !has_started);
+  CHECK(one.group.spec.preemptible == has_started);
+  CHECK(one.group.spec.grace_seconds == (has_started ? 90 : 30));
+}
+
+TEST_CASE("limits that an older CustomResourceDefinition drops are not written again and again",
+          "[controller][pod-group]") {
+  job::Job job = a_job(1, 0);
+  job.spec.active_deadline_seconds = 60;
+  Followed one(job);
+  one.group.spec.active_deadline_seconds.reset();
+  one.group.spec.grace_seconds.reset();
+  CHECK_FALSE(one.follow());
+  one.job.spec.queue = "vision";
+  CHECK(one.follow());
+  CHECK(one.group.spec.active_deadline_seconds == 60);
+  CHECK(one.group.spec.grace_seconds == 30);
+}
+
 TEST_CASE("a job's base gang is its coordinator, aggregator and base replicas",
           "[controller][desired_pod_group]") {
   struct Row {
