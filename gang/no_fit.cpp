@@ -48,13 +48,19 @@ void visit_fields(OfNeed& need, const Codec& codec) requires requires {
   codec.flag("enlarged", need.enlarged);
 }
 
+// By PreemptionOutcome and ReservationOutcome; the first one is left out.
+constexpr std::array<std::string_view, 6> kPreemptions = {
+    "", "NotEnough", "SearchGaveUp", "RateLimited", "BackOff", "ControllerAway"};
+constexpr std::array<std::string_view, 3> kReservations = {"", "Own", "OfOthers"};
+
 template <typename Cause, typename Codec>
 void visit_fields(Cause& cause, const Codec& codec) {
   if constexpr (requires { cause.set; }) visit_fields(cause.set, codec);
   if constexpr (requires { cause.need.each; }) visit_fields(cause.need, codec);
   if constexpr (requires { cause.search_gave_up; }) {
     codec.flag("searchGaveUp", cause.search_gave_up);
-    codec.outcome("preemption", cause.preemption);
+    codec.outcome("preemption", kPreemptions, cause.preemption);
+    codec.outcome("reservation", kReservations, cause.reservation);
   }
   if constexpr (requires { cause.largest_node; }) {
     codec.number("most", cause.most);
@@ -77,10 +83,6 @@ void visit_fields(Cause& cause, const Codec& codec) {
   }
 }
 
-// By PreemptionOutcome; the first one is left out.
-constexpr std::array<std::string_view, 6> kOutcomes = {
-    "", "NotEnough", "SearchGaveUp", "RateLimited", "BackOff", "ControllerAway"};
-
 struct Encoder {
   Json& out;
 
@@ -93,10 +95,9 @@ struct Encoder {
   void flag(const char* name, bool value) const {
     if (value) out[name] = true;
   }
-  void outcome(const char* name, PreemptionOutcome value) const {
-    if (value != PreemptionOutcome::kNotSearched) {
-      out[name] = kOutcomes[static_cast<std::size_t>(value)];
-    }
+  template <typename Codes, typename Outcome>
+  void outcome(const char* name, const Codes& codes, Outcome value) const {
+    if (value != Outcome{}) out[name] = codes[static_cast<std::size_t>(value)];
   }
   void amount(const char* name, std::string_view resource, std::int64_t value) const {
     if (value != 0) out[name] = kube::format_amount(strip_requests(resource), value);
@@ -121,10 +122,10 @@ struct Decoder {
   void text(const char* name, std::string& value) const { value = kube::string_at(from, {name}); }
   void number(const char* name, int& value) const { value = read_count(from, name); }
   void flag(const char* name, bool& value) const { value = kube::bool_at(from, {name}); }
-  void outcome(const char* name, PreemptionOutcome& value) const {
-    const auto at = std::find(kOutcomes.begin(), kOutcomes.end(), kube::string_at(from, {name}));
-    if (at == kOutcomes.end()) return;
-    value = static_cast<PreemptionOutcome>(at - kOutcomes.begin());
+  template <typename Codes, typename Outcome>
+  void outcome(const char* name, const Codes& codes, Outcome& value) const {
+    const auto at = std::find(codes.begin(), codes.end(), kube::string_at(from, {name}));
+    if (at != codes.end()) value = static_cast<Outcome>(at - codes.begin());
   }
   void amount(const char* name, std::string_view resource, std::int64_t& value) const {
     const std::string key(strip_requests(resource));
@@ -176,6 +177,10 @@ UnplacedSet* find_set(NoFit& no_fit) { return find_part<UnplacedSet>(no_fit); }
 const ResourceNeed* find_need(const NoFit& no_fit) { return find_part<ResourceNeed>(no_fit); }
 ResourceNeed* find_need(NoFit& no_fit) { return find_part<ResourceNeed>(no_fit); }
 
+void note_reservation(NoFit& no_fit, ReservationOutcome outcome) {
+  if (auto* cause = std::get_if<InsufficientCapacity>(&no_fit)) cause->reservation = outcome;
+}
+
 bool same_cause(const NoFit& a, const NoFit& b) {
   if (a.index() != b.index()) return false;
   if (const auto* quota = std::get_if<OverQuota>(&a)) {
@@ -193,12 +198,14 @@ bool same_cause(const NoFit& a, const NoFit& b) {
     const UnplacedSet& set = *find_set(no_fit);
     const ResourceNeed* need = find_need(no_fit);
     const auto* never = std::get_if<NeverFits>(&no_fit);
+    const auto* full = std::get_if<InsufficientCapacity>(&no_fit);
     const NodeCounts& nodes = set.nodes;
     return std::tuple(std::string_view(set.role), std::string_view(set.domain),
                       need == nullptr ? std::string_view() : std::string_view(need->resource),
-                      never != nullptr && never->most == 0, nodes.tainted > 0,
-                      nodes.not_selected > 0, nodes.volume_elsewhere > 0, nodes.not_ready > 0,
-                      nodes.cordoned > 0, nodes.avoided > 0);
+                      never != nullptr && never->most == 0,
+                      full == nullptr ? ReservationOutcome::kNone : full->reservation,
+                      nodes.tainted > 0, nodes.not_selected > 0, nodes.volume_elsewhere > 0,
+                      nodes.not_ready > 0, nodes.cordoned > 0, nodes.avoided > 0);
   };
   return kind(a) == kind(b);
 }

@@ -60,6 +60,13 @@ enum class PreemptionOutcome {
   kControllerAway,  // preempted gangs are not requeued
 };
 
+// What reservations of nodes (GangStatus::reservation) have to do with it.
+enum class ReservationOutcome {
+  kNone,
+  kOwn,       // nodes are reserved for the gang, and others have not ended there
+  kOfOthers,  // it may not use nodes that are reserved for other gangs
+};
+
 // Other pods or reservations hold the capacity.
 struct InsufficientCapacity {
   UnplacedSet set;
@@ -68,6 +75,7 @@ struct InsufficientCapacity {
   // not proven.
   bool search_gave_up = false;
   PreemptionOutcome preemption = PreemptionOutcome::kNotSearched;
+  ReservationOutcome reservation = ReservationOutcome::kNone;
   bool operator==(const InsufficientCapacity&) const = default;
 };
 
@@ -120,6 +128,9 @@ struct NotAdmitted {
 
 using NoFit = std::variant<InsufficientCapacity, NoNodeAllowed, NeverFits, NeverFitsTogether,
                            OverQuota, NotAdmitted>;
+
+// Of InsufficientCapacity; does nothing to other causes.
+void note_reservation(NoFit& no_fit, ReservationOutcome outcome);
 
 // nullptr: the cause is about the whole gang, not about nodes (OverQuota, NotAdmitted).
 const UnplacedSet* find_set(const NoFit& no_fit);

@@ -151,6 +151,22 @@ std::string_view preemption_part(const gang::NoFit& no_fit) {
   return "";
 }
 
+// Which gang that is, is not said: it may be of another namespace.
+std::string_view reservation_part(const gang::NoFit& no_fit) {
+  using gang::ReservationOutcome;
+  const auto* cause = std::get_if<InsufficientCapacity>(&no_fit);
+  switch (cause == nullptr ? ReservationOutcome::kNone : cause->reservation) {
+    case ReservationOutcome::kOwn:
+      return "; nodes are reserved for the gang until it fits there";
+    case ReservationOutcome::kOfOthers:
+      return "; some nodes are reserved for another job: only jobs that end in time "
+             "(activeDeadlineSeconds) or are preemptible start there";
+    case ReservationOutcome::kNone:
+      break;
+  }
+  return "";
+}
+
 // The user does not find this amount in the template.
 std::string_view enlarged_part(const ResourceNeed& need) {
   return need.enlarged
@@ -174,6 +190,7 @@ std::string explain_without_role(const gang::NoFit& no_fit) {
   if (set == nullptr || need == nullptr) return text;
   return text.append(search_part(no_fit))
       .append(preemption_part(no_fit))
+      .append(reservation_part(no_fit))
       .append(reserved_part(*set))
       .append(enlarged_part(*need));
 }

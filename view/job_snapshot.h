@@ -27,7 +27,9 @@ struct JobSnapshot {
   std::optional<gang::PodGroup> group;  // of the attempt that the status names
   std::vector<kube::Pod> pods;          // all pods of the job, by name
   std::vector<Event> events;            // oldest first
-  std::vector<Budget> budgets;          // all PodDisruptionBudgets of the namespace
+  // Of the namespace's other jobs, if nodes are reserved for a gang of this one.
+  std::vector<gang::PodGroup> others;
+  std::vector<Budget> budgets;  // all PodDisruptionBudgets of the namespace
   SysTime now{};
 };
 

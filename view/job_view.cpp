@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "queue/workload.h"
 #include "view/waiting_gangs.h"
 
 namespace nervex::view {
@@ -24,6 +27,43 @@ PodsByRole count_pods(const gang::PodGroup& group, std::string_view name) {
   return pods;
 }
 
+std::string job_name(const gang::PodGroup& group) {
+  return group.meta.owner ? group.meta.owner->name : group.meta.name;
+}
+
+// When what the PodGroup has on these nodes is free at the latest; nullopt: nothing of it is there.
+std::optional<NodeReservation::User> find_user(const gang::PodGroup& group,
+                                               const std::set<std::string_view>& nodes) {
+  for (std::size_t i = 0; i < group.spec.gangs.size(); ++i) {
+    const auto* gang = gang::find_gang(group.status, group.spec.gangs[i].name);
+    if (gang == nullptr || !gang->committed) continue;
+    const bool is_there = std::any_of(
+        gang->placements.begin(), gang->placements.end(),
+        [&](const gang::Placement& placement) { return nodes.count(placement.node) > 0; });
+    if (!is_there) continue;
+    return NodeReservation::User{job_name(group),
+                                 queue::latest_end(queue::make_workload(group, i))};
+  }
+  return std::nullopt;
+}
+
+std::optional<NodeReservation> describe_reservation(const JobSnapshot& seen,
+                                                    const gang::GangStatus& gang) {
+  if (!gang.reservation) return std::nullopt;
+  std::set<std::string_view> nodes;
+  for (const auto& entry : gang.reservation->nodes) nodes.insert(entry.node);
+  NodeReservation described{
+      {nodes.begin(), nodes.end()}, gang.reservation->since, gang.reservation->due, {}};
+  for (const gang::PodGroup& other : seen.others) {
+    if (auto user = find_user(other, nodes)) described.users.push_back(*std::move(user));
+  }
+  std::sort(described.users.begin(), described.users.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.until.value_or(SysTime::max()), std::string_view(a.job)) <
+           std::tuple(b.until.value_or(SysTime::max()), std::string_view(b.job));
+  });
+  return described;
+}
+
 Wait describe_wait(const JobSnapshot& seen, const gang::GangStatus& gang) {
   // healing_since may be in the future: the start of the healing deadline.
   const bool has_begun = gang.healing_since && *gang.healing_since <= seen.now;
@@ -32,7 +72,8 @@ Wait describe_wait(const JobSnapshot& seen, const gang::GangStatus& gang) {
           .pods = count_pods(*seen.group, gang.name),
           .since = has_begun ? *gang.healing_since : gang.since,
           .reason = gang.reason,
-          .message = gang.message};
+          .message = gang.message,
+          .reservation = describe_reservation(seen, gang)};
 }
 
 // Waiting conditions of the job that its PodGroup does not show.

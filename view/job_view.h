@@ -16,6 +16,21 @@ namespace nervex::view {
 
 using PodsByRole = std::map<std::string, int>;  // "collector" -> pods
 
+// Nodes that are reserved for a gang that waits.
+struct NodeReservation {
+  struct User {
+    std::string job;               // of this namespace
+    std::optional<SysTime> until;  // it has ended by then; nullopt: it has no time limit
+    bool operator==(const User&) const = default;
+  };
+  std::vector<std::string> nodes;  // by name
+  SysTime since{};
+  // All jobs that it waits for have ended by then; nullopt: one of them has no time limit.
+  std::optional<SysTime> due;
+  std::vector<User> users;  // who is on the nodes; who ends first comes first
+  bool operator==(const NodeReservation&) const = default;
+};
+
 // A part of the job that waits.
 struct Wait {
   enum class Subject {
@@ -30,6 +45,7 @@ struct Wait {
   SysTime since{};
   std::string reason;   // of the PodGroup's gang or the job's condition: CamelCase
   std::string message;  // for people
+  std::optional<NodeReservation> reservation{};
   bool operator==(const Wait&) const = default;
 };
 std::string_view to_string(Wait::Subject subject);

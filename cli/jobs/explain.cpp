@@ -95,6 +95,45 @@ std::string reserved_line(const JobView& job) {
                      duration_since(job.now, *reservation.until));
 }
 
+// "gpu-0, gpu-1 and 3 more, since 2026-11-21T14:03:12Z, 2m5s ago"
+std::string reserved_nodes_line(const view::NodeReservation& reservation, SysTime now) {
+  constexpr std::size_t kShown = 5;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(kShown, reservation.nodes.size()); ++i) {
+    names += (names.empty() ? "" : ", ") + printable(reservation.nodes[i]);
+  }
+  const std::size_t count = reservation.nodes.size();
+  if (count > kShown) names += fmt::format(" and {} more", count - kShown);
+  return fmt::format("{}, since {}", names, moment(reservation.since, now));
+}
+
+// "2026-11-21T16:03:12Z at the latest, in 2h, when the jobs there have reached their time limits"
+std::string latest_start_line(const view::NodeReservation& reservation, SysTime now) {
+  if (!reservation.due) return "not known: a job on these nodes has no time limit";
+  if (*reservation.due <= now) return "as soon as the jobs there have ended, whose time is over";
+  return fmt::format("{} at the latest, in {}, when the jobs there have reached their time limits",
+                     to_rfc3339(*reservation.due), duration_since(now, *reservation.due));
+}
+
+// "dqn-2 until 2026-11-21T15:00:00Z, other without time limit"
+std::string node_users_line(const view::NodeReservation& reservation) {
+  constexpr std::size_t kShown = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, reservation.users.size()); ++i) {
+    const auto& [job, until] = reservation.users[i];
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", printable(job),
+                        until ? "until " + to_rfc3339(*until) : "without time limit");
+  }
+  const std::size_t count = reservation.users.size();
+  return count > kShown ? fmt::format("{} and {} more", text, count - kShown) : text;
+}
+
+void add_reservation(const view::NodeReservation& reservation, SysTime now, Rows& rows) {
+  rows.push_back({"Keeps", reserved_nodes_line(reservation, now)});
+  rows.push_back({"Starts", latest_start_line(reservation, now)});
+  if (!reservation.users.empty()) rows.push_back({"Holders", node_users_line(reservation)});
+}
+
 // "vision, position 10+"
 std::string queue_line(const JobView& job) {
   std::string line = printable(job.queue.name);
@@ -109,6 +148,7 @@ Rows summary(const JobView& job) {
     rows.push_back(
         {"Waits", fmt::format("{}, since {}", wait_title(wait), moment(wait.since, job.now))});
     rows.push_back({"Because", printable(wait.message)});
+    if (wait.reservation) add_reservation(*wait.reservation, job.now, rows);
   }
   for (const auto& [title, text] :
        {std::pair{"Until", until_line(job)}, std::pair{"Avoided", avoided_line(job)},

@@ -55,6 +55,25 @@ Result<std::vector<view::Event>> read_events(kube::Api& api, const job::Job& job
   return events;
 }
 
+bool has_reservation(const std::optional<gang::PodGroup>& group) {
+  if (!group) return false;
+  const auto& gangs = group->status.gangs;
+  return std::any_of(gangs.begin(), gangs.end(),
+                     [](const gang::GangStatus& gang) { return gang.reservation.has_value(); });
+}
+
+// Who is on the nodes that are reserved for the job.
+Result<std::vector<gang::PodGroup>> read_others(kube::Api& api, const gang::PodGroup& own) {
+  const auto list = kube::get_object(api, kube::kPodGroups, own.meta.ns.str(), "");
+  if (!list) return list.error();
+  std::vector<gang::PodGroup> others;
+  for (const auto& item : kube::array_at(*list, {"items"})) {
+    auto group = gang::decode_pod_group(item);
+    if (group && group->meta.uid != own.meta.uid) others.push_back(*std::move(group));
+  }
+  return others;
+}
+
 constexpr kube::ResourceKind kBudgets{"policy", "v1", "poddisruptionbudgets"};
 
 // Most users may not read budgets: then none are reported.
@@ -95,6 +114,9 @@ Result<view::JobSnapshot> gather(kube::Api& api, const std::string& ns, const st
   seen.job = *std::move(job);
   seen.now = now;
   take(read_group(api, seen.job), "the plan", seen.group, left_out);
+  if (has_reservation(seen.group)) {
+    take(read_others(api, *seen.group), "who is on the reserved nodes", seen.others, left_out);
+  }
   take(read_pods(api, seen.job), "the pods", seen.pods, left_out);
   take(read_events(api, seen.job), "the events", seen.events, left_out);
   take(read_budgets(api, seen.job), "PodDisruptionBudgets", seen.budgets, left_out);

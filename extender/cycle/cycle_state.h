@@ -55,6 +55,7 @@ struct ReservationMemory {
   std::map<GangKey, SysTime> reclaim_again{};  // the same for what its reservation takes back
   std::map<GangKey, SysTime> broken{};         // since when its reservation is impossible
   SysTime next_search{};                       // none before
+  std::optional<GangKey> asked{};  // a simulation: this gang alone reserves nodes, at once
 };
 
 // In memory only: a new leader begins with an empty one. The writer of the decisions of a cycle

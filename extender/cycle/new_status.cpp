@@ -72,10 +72,11 @@ GangReport make_report(const GroupWork& group, const GangWork& work,
   if (work.is_paused) return paused_report(*work.before, now);
   if (!work.no_fit) return planned_report(work.before, work.wanted(), now);
   const auto known = context.state.reports.find({group.seen->group->meta.uid, work.name});
-  return waiting_report(work.before, *work.no_fit,
-                        known == context.state.reports.end() ? nullptr : &known->second, now,
-                        refresh_period(context.waiting, group.seen->group->meta.uid),
-                        is_shown ? &*healing : nullptr);
+  gang::NoFit no_fit = *work.no_fit;
+  if (work.reservation) gang::note_reservation(no_fit, gang::ReservationOutcome::kOwn);
+  return waiting_report(
+      work.before, no_fit, known == context.state.reports.end() ? nullptr : &known->second, now,
+      refresh_period(context.waiting, group.seen->group->meta.uid), is_shown ? &*healing : nullptr);
 }
 
 gang::GangStatus make_status(const GangWork& work, const GangReport& report,

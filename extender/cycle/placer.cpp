@@ -134,6 +134,9 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
   std::optional<gang::NoFit> no_fit = plan(work, gang, all);
   if (no_fit && all != binding) no_fit = plan(work, gang, binding);
   refused.erase(key);
+  if (no_fit && !binding.empty()) {
+    gang::note_reservation(*no_fit, gang::ReservationOutcome::kOfOthers);
+  }
   if (!no_fit) {
     if (is_new) note_taken(gang);
     if (reserved_ != nullptr) reserved_->end(gang);

@@ -204,8 +204,9 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   if (is_any_preempting || preemption != queue::PreemptionMode::kOff || reservation.is_on()) {
     times = collect_preemption_times(tree, work, now, next.preemption);
   }
-  keep_reservations(snapshot, work, placer, queues, reservation, times, !next.preemption.asked,
-                    next.reservation, now, next_look);
+  keep_reservations(snapshot, work, placer, queues, reservation, times,
+                    !next.preemption.asked || next.reservation.asked, next.reservation, now,
+                    next_look);
   start_preemptions(snapshot, work, placer, queues, preemption, times, next.preemption, now,
                     next_look);
   reserved.note_promises(work);

@@ -51,6 +51,40 @@ What to do: wait: the job starts by itself, whole, as soon as it fits. Who uses 
 )");
 }
 
+TEST_CASE("a gang with reserved nodes says which, until when, and who is there", "[cli][explain]") {
+  JobSnapshot seen = a_snapshot(job::Phase::kCreated);
+  wait_with(seen, "learner: does not fit");
+  seen.group->status.gangs[0].reservation =
+      gang::Reservation{{{"coordinator", "n1", 1}, {"learner", "n1", 1}, {"learner", "n2", 1}},
+                        at("2026-11-21T14:03:00Z"),
+                        at("2026-11-21T16:00:30Z")};
+  const auto other = [](const char* name, const char* node, std::optional<std::int64_t> limit) {
+    gang::PodGroup group = a_group();
+    group.meta.name = name;
+    group.spec.active_deadline_seconds = limit;
+    group.spec.grace_seconds = 30;
+    group.status.gangs = {a_planned_gang("base", {{"learner", {0, 0}, node, 1}})};
+    group.status.gangs[0].committed = true;
+    group.status.gangs[0].started_at = at("2026-11-21T14:00:00Z");
+    return group;
+  };
+  seen.others = {other("endless-1", "n2", std::nullopt), other("long-1", "n1", 7200),
+                 other("short-1", "n2", 3600), other("elsewhere-1", "n3", 60)};
+  CHECK(
+      explanation_head(explain(summarize(seen))) ==
+      "  Waits    the whole gang, since 2026-11-21T14:00:02Z, 4m58s ago\n"
+      "  Because  learner: does not fit\n"
+      "  Keeps    n1, n2, since 2026-11-21T14:03:00Z, 2m ago\n"
+      "  Starts   2026-11-21T16:00:30Z at the latest, in 1h55m, when the jobs there have reached "
+      "their time limits\n"
+      "  Holders  short-1 until 2026-11-21T15:00:30Z, long-1 until 2026-11-21T16:00:30Z, endless-1 "
+      "without time limit\n");
+  seen.group->status.gangs[0].reservation->due.reset();
+  CHECK(explain(summarize(seen))
+            .find("  Starts   not known: a job on these nodes has no time limit\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("a running job shows its nodes, its pod problems and what waits",
           "[cli][explain][golden]") {
   JobSnapshot seen = a_snapshot(job::Phase::kRunning);

@@ -21,6 +21,7 @@ TEST_CASE("a cause survives its JSON, amounts as quantities", "[gang][no_fit]") 
   all.need.enlarged = true;
   all.search_gave_up = true;
   all.preemption = PreemptionOutcome::kRateLimited;
+  all.reservation = ReservationOutcome::kOfOthers;
   const auto row = GENERATE_COPY(values<Row>({
       {all,
        {{"code", "InsufficientCapacity"},

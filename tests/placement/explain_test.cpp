@@ -277,5 +277,20 @@ TEST_CASE("an explanation without the role fits behind a field path", "[placemen
   CHECK(explain_without_role(gang::NoNodeAllowed{{"learner", 1, 1}}) == "the cluster has no nodes");
 }
 
+TEST_CASE("an explanation says if nodes are reserved, and not for whom", "[placement][explain]") {
+  gang::InsufficientCapacity cause{{"learner", 1, 1}, {"nvidia.com/gpu", 8}};
+  cause.set.nodes.full = 2;
+  const std::string start =
+      "learner: does not fit: it needs nvidia.com/gpu 8; no node has it free, 2 are full";
+  CHECK(explain(cause) == start);
+  cause.reservation = gang::ReservationOutcome::kOwn;
+  CHECK(explain(cause) == start + "; nodes are reserved for the gang until it fits there");
+  cause.reservation = gang::ReservationOutcome::kOfOthers;
+  CHECK(explain(cause) ==
+        start +
+            "; some nodes are reserved for another job: only jobs that end in time "
+            "(activeDeadlineSeconds) or are preemptible start there");
+}
+
 }  // namespace
 }  // namespace nervex::placement

@@ -10,7 +10,7 @@ import re
 import unittest
 
 from support import ROOT
-from nervex import explain, view
+from nervex import explain, text, view
 
 ADVICE = os.path.join(ROOT, "sdk", "python", "nervex", "advice.json")
 RULE = re.compile(r'\{AdviceCode::k\w+, "(\w+)", (true|false), .*?,\n     "((?:[^"\\]|\\.)*)"\}', re.DOTALL)
@@ -48,6 +48,22 @@ class Advice(unittest.TestCase):
         group = {"metadata": {"generation": 1}, "status": {"observedGeneration": 1, "gangs": [{"name": "base", "planned": True}]}}
         self.assertEqual(explain.explain(job, group, [pod]).advice, "FixContainer")
         self.assertEqual(explain.explain(job, group, []).advice, "Starting")
+
+    def test_reserved_nodes_and_the_latest_start_are_named(self):
+        job = {"metadata": {"namespace": "rl", "name": "dqn"}, "status": {"phase": "Created"}}
+        gang = {"name": "base", "planned": False, "reason": "Unschedulable", "message": "full", "reservation": {
+            "nodes": [{"set": "learner", "nodes": [{"node": "n2"}]}, {"set": "coordinator", "nodes": [{"node": "n1", "count": 2}]}],
+            "since": "2026-11-21T14:00:00.5Z", "due": "2026-11-21T16:00:00Z"}}
+        group = {"metadata": {"generation": 1}, "spec": {"gangs": []}, "status": {"observedGeneration": 1, "gangs": [gang]}}
+        now = text.parse_time("2026-11-21T15:00:00Z")
+        explanation = explain.explain(job, group, [], now=now)
+        self.assertEqual(explanation.waits[0].reservation.nodes, ("n1", "n2"))
+        self.assertIn("  Keeps    n1, n2, since 2026-11-21T14:00:00Z, 59m ago\n"
+                      "  Starts   2026-11-21T16:00:00Z at the latest, in 60m, ", str(explanation))
+        self.assertEqual(explanation.to_dict()["waits"][0]["reservation"],
+                         {"nodes": ["n1", "n2"], "since": "2026-11-21T14:00:00Z", "due": "2026-11-21T16:00:00Z"})
+        del gang["reservation"]["due"]
+        self.assertIn("no time limit", str(explain.explain(job, group, [])))
 
 
 if __name__ == "__main__":

@@ -78,6 +78,25 @@ TEST_CASE("a job's view as JSON has codes beside each sentence", "[view][json][g
   })"));
 }
 
+TEST_CASE("a gang with reserved nodes names them, and when they are free", "[view][json]") {
+  JobSnapshot seen = a_snapshot(job::Phase::kCreated);
+  seen.group = a_group();
+  seen.group->status.gangs = {a_waiting_gang("base", "learner: does not fit")};
+  seen.group->status.gangs[0].reservation =
+      gang::Reservation{{{"learner", "n2", 1}, {"coordinator", "n1", 1}, {"learner", "n1", 1}},
+                        at("2026-11-21T14:03:00Z"),
+                        at("2026-11-21T16:00:00Z")};
+  gang::PodGroup other = a_group();
+  other.meta.name = "other-1";
+  other.status.gangs = {a_planned_gang("base", {{"learner", {0, 0}, "n2", 1}})};
+  other.status.gangs[0].committed = true;
+  seen.others = {other};
+  CHECK(to_json(summarize(seen))["waits"][0]["reservation"] == Json::parse(R"({
+    "nodes": ["n1", "n2"], "since": "2026-11-21T14:03:00Z", "due": "2026-11-21T16:00:00Z",
+    "usedBy": [{"job": "other-1"}]
+  })"));
+}
+
 TEST_CASE("a job without a status has a view of what is known", "[view][json]") {
   JobSnapshot seen = a_snapshot(job::Phase::kNone);
   seen.job.status = {};

@@ -121,6 +121,7 @@ class Reserver {
 
   // True: no other gang gets its turn in this cycle.
   bool visit(const RefusedTurn& turn) {
+    if (memory_.asked && *memory_.asked != key(turn)) return false;
     if (turn.gang->reservation) {
       const ReservedNodes::Entry* entry = reserved_.find(*turn.gang);
       if (entry != nullptr && !entry->is_over && entry->can_reclaim) reclaim(turn, *entry);
@@ -135,7 +136,7 @@ class Reserver {
     if (const auto again = memory_.again.find(key(turn)); again != memory_.again.end()) {
       at = std::max(at, again->second);
     }
-    if (at > now_) {
+    if (at > now_ && !memory_.asked) {
       look_by(next_look_, at);
       return false;
     }

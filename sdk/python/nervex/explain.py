@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from nervex.budgets import find_budget_problems
 from nervex.text import parse_time
-from nervex.view import (BASE_GANG, FINISHED, AvoidedNode, Explanation, PlannedNode, Problem, Reservation, RoleCounts, Wait,
-                         now_in_utc, read_event)
+from nervex.view import (BASE_GANG, FINISHED, AvoidedNode, Explanation, NodeReservation, PlannedNode, Problem, Reservation,
+                         RoleCounts, Wait, now_in_utc, read_event)
 
 Json = Mapping[str, Any]
 
@@ -220,7 +220,15 @@ def describe_wait(seen: Seen, gang: Json) -> Wait:
     if healing and healing <= seen.now:  # it may be in the future
         since = healing
     return Wait("LostPods" if healing else "Gang", gang.get("reason", ""), gang.get("message", ""), since, gang["name"],
-                pods, gang.get("cause", {}), gang.get("remedy", {}).get("code", ""))
+                pods, gang.get("cause", {}), gang.get("remedy", {}).get("code", ""), find_reserved_nodes(gang))
+
+
+def find_reserved_nodes(gang: Json) -> Optional[NodeReservation]:
+    reservation = gang.get("reservation")
+    if not reservation:
+        return None
+    nodes = sorted({one["node"] for of_set in reservation["nodes"] for one in of_set["nodes"]})
+    return NodeReservation(tuple(nodes), parse_time(reservation.get("since")), parse_time(reservation.get("due")))
 
 
 def find_notes(seen: Seen, waits: Sequence[Wait]) -> Tuple[Tuple[str, str], ...]:

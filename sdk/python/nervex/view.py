@@ -18,6 +18,7 @@ BASE_GANG = "base"
 FINISHED = ("Succeeded", "Failed")
 LAST_EXACT_POSITION = 2  # in a queue
 SHOWN = 8  # of long lists
+SHOWN_NODES = 5
 
 # Advice that a person must follow before the job can start.
 BLOCKED = {"AskForLess", "ExceedsQuota", "ExceedsLimit", "PlanTooLarge", "InvalidName", "FixRefusal", "FixTemplate",
@@ -27,6 +28,15 @@ BLOCKED_FOR_NOW = {"AllowNodes", "FixQueue"}  # unless the cause may end by itse
 
 def now_in_utc() -> datetime.datetime:
     return datetime.datetime.now(datetime.timezone.utc)
+
+
+@dataclass(frozen=True)
+class NodeReservation:
+    """Nodes that are reserved for a gang that waits. `due`: it starts then at the latest; None: no such time is known."""
+
+    nodes: Tuple[str, ...]
+    since: Optional[datetime.datetime] = None
+    due: Optional[datetime.datetime] = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,7 @@ class Wait:
     pods: Mapping[str, int] = field(default_factory=dict)
     cause: Mapping[str, Any] = field(default_factory=dict)
     remedy: str = ""
+    reservation: Optional[NodeReservation] = None
 
     def title(self) -> str:
         """ "the whole gang", "lost pods of request-1 (2 collectors)" """
@@ -254,6 +265,8 @@ def summary_rows(view: Explanation) -> Iterator[Sequence[str]]:
     for wait in view.waits:
         yield "Waits", wait.title() + (f", since {ago(wait.since, view.time)}" if wait.since else "")
         yield "Because", printable(wait.message)
+        if wait.reservation:
+            yield from reservation_rows(wait.reservation, view.time)
     if view.fails_at:
         yield "Until", f"{ahead(view.fails_at, view.time)}: then the job fails (scheduleTimeoutSeconds)"
     if view.avoided:
@@ -266,6 +279,19 @@ def summary_rows(view: Explanation) -> Iterator[Sequence[str]]:
         yield "Reserved", f"capacity for {sum_pods(view.reserved.pods)}, until {until}"
     for code, message in view.notes:
         yield "Note", ("requeued: " if code == "Requeued" else "") + printable(message)
+
+
+def reservation_rows(reservation: NodeReservation, now: datetime.datetime) -> Iterator[Sequence[str]]:
+    more = len(reservation.nodes) - SHOWN_NODES
+    names = ", ".join(map(printable, reservation.nodes[:SHOWN_NODES])) + (f" and {more} more" if more > 0 else "")
+    yield "Keeps", names + (f", since {ago(reservation.since, now)}" if reservation.since else "")
+    if not reservation.due:
+        yield "Starts", "not known: a job on these nodes has no time limit"
+    elif reservation.due <= now:
+        yield "Starts", "as soon as the jobs there have ended, whose time is over"
+    else:
+        yield "Starts", (f"{format_time(reservation.due)} at the latest, in {short_duration(reservation.due - now)}, "
+                         "when the jobs there have reached their time limits")
 
 
 def phase_text(view: Explanation) -> str:
@@ -336,7 +362,12 @@ def times(**named: Optional[datetime.datetime]) -> Iterator[Tuple[str, str]]:
 
 def wait_json(wait: Wait) -> Json:
     return {"subject": wait.subject, **dict(times(since=wait.since)), "reason": wait.reason, "message": wait.message,
-            **({"gang": wait.gang} if wait.gang else {}), **({"pods": dict(wait.pods)} if wait.pods else {})}
+            **({"gang": wait.gang} if wait.gang else {}), **({"pods": dict(wait.pods)} if wait.pods else {}),
+            **({"reservation": reservation_json(wait.reservation)} if wait.reservation else {})}
+
+
+def reservation_json(reservation: NodeReservation) -> Json:
+    return {"nodes": list(reservation.nodes), **dict(times(since=reservation.since, due=reservation.due))}
 
 
 def problem_json(problem: Problem) -> Json:
