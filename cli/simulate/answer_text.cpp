@@ -90,6 +90,16 @@ std::string describe_victims(const Json& status) {
   return "In this namespace it would preempt " + printable(names) + ".\n";
 }
 
+std::string describe_start(const Json& status) {
+  if (kube::string_at(status, {"verdict"}) != "Waits") return "";
+  const std::string latest = kube::string_at(status, {"start", "latest"});
+  if (latest.empty()) return "";
+  return fmt::format(
+      "It would start at the latest at {}, if no other job takes these nodes before: then enough "
+      "running jobs have reached their time limits.\n",
+      printable(latest));
+}
+
 std::string describe_most(const Json& status, bool is_growth) {
   if (kube::find(status, {"most"}) == nullptr) return "";
   const std::string role = kube::string_at(status, {"most", "role"});
@@ -123,8 +133,8 @@ std::string describe_answer(const std::string& what, const Json& spec, const Jso
   const bool is_growth = spec.contains("grow");
   const bool is_about_nodes = !is_growth && !spec.contains("job");
   std::string text = printable(describe_verdict(what, status, is_about_nodes)) + "\n";
-  text += describe_nodes(status) + describe_victims(status) + describe_most(status, is_growth) +
-          describe_started(status);
+  text += describe_nodes(status) + describe_victims(status) + describe_start(status) +
+          describe_most(status, is_growth) + describe_started(status);
   const std::string remedy = describe_remedy(status);
   return remedy.empty() ? text : text + "What to do: " + remedy + "\n";
 }

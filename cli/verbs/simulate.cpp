@@ -213,7 +213,9 @@ void add_simulate(Verbs& verbs) {
       {.name = "simulate",
        .what =
            "Asks whether a job or more replicas would start now. The answer says on which nodes, "
-           "and with how many replicas at most; with --nodes, what other nodes would change. "
+           "and with how many replicas at most; with --nodes, what other nodes would change. If it "
+           "would wait, the answer says until when at the latest, as far as the time limits of "
+           "running jobs tell, and if no other job takes their nodes before. "
            "Nothing is created or reserved.",
        .examples = {"simulate -f job.yaml", "simulate -f job.yaml --set spec.collector.replicas=16",
                     "simulate --grow dqn=4"},

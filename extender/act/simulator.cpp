@@ -119,9 +119,7 @@ Result<Answer> Simulator::answer(const Simulation& simulation) {
                                     [](int sum, const auto& nodes) { return sum + nodes.count; });
   if (added > kMostNodes) return refuse(fmt::format("more than {} nodes are added", kMostNodes));
   try {
-    const bool preempts = preemption_ != queue::PreemptionMode::kOff;
-    Snapshot snapshot = cache_.snapshot_for(
-        simulation.meta.ns.str(), preempts ? WithRunning::kIfPreempting : WithRunning::kNo);
+    Snapshot snapshot = cache_.snapshot_for(simulation.meta.ns.str(), WithRunning::kYes);
     WhatIf question{simulation.meta.ns.str(), std::nullopt, simulation.added, simulation.removed};
     if (simulation.growth || !simulation.job.is_null()) {
       auto candidate = find_candidate(simulation, snapshot);
@@ -131,7 +129,8 @@ Result<Answer> Simulator::answer(const Simulation& simulation) {
       if (!candidate) return candidate.error();
       question.candidate = *std::move(candidate);
     }
-    return simulate(std::move(snapshot), question, clock_.now(), healing_, preemption_);
+    return simulate(std::move(snapshot), question, clock_.now(), healing_, preemption_,
+                    reservation_);
   } catch (const std::exception& error) {
     log_error("simulation failed",
               {{"simulation", simulation.meta.key()}, {"error", error.what()}});

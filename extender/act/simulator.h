@@ -28,7 +28,8 @@ class Simulator {
   Simulator(kube::Api& api, const PlannerCache& cache, const kube::Store<gang::PodGroup>& groups,
             const VolumeStores& volumes, kube::Store<Simulation>& simulations, const Clock& clock,
             HealingOptions healing, std::string aggregator_config,
-            queue::PreemptionMode preemption = queue::PreemptionMode::kOff)
+            queue::PreemptionMode preemption = queue::PreemptionMode::kOff,
+            queue::ReservationOptions reservation = {})
       : api_(api),
         cache_(cache),
         groups_(groups),
@@ -38,6 +39,7 @@ class Simulator {
         healing_(healing),
         aggregator_config_(std::move(aggregator_config)),
         preemption_(preemption),
+        reservation_(reservation),
         queue_(clock) {}
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
@@ -75,6 +77,7 @@ class Simulator {
   const HealingOptions healing_;
   const std::string aggregator_config_;
   const queue::PreemptionMode preemption_;
+  const queue::ReservationOptions reservation_;
   kube::WorkQueue queue_;
   std::atomic<bool> is_running_ = false;
 };

@@ -75,6 +75,11 @@ Json encode_answer(const Answer& answer, SysTime completed) {
     }
     status["preempts"] = {{"count", answer.victims.size()}, {"gangs", std::move(groups)}};
   }
+  if (answer.verdict == SimulationVerdict::kStarts) {
+    status["start"]["earliest"] = status["start"]["latest"] = to_rfc3339(completed);
+  } else if (answer.latest_start) {
+    status["start"]["latest"] = to_rfc3339(*answer.latest_start);
+  }
   if (answer.most) {
     status["most"] = {{"role", answer.most->role}, {"count", answer.most->count}};
     if (answer.most->is_at_least) status["most"]["isAtLeast"] = true;

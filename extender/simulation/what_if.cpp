@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <set>
 #include <utility>
@@ -130,12 +132,13 @@ std::vector<std::pair<std::string_view, int>> list_without_pod(const gang::PodGr
 class Cycle {
  public:
   Cycle(Snapshot snapshot, const Candidate* candidate, SysTime now, const HealingOptions& healing,
-        queue::PreemptionMode preemption)
+        queue::PreemptionMode preemption, const queue::ReservationOptions& reservation)
       : snapshot_(std::move(snapshot)),
         candidate_(candidate),
         now_(now),
         healing_(healing),
-        preemption_(preemption) {
+        preemption_(preemption),
+        reservation_(reservation) {
     if (candidate_ == nullptr) return;
     auto& groups = snapshot_.groups;
     const auto at = std::find_if(groups.begin(), groups.end(), [this](const GroupSeen& seen) {
@@ -164,6 +167,22 @@ class Cycle {
     state.preemption.asked.emplace(candidate_->make(replicas).meta.uid, candidate_->gang);
     return run_cycle_with(replicas, std::move(state));
   }
+  // If it reserved nodes now, and no other gang took them: when all that it waits for has ended, at
+  // the latest. nullopt: no such time is known.
+  std::optional<SysTime> find_latest_start(int replicas) {
+    CycleState state;
+    put(replicas);
+    const GangKey key(snapshot_.groups[at_].group->meta.uid, candidate_->gang);
+    state.preemption.asked = key;
+    state.reservation.asked = key;
+    constexpr queue::ReservationOptions kAtOnce{std::chrono::milliseconds(1),
+                                                std::numeric_limits<int>::max()};
+    const CycleResult result = run_cycle(snapshot_, std::move(state), now_, healing_,
+                                         queue::PreemptionMode::kOff, kAtOnce);
+    const gang::PodGroupStatus* status = find_status(result);
+    const auto* gang = status == nullptr ? nullptr : gang::find_gang(*status, candidate_->gang);
+    return gang == nullptr || !gang->reservation ? std::nullopt : gang->reservation->due;
+  }
   // The candidate's status of that result; nullptr: there is none.
   const gang::PodGroupStatus* find_status(const CycleResult& result) const {
     return extender::find_status(result, snapshot_.groups[at_].group->meta.uid);
@@ -172,7 +191,7 @@ class Cycle {
  private:
   CycleResult run_cycle_with(int replicas, CycleState state) {
     if (candidate_ != nullptr) put(replicas);
-    return run_cycle(snapshot_, std::move(state), now_, healing_, preemption_);
+    return run_cycle(snapshot_, std::move(state), now_, healing_, preemption_, reservation_);
   }
   void put(int replicas) {
     GroupSeen& seen = snapshot_.groups[at_];
@@ -189,6 +208,7 @@ class Cycle {
   const SysTime now_;
   const HealingOptions& healing_;
   const queue::PreemptionMode preemption_;
+  const queue::ReservationOptions reservation_;
   std::size_t at_ = 0;  // of the candidate's PodGroup
   GroupSeen before_;
 };
@@ -324,7 +344,7 @@ Answer refuse(std::string message) {
 }
 
 Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing,
-                queue::PreemptionMode preemption) {
+                queue::PreemptionMode preemption, const queue::ReservationOptions& reservation) {
   if (!what.candidate && what.added.empty()) {
     return refuse("fewer nodes start nothing: name a job, or nodes that are added");
   }
@@ -334,11 +354,12 @@ Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const Healin
   std::set<std::string> start_anyway;
   if (changes_nodes) {
     snapshot.nodes = snapshot.nodes.for_one_plan();
-    start_anyway = list_started(Cycle(snapshot, nullptr, now, healing, preemption).run(0, {}));
+    start_anyway =
+        list_started(Cycle(snapshot, nullptr, now, healing, preemption, reservation).run(0, {}));
   }
   snapshot.nodes = *std::move(nodes);
   const Candidate* const candidate = what.candidate ? &*what.candidate : nullptr;
-  Cycle cycle(std::move(snapshot), candidate, now, healing, preemption);
+  Cycle cycle(std::move(snapshot), candidate, now, healing, preemption, reservation);
   if (candidate != nullptr && cycle.is_being_written()) {
     return refuse("a decision about the job is being written: ask again");
   }
@@ -351,6 +372,9 @@ Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const Healin
     const auto* gang = status == nullptr ? nullptr : gang::find_gang(*status, candidate->gang);
     if (gang == nullptr) return refuse("nothing was decided about the job: ask again");
     answer = describe(*status, *gang);
+    if (answer.verdict == SimulationVerdict::kWaits) {
+      answer.latest_start = cycle.find_latest_start(candidate->replicas);
+    }
   }
   if (changes_nodes) add_started(result, start_anyway, what.ns, status, answer);
   if (candidate == nullptr) {

@@ -16,6 +16,7 @@
 #include "gang/no_fit.h"
 #include "gang/pod_group.h"
 #include "queue/preemption.h"
+#include "queue/reservation.h"
 
 namespace nervex::extender {
 
@@ -77,6 +78,8 @@ struct Answer {
   // Of kPreempts; named if they are of the reader's namespace.
   std::vector<gang::Victim> victims{};
   std::optional<MostReplicas> most{};
+  // Of kWaits: enough of what runs now has reached its time limit then. nullopt: no such time.
+  std::optional<SysTime> latest_start{};
   // Jobs with a waiting gang that would start with these nodes, and without them would not.
   std::vector<std::string> started{};  // of the reader's namespace
   int started_elsewhere = 0;
@@ -85,10 +88,12 @@ struct Answer {
 
 Answer refuse(std::string message);  // kInvalid
 
-// Reserves nothing and changes nothing. Gangs that the planner has put off start to be tried. Cost:
-// a cycle that plans every waiting gang, two if nodes change, and up to 24 that plan again what
-// would start; each makes a copy of the snapshot's PodGroups' pointers.
+// Reserves nothing and changes nothing. Gangs that the planner has put off start to be tried. The
+// latest start needs Snapshot::running. Cost: a cycle that plans every waiting gang, two if nodes
+// change, one with a search if the gang waits, and up to 24 that plan again what would start; each
+// makes a copy of the snapshot's PodGroups' pointers.
 Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing,
-                queue::PreemptionMode preemption = queue::PreemptionMode::kOff);
+                queue::PreemptionMode preemption = queue::PreemptionMode::kOff,
+                const queue::ReservationOptions& reservation = {});
 
 }  // namespace nervex::extender

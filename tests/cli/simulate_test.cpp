@@ -57,8 +57,11 @@ TEST_CASE("an answer says what would happen, where, and what helps", "[cli][simu
         {"message", "others hold it"},
         {"remedy", "Wait"},
         {"queue", {{"name", "vision"}, {"position", 10}}},
+        {"start", {{"latest", "2026-11-21T16:00:00Z"}}},
         {"most", {{"role", "collector"}, {"count", -1}}}},
        "dqn would wait at position 10+ of queue vision: others hold it\n"
+       "It would start at the latest at 2026-11-21T16:00:00Z, if no other job takes these nodes "
+       "before: then enough running jobs have reached their time limits.\n"
        "Not even without collectors would it start now.\n"
        "What to do: wait until others end, or ask for less\n"},
       {"dqn",

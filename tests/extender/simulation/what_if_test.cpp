@@ -5,6 +5,7 @@
 
 #include "extender/simulation/question.h"
 #include "tests/extender/cycle/preemption/preemptions.h"
+#include "tests/extender/cycle/reservation/reservations.h"
 #include "tests/support/gang_builders.h"
 #include "tests/support/job_builders.h"
 
@@ -172,6 +173,32 @@ TEST_CASE("what has nodes keeps them on a node that is left out", "[extender][si
   CHECK(ask_about(cluster, what).verdict == SimulationVerdict::kStarts);  // on n2, which is whole
   what.candidate = a_job(9);
   CHECK(ask_about(cluster, what).verdict == SimulationVerdict::kWaits);
+}
+
+TEST_CASE("a job that would wait starts when what is in its way has reached its limits",
+          "[extender][simulation]") {
+  testing::Reservations world;
+  world.run_for("short", {"n1"}, 100);
+  world.run_for("long", {"n2"}, 1'000);
+  const auto ask = [&](int gpus) {
+    WhatIf what;
+    what.ns = "rl";
+    Candidate candidate;
+    candidate.make = [=](int) {
+      return a_group("what-if", {a_set("learner", 1, testing::ask(gpus))});
+    };
+    what.candidate = std::move(candidate);
+    return simulate(world.snapshot(), what, world.now, {});
+  };
+  CHECK(ask(8).verdict == SimulationVerdict::kWaits);
+  CHECK(ask(8).latest_start == world.in(100));
+  SECTION("not if it has no limit") {
+    world.get("short").spec.active_deadline_seconds.reset();
+    CHECK(ask(8).latest_start == world.in(1'000));
+    world.get("long").spec.active_deadline_seconds.reset();
+    CHECK_FALSE(ask(8).latest_start);
+  }
+  SECTION("never, if the nodes are too small") { CHECK_FALSE(ask(9).latest_start); }
 }
 
 // -- the gang that is asked about
