@@ -4,7 +4,8 @@ more than its limit.
 
     NERVEX_E2E_SEED=<number>          draws other faults
     NERVEX_E2E_CONTENTION=<seconds>   how long faults last (make contention: 20 minutes)
-    NERVEX_E2E_PREEMPTION=full        jobs of three priorities preempt each other while faults last, and queues reclaim
+    NERVEX_E2E_PREEMPTION=full        jobs of three priorities preempt each other while faults last, queues reclaim, and
+                                      nodes are reserved, on which jobs with a limit and preemptible ones start
 """
 
 import collections
@@ -34,6 +35,9 @@ LIMIT = 12 * GPUS
 # With preemption: what each queue is guaranteed, so that all that fits is guaranteed to one of them.
 PREEMPTS = {"quota": [{"resources": {"nvidia.com/gpu": FIT // 2 * GPUS}}], "reclaim": "Any",
             "preemption": "LowerPriority", "minRuntimeSeconds": 20} if PREEMPTION != "off" else {}
+RESERVE_AFTER = "20s"
+# Of the jobs in turn, with preemption: the shorter limit ends in time for a reservation that waits for a longer one.
+LIMITS = [{"activeDeadlineSeconds": 86_400}, {"activeDeadlineSeconds": 43_200}, {"preemptible": True}]
 REJECTED = 5            # every fifth job's learner is rejected by the first kubelet that gets it
 CURSED = 3              # every third job's collectors are rejected by one node
 
@@ -81,7 +85,10 @@ def priorities(request):
 def set_preemption(programs, monkeypatch):
     """Sets the flag of the extenders that are started from now on."""
     others = os.environ.get("NERVEX_EXTENDER_ARGS", "")
-    return lambda mode: monkeypatch.setenv("NERVEX_EXTENDER_ARGS", f"{others} {DEADLINES} --preemption={mode}")
+    def set_mode(mode):
+        reserves = "" if mode == "off" else f" --reserve-after={RESERVE_AFTER}"
+        monkeypatch.setenv("NERVEX_EXTENDER_ARGS", f"{others} {DEADLINES} --preemption={mode}{reserves}")
+    return set_mode
 
 
 @pytest.fixture
@@ -107,7 +114,8 @@ def gang(number, labels, names, queues, priorities):
     if number % CURSED == 0:
         collector["metadata"] = {"annotations": kubelet.annotations(rejected_on=names[number % len(names)])}
     named = {"priorityClassName": priorities[number % len(priorities)]} if priorities[0] else {}
-    return job(f"c-{number:02}", queue=queues[number % 2], **named, coordinator={"template": one},
+    limits = LIMITS[number % len(LIMITS)] if priorities[0] else {}
+    return job(f"c-{number:02}", queue=queues[number % 2], **named, **limits, coordinator={"template": one},
                collector={"replicas": GPUS - 2, "template": collector}, learner={"replicas": 1, "template": learner})
 
 

@@ -357,6 +357,29 @@ def preempting(w):
     w.jobs.create(collectors(1, w.own(gpus=8), queue="vision"))
 
 
+def reserve(w, limit):
+    """The job on half of a node has that limit, and the other half is reserved with it for a larger job."""
+    w.end.enter_context(extender_with(w.cluster, f"{QUICK} --reserve-after=1s"))
+    w.node(8)
+    w.jobs.create(job("other", collector={"replicas": 1, "template": w.own(gpus=4)}, activeDeadlineSeconds=limit))
+    w.jobs.wait_phase("other", "Running")
+
+
+@situation("Nodes are reserved for another job", "Unschedulable", "reserved for another job")
+def reserved_for_another(w):
+    reserve(w, 7200)
+    w.jobs.create(job("large", collector={"replicas": 1, "template": w.own(gpus=8)}))
+    wait_for(lambda: any("reservation" in gang for one in w.jobs.pod_groups("large")
+                         for gang in one.get("status", {}).get("gangs", [])), "nodes to be reserved")
+    w.jobs.create(collectors(1, w.own(gpus=4)))
+
+
+@situation("Nodes are reserved for the job", "Unschedulable", "nodes are reserved for the gang")
+def reserved_for_it(w):
+    reserve(w, 7200)
+    w.jobs.create(collectors(1, w.own(gpus=8)))
+
+
 # -- kube-scheduler, and programs that do not run
 
 
