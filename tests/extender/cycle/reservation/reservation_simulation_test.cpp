@@ -142,7 +142,7 @@ class Life {
   };
   struct Known {  // a reservation that was stored
     SysTime since{};
-    std::optional<SysTime> due{};
+    std::optional<SysTime> due{};  // nullopt: no bound, or a job before it took its nodes
   };
   static constexpr SysTime kStart{seconds(1'000'000)};
 
@@ -468,6 +468,20 @@ class Life {
     }
   }
   void note_start(const gang::PodGroup& group) {
+    for (const gang::PodGroup& other : groups_) {
+      const auto its = known_.find(other.meta.uid);
+      if (its == known_.end() || !(queue::rank(group) < queue::rank(other))) continue;
+      const auto& reserved = base(other)->reservation;
+      const bool is_on_its_nodes =
+          reserved && std::any_of(reserved->nodes.begin(), reserved->nodes.end(), [&](auto& one) {
+            const auto& placements = base(group)->placements;
+            return std::any_of(placements.begin(), placements.end(),
+                               [&](const auto& placement) { return placement.node == one.node; });
+          });
+      if (!is_on_its_nodes) continue;
+      its->second.due.reset();
+      ++happened["start of a job before it on reserved nodes"];
+    }
     const auto known = known_.find(group.meta.uid);
     if (known == known_.end()) return;
     ++happened["start of a reserving job"];
