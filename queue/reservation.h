@@ -41,6 +41,8 @@ struct Tenant {
   std::optional<SysTime> promised_end{};  // the same as known when the job was planned
 };
 
+// A gang of the head's own job: the head neither waits for its end nor takes its nodes.
+bool is_of_its_job(const ReservedFor& reserved, const Workload& workload);
 // The head may take the tenant's nodes back: it is preemptible, or has got a longer deadline than
 // the one that the reservation counted on.
 bool is_reclaimable(const ReservedFor& reserved, const Tenant& tenant);

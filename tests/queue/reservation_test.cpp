@@ -31,6 +31,8 @@ TEST_CASE("who starts on reserved nodes ends in time or can be reclaimed", "[que
     std::optional<SysTime> latest_end;
     bool want;
   };
+  Workload own = gang_of(0, 200, true);
+  own.name = "head";
   Workload foreign = gang_of(0, 200, true);
   foreign.kind = std::nullopt;
   const auto row = GENERATE_REF(values<Row>({
@@ -42,6 +44,7 @@ TEST_CASE("who starts on reserved nodes ends in time or can be reclaimed", "[que
       {"it is preemptible and served earlier", gang_of(5, 99, true), std::nullopt, false},
       {"it is preemptible and has a higher priority", gang_of(6, 200, true), std::nullopt, false},
       {"it is of another operator", foreign, std::nullopt, false},
+      {"it is of the same job", own, at_second(1'000), false},
   }));
   INFO("when " << row.when);
   CHECK(may_start(head(), {&row.workload, row.latest_end}) == row.want);

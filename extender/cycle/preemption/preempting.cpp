@@ -10,6 +10,7 @@
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/preemption/ending.h"
 #include "extender/cycle/preemption/recheck_preemption.h"
+#include "extender/cycle/reservation/reserved_nodes.h"
 #include "extender/cycle/reservation/tenants.h"
 
 namespace nervex::extender {
@@ -156,6 +157,7 @@ class Continuation {
     gang.victims.clear();
     gang.has_stopped_preempting = true;
     gang.has_withdrawn_preemption = !victims.may_be_marked();
+    if (gang.reservation) lapse(gang, now_);  // so that it does not end others again and again
     has_stopped_any_ = true;  // its victims still count as ending for the gangs behind it
     ledger.note_dropped_plan();
     look_by(next_look_, now_ + kStoppedLook);

@@ -207,6 +207,7 @@ class Reserver {
     const auto& candidates = running_->candidates();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const queue::Workload& first = candidates[i].first();
+      if (queue::is_of_its_job(terms, first)) continue;
       const queue::Tenant its = tenant(first);
       if (queue::is_reclaimable(terms, its)) {
         ends.push_back({0, {}, i});

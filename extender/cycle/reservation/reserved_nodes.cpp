@@ -1,6 +1,7 @@
 #include "extender/cycle/reservation/reserved_nodes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "extender/cycle/next_look.h"
 
@@ -65,9 +66,11 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
   for (const Entry& entry : entries_) {
     for (const auto& [node, amount] : entry.wanted) nodes.insert(node);
   }
+  lapse_overlapping();
   const Ending ending(snapshot, work, now);
   std::vector<NodeTenant> tenants = list_tenants(snapshot, work, ending, nodes, now);
   for (Entry& entry : entries_) {
+    if (entry.is_over) continue;
     bool is_possible = is_unchanged(entry, ledger) && weigh(entry, tenants, ledger);
     if (!is_possible && drop_late_plans(entry, tenants, ledger)) {
       is_possible = is_unchanged(entry, ledger) && weigh(entry, tenants, ledger);
@@ -110,6 +113,24 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
       entry.terms = {head, gang.reservation->since, gang.reservation->due};
       entry.wanted = sum_reserved(*group->seen->group, *gang.reservation);
     }
+  }
+}
+
+// A gang that is served earlier has got nodes of this one, and the leader ended before it wrote so.
+void ReservedNodes::lapse_overlapping() {
+  for (Entry& entry : entries_) {
+    const bool is_displaced =
+        std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) {
+          const bool is_newer = entry.terms.since != other.terms.since
+                                    ? entry.terms.since < other.terms.since
+                                    : other.terms.head < entry.terms.head;
+          return &other != &entry && is_newer &&
+                 std::any_of(entry.wanted.begin(), entry.wanted.end(),
+                             [&](const auto& one) { return other.wanted.count(one.first) > 0; });
+        });
+    if (!is_displaced || entry.group->seen->unconfirmed) continue;
+    lapse(*entry.gang, now_);
+    entry.is_over = true;
   }
 }
 

@@ -86,6 +86,7 @@ class ReservedNodes {
 
  private:
   void collect(CycleWork& work, ReservationMemory& memory);
+  void lapse_overlapping();
   bool is_unchanged(const Entry& entry, const Ledger& ledger) const;
   // False: it is impossible.
   bool weigh(Entry& entry, const std::vector<NodeTenant>& tenants, const Ledger& ledger) const;

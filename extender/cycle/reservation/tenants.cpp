@@ -43,12 +43,14 @@ class TenantLister {
       const gang::GangStatus* status = gang::find_gang(group.status, gang.name);
       if (status == nullptr || !status->committed) continue;
       NodeAmounts use;
+      std::map<gang::SlotKey, const gang::MemberSet*> sets;  // most gangs are elsewhere
       for (const gang::Placement& placement : status->placements) {
         if (nodes_.count(placement.node) == 0 || is_over(group, finished, placement.number)) {
           continue;
         }
-        const gang::MemberSet* set = find_set(gang, placement);
-        if (set != nullptr) note(use, *set, placement.node, 1);
+        if (sets.empty()) sets = index_sets(gang);
+        const auto set = sets.find(gang::SlotKey(placement.role, placement.slot));
+        if (set != sets.end()) note(use, *set->second, placement.node, 1);
       }
       note_reserved(use, group, status->reserved);
       if (!use.empty()) make(group, queue::make_workload(group, i), std::move(use));
@@ -82,13 +84,12 @@ class TenantLister {
       if (set != nullptr) note(use, *set, entry.node, entry.count);
     }
   }
-  static const gang::MemberSet* find_set(const gang::Gang& gang, const gang::Placement& placement) {
-    const auto at =
-        std::find_if(gang.members.begin(), gang.members.end(), [&](const gang::MemberSet& set) {
-          return set.role == placement.role &&
-                 std::find(set.slots.begin(), set.slots.end(), placement.slot) != set.slots.end();
-        });
-    return at == gang.members.end() ? nullptr : &*at;
+  static std::map<gang::SlotKey, const gang::MemberSet*> index_sets(const gang::Gang& gang) {
+    std::map<gang::SlotKey, const gang::MemberSet*> sets;
+    for (const gang::MemberSet& set : gang.members) {
+      for (const gang::SlotId slot : set.slots) sets.emplace(gang::SlotKey(set.role, slot), &set);
+    }
+    return sets;
   }
   NodeTenant& make(const gang::PodGroup& group, queue::Workload workload, NodeAmounts use) {
     NodeTenant& tenant = tenants.emplace_back();

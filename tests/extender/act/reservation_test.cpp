@@ -51,12 +51,8 @@ struct Reserving : testing::Cluster {
     api.change(kube::kPodGroups, kNs, name, {{"status", gang::encode_status(group.status)}});
   }
   void end(const std::string& name) {
-    const std::string path = "/" + std::string(kNs) + "/";
-    remove("/api/v1/namespaces" + path + "pods/" + name);
-    remove("/apis/" + std::string(gang::kApiVersion) + "/namespaces" + path + "podgroups/" + name);
-  }
-  void remove(const std::string& path) {
-    REQUIRE(api.send({"DELETE", path, R"({"gracePeriodSeconds":0})", ""}).has_value());
+    api.remove(kube::kPods, kNs, name);
+    api.remove(kube::kPodGroups, kNs, name);
   }
   gang::PodGroup get(const std::string& name) const {
     return *gang::decode_pod_group(api.get(kube::kPodGroups, kNs, name));

@@ -170,6 +170,35 @@ TEST_CASE("a head takes its nodes back when all the others there have ended",
   CHECK(world.placed("other-again") == "waits");
 }
 
+TEST_CASE("a head whose freed node goes to another scheduler does not end others at once",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.wait("other", 1, 8, 0).spec.preemptible = true;
+  world.cycle();
+  world.commit("other");
+  world.remove("long");
+  REQUIRE(world.run_until("other", gang::kReasonPreempted));
+  world.requeue("other");
+  world.others = {{"n1", 8}};
+  world.cycle();
+  CHECK(world.base("head").victims.empty());
+  CHECK(world.reserved("head").empty());
+  CHECK(world.base("head").reserve_after.has_value());
+}
+
+TEST_CASE("a request does not take back what its own job uses", "[extender][reservation]") {
+  Reservations world;
+  world.run_for("job", {"n1"}, 100);
+  world.get("job").spec.preemptible = true;
+  world.others = {{"n2", 8}};
+  testing::add_member(world.get("job"),
+                      testing::in_request(testing::a_set("collector", 1, testing::ask(8)), 1));
+  world.cycle();
+  CHECK_FALSE(world.request("job").planned);
+  CHECK_FALSE(world.request("job").reservation.has_value());
+}
+
 TEST_CASE("a deadline that was raised does not delay a head", "[extender][reservation]") {
   Reservations world = with_a_head();
   world.get("long").spec.active_deadline_seconds = 100'000;
@@ -265,6 +294,17 @@ TEST_CASE("nodes have one reservation", "[extender][reservation]") {
     CHECK(world.reserved("urgent") == "n1 n2");
     CHECK(world.reserved("first").empty());
     CHECK(world.base("first").reserve_after.has_value());
+  }
+  SECTION("also if the leader ends before the other one's is written") {
+    const auto before = world.base("first").reservation;
+    world.wait("urgent", 2).spec.priority = 1;
+    world.cycle();
+    world.base("first").reservation = before;
+    world.base("first").reserve_after.reset();
+    world.state = {};
+    world.cycle();
+    CHECK(world.reserved("urgent") == "n1 n2");
+    CHECK(world.reserved("first").empty());
   }
   SECTION("and there are not too many of them") {
     world.reservation.most = 1;
