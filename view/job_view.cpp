@@ -49,7 +49,8 @@ std::optional<NodeReservation::User> find_user(const gang::PodGroup& group,
 
 std::optional<NodeReservation> describe_reservation(const JobSnapshot& seen,
                                                     const gang::GangStatus& gang) {
-  if (!gang.reservation) return std::nullopt;
+  // Without nodes others are ending on them, as the message says.
+  if (!gang.reservation || gang.reservation->nodes.empty()) return std::nullopt;
   std::set<std::string_view> nodes;
   for (const auto& entry : gang.reservation->nodes) nodes.insert(entry.node);
   NodeReservation described{

@@ -107,11 +107,11 @@ std::string reserved_nodes_line(const view::NodeReservation& reservation, SysTim
   return fmt::format("{}, since {}", names, moment(reservation.since, now));
 }
 
-// "2026-11-21T16:03:12Z at the latest, in 2h, when the jobs there have reached their time limits"
+// "2026-11-21T16:03:12Z, in 2h, at the latest: then the jobs there have reached their limits"
 std::string latest_start_line(const view::NodeReservation& reservation, SysTime now) {
   if (!reservation.due) return "not known: a job on these nodes has no time limit";
-  if (*reservation.due <= now) return "as soon as the jobs there have ended, whose time is over";
-  return fmt::format("{} at the latest, in {}, when the jobs there have reached their time limits",
+  if (*reservation.due <= now) return "when the jobs there have ended: their time is over";
+  return fmt::format("{}, in {}, at the latest: then the jobs there have reached their limits",
                      to_rfc3339(*reservation.due), duration_since(now, *reservation.due));
 }
 

@@ -75,14 +75,20 @@ TEST_CASE("a gang with reserved nodes says which, until when, and who is there",
       "  Waits    the whole gang, since 2026-11-21T14:00:02Z, 4m58s ago\n"
       "  Because  learner: does not fit\n"
       "  Keeps    n1, n2, since 2026-11-21T14:03:00Z, 2m ago\n"
-      "  Starts   2026-11-21T16:00:30Z at the latest, in 1h55m, when the jobs there have reached "
-      "their time limits\n"
+      "  Starts   2026-11-21T16:00:30Z, in 115m, at the latest: then the jobs there have "
+      "reached their limits\n"
       "  Holders  short-1 until 2026-11-21T15:00:30Z, long-1 until 2026-11-21T16:00:30Z, endless-1 "
       "without time limit\n");
+  seen.group->status.gangs[0].reservation->due = seen.now;
+  CHECK(explain(summarize(seen))
+            .find("  Starts   when the jobs there have ended: their time is over\n") !=
+        std::string::npos);
   seen.group->status.gangs[0].reservation->due.reset();
   CHECK(explain(summarize(seen))
             .find("  Starts   not known: a job on these nodes has no time limit\n") !=
         std::string::npos);
+  seen.group->status.gangs[0].reservation->nodes.clear();  // others are ending for it
+  CHECK(explain(summarize(seen)).find("Keeps") == std::string::npos);
 }
 
 TEST_CASE("a running job shows its nodes, its pod problems and what waits",

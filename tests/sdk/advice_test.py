@@ -59,9 +59,12 @@ class Advice(unittest.TestCase):
         explanation = explain.explain(job, group, [], now=now)
         self.assertEqual(explanation.waits[0].reservation.nodes, ("n1", "n2"))
         self.assertIn("  Keeps    n1, n2, since 2026-11-21T14:00:00Z, 59m ago\n"
-                      "  Starts   2026-11-21T16:00:00Z at the latest, in 60m, ", str(explanation))
+                      "  Starts   2026-11-21T16:00:00Z, in 60m, at the latest: ", str(explanation))
         self.assertEqual(explanation.to_dict()["waits"][0]["reservation"],
                          {"nodes": ["n1", "n2"], "since": "2026-11-21T14:00:00Z", "due": "2026-11-21T16:00:00Z"})
+        gang["reservation"]["nodes"], nodes = [], gang["reservation"]["nodes"]
+        self.assertIsNone(explain.explain(job, group, []).waits[0].reservation)
+        gang["reservation"]["nodes"] = nodes
         del gang["reservation"]["due"]
         self.assertIn("no time limit", str(explain.explain(job, group, [])))
 

@@ -225,7 +225,7 @@ def describe_wait(seen: Seen, gang: Json) -> Wait:
 
 def find_reserved_nodes(gang: Json) -> Optional[NodeReservation]:
     reservation = gang.get("reservation")
-    if not reservation:
+    if not reservation or not reservation["nodes"]:  # without nodes others are ending on them
         return None
     nodes = sorted({one["node"] for of_set in reservation["nodes"] for one in of_set["nodes"]})
     return NodeReservation(tuple(nodes), parse_time(reservation.get("since")), parse_time(reservation.get("due")))

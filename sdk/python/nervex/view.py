@@ -288,10 +288,9 @@ def reservation_rows(reservation: NodeReservation, now: datetime.datetime) -> It
     if not reservation.due:
         yield "Starts", "not known: a job on these nodes has no time limit"
     elif reservation.due <= now:
-        yield "Starts", "as soon as the jobs there have ended, whose time is over"
+        yield "Starts", "when the jobs there have ended: their time is over"
     else:
-        yield "Starts", (f"{format_time(reservation.due)} at the latest, in {short_duration(reservation.due - now)}, "
-                         "when the jobs there have reached their time limits")
+        yield "Starts", f"{ahead(reservation.due, now)}, at the latest: then the jobs there have reached their limits"
 
 
 def phase_text(view: Explanation) -> str:

@@ -65,7 +65,10 @@ TEST_CASE("the active deadline counts from when the gang got its nodes, before t
   World world = started(std::move(job));
   const auto since = world.seen.job.status.active_since;
   const auto get_nodes_at = [&](SysTime at) {
-    world.change_group([&](gang::PodGroup& group) { group.status.gangs.at(0).started_at = at; });
+    world.change_group([&](gang::PodGroup& group) {
+      group.status.gangs.at(0).committed = true;
+      group.status.gangs.at(0).started_at = at;
+    });
   };
   get_nodes_at(world.seen.now - 10s);
   CHECK(reconcile(world.seen).requeue_after == 50s);
