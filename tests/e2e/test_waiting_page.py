@@ -377,7 +377,7 @@ def reserved_for_another(w):
 @situation("Nodes are reserved for the job", "Unschedulable", "nodes are reserved for the gang")
 def reserved_for_it(w):
     reserve(w, 7200)
-    w.jobs.create(collectors(1, w.own(gpus=8), coordinator={"template": w.own()}))
+    w.jobs.create(collectors(1, w.own(gpus=8), coordinator={"template": w.own()}, aggregator="OnDemand"))
 
 
 # -- kube-scheduler, and programs that do not run

@@ -23,7 +23,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"placement", {"placement", "gang", "kube/model", "base"}},
     {"queue", {"queue", "gang", "kube/model", "base"}},
     {"demand", {"demand", "job", "gang", "kube/model", "base"}},
-    {"view", {"view", "job", "gang", "placement", "kube/model", "base"}},
+    {"view", {"view", "job", "gang", "placement", "queue", "kube/model", "base"}},
     {"schemas", {"schemas"}},
     {"webhook",
      {"webhook", "schemas", "demand", "job", "gang", "placement", "queue", "kube", "kube/model",
