@@ -189,7 +189,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   const queue::QueueTree& tree = snapshot.facts.tree();
   if (!tree.uses_preemption()) preemption = queue::PreemptionMode::kOff;
   const bool is_any_preempting =
-      continue_preemptions(snapshot, work, placer, preemption, now, next_look);
+      continue_preemptions(snapshot, work, placer, preemption, reservation.is_on(), now, next_look);
   next.reservation = std::move(state.reservation);
   ReservedNodes reserved(snapshot, work, placer.ledger(), reservation.is_on(), now,
                          next.reservation, next_look);

@@ -48,8 +48,8 @@ struct GangWork {
   // Not empty: it has nodes whose pods, those of the victims, have to end first.
   std::vector<gang::Victim> victims{};
   bool may_need_fewer = false;  // of the victims: the search ended at its limit in this cycle
-  bool has_stopped_preempting = false;    // in this cycle
-  bool has_withdrawn_preemption = false;  // the same, before any victim was marked
+  bool has_stopped_preempting = false;             // in this cycle
+  bool has_withdrawn_preemption = false;           // the same, before any victim was marked
   std::optional<gang::Reservation> reservation{};  // while it waits
   std::optional<SysTime> reserve_after{};          // it has waited, but gets no other one before
   // As GangStatus::planned_run_seconds.

@@ -171,7 +171,7 @@ class Starter {
     GangWork empty = *turn.gang;
     forget_placements(empty);
     Ledger ledger = ending_->lend_to(placer_.ledger_for(*turn.group));
-    placer_.reserved().hold(turn.reserved, ledger);
+    placer_.reserved().close(turn.reserved, ledger);
     VictimTrials trials(snapshot_.facts, *usage_, preemptor, empty, *running_, std::move(ledger));
     if (trials.fits_without({})) return {now_ + kEndingLook, Outcome::kNotSearched};
     const queue::VictimSearch found = queue::search_victims(
@@ -247,7 +247,9 @@ void start_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer
                        const PreemptionTimes& times, PreemptionMemory& memory, SysTime now,
                        std::optional<SysTime>& next_look) {
   if (mode == queue::PreemptionMode::kOff) {
-    memory = {};
+    PreemptionMemory kept;  // of what was taken back for reservations
+    kept.withdrawn = std::move(memory.withdrawn);
+    memory = std::move(kept);
     return;
   }
   Starter(snapshot, work, placer, queues, mode, times, memory, now, next_look).run();

@@ -88,11 +88,13 @@ struct VictimsSeen {
 class Continuation {
  public:
   Continuation(const Snapshot& snapshot, CycleWork& work, Placer& placer,
-               queue::PreemptionMode mode, SysTime now, std::optional<SysTime>& next_look)
+               queue::PreemptionMode mode, bool may_reclaim, SysTime now,
+               std::optional<SysTime>& next_look)
       : snapshot_(snapshot),
         work_(work),
         placer_(placer),
         mode_(mode),
+        may_reclaim_(may_reclaim),
         next_look_(next_look),
         now_(now),
         ending_(snapshot, work, now),
@@ -116,8 +118,9 @@ class Continuation {
     const bool is_over = victims.are_gone() && (has_nodes || is_overdue(*gang));
     if (is_over) return stop(*gang, victims, ledger);
     const bool will_fit = try_take(*gang, future_);
-    const bool may_mark = (mode_ != queue::PreemptionMode::kOff || is_for_reservation(*gang)) &&
-                          !ending_.is_requeue_late();
+    const bool is_on =
+        is_for_reservation(*gang) ? may_reclaim_ : mode_ != queue::PreemptionMode::kOff;
+    const bool may_mark = is_on && !ending_.is_requeue_late();
     const bool may_go_on =
         (will_fit || victims.is_any_ending) && (victims.unmarked.empty() || may_mark);
     if (!may_go_on) return stop(*gang, victims, ledger);
@@ -225,6 +228,7 @@ class Continuation {
   CycleWork& work_;
   Placer& placer_;
   const queue::PreemptionMode mode_;
+  const bool may_reclaim_;
   std::optional<SysTime>& next_look_;
   const SysTime now_;
   const Ending ending_;
@@ -267,13 +271,13 @@ std::optional<Ledger> keep_for_preempting(const Snapshot& snapshot, const CycleW
 }
 
 bool continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
-                          queue::PreemptionMode mode, SysTime now,
+                          queue::PreemptionMode mode, bool may_reclaim, SysTime now,
                           std::optional<SysTime>& next_look) {
   const auto gangs = find_preempting(work);
   if (gangs.empty()) return false;
   // As in the search, which counts what all of them use: see is_still_allowed().
   for (const PreemptingGang& one : gangs) one.gang->is_reserved = true;
-  Continuation continuation(snapshot, work, placer, mode, now, next_look);
+  Continuation continuation(snapshot, work, placer, mode, may_reclaim, now, next_look);
   for (const PreemptingGang& one : gangs) continuation.go_on(one);
   return true;
 }

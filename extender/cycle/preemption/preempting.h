@@ -38,8 +38,9 @@ std::optional<Ledger> keep_for_preempting(const Snapshot& snapshot, const CycleW
                                           const Ledger& ledger, SysTime now);
 
 // After healing, which comes first, and before anything starts. False: no gang is preempting.
+// `may_reclaim`: for reservations, beside all modes.
 bool continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
-                          queue::PreemptionMode mode, SysTime now,
+                          queue::PreemptionMode mode, bool may_reclaim, SysTime now,
                           std::optional<SysTime>& next_look);
 
 // When each queue has preempted in the last minutes, ascending, by its name: as the status of the

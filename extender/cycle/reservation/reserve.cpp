@@ -385,6 +385,7 @@ void keep_reservations(const Snapshot& snapshot, CycleWork& work, Placer& placer
                        const QueueState& queues, const queue::ReservationOptions& options,
                        const PreemptionTimes& times, bool may_begin, ReservationMemory& memory,
                        SysTime now, std::optional<SysTime>& next_look) {
+  if (!options.is_on() && placer.reserved().empty()) return;
   Reserver(snapshot, work, placer, queues, options, times, may_begin, memory, now, next_look).run();
 }
 

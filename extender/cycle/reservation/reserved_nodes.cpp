@@ -24,6 +24,15 @@ kube::Resources excess(const kube::Resources& wanted, const kube::Resources& giv
   return left;
 }
 
+// No more than is free: a node never gets less than nothing by it.
+kube::Resources at_most(const kube::Resources& wanted, const kube::Resources& free) {
+  kube::Resources most;
+  for (const auto& [name, amount] : wanted.amounts()) {
+    most.set(name, std::clamp<std::int64_t>(free.get(name), 0, amount));
+  }
+  return most;
+}
+
 // The gang wants the pods that the reservation is for.
 bool has_same_pods(const GangWork& gang, const gang::Reservation& reservation) {
   std::map<std::string_view, std::size_t> pods;
@@ -162,14 +171,16 @@ bool ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tenants,
   bool is_alone_enough = true;
   entry.kept.clear();
   for (const auto& [node, wanted] : entry.wanted) {
-    kube::Resources kept = excess(wanted, given[node]);
-    if (!kept.empty()) entry.kept.emplace(node, std::move(kept));
     const auto at = ledger.nodes().find(node);
     if (!at) {
       is_possible = is_soon_enough = false;
       continue;
     }
     const kube::Resources free = ledger.nodes().free(*at);
+    // Without a due time a tenant may stay for ever: what is free now is all that the head can
+    // count on.
+    kube::Resources kept = at_most(entry.terms.due ? excess(wanted, given[node]) : wanted, free);
+    if (!kept.empty()) entry.kept.emplace(node, std::move(kept));
     const auto has = [&](const kube::Resources& more) {
       kube::Resources sum = free;
       sum += more;
@@ -269,6 +280,15 @@ void ReservedNodes::note_promises(CycleWork& work) const {
           queue::longest_run(group->seen->group->spec, group->queue.max_runtime_seconds);
       gang.planned_run_seconds.reset();
       if (run) gang.planned_run_seconds = run->count();
+    }
+  }
+}
+
+void ReservedNodes::close(const Indices& indices, Ledger& ledger) const {
+  for (const std::size_t i : indices) {
+    for (const auto& [node, amount] : entries_[i].wanted) {
+      const auto at = ledger.nodes().find(node);
+      if (at) ledger.hold(ledger.nodes().node(*at).allocatable, node);
     }
   }
 }

@@ -80,6 +80,8 @@ class ReservedNodes {
   // For a plan: hold, plan, release.
   void hold(const Indices& indices, Ledger& ledger, int times = 1) const;
   void release(const Indices& indices, Ledger& ledger) const { hold(indices, ledger, -1); }
+  // For trials in which more becomes free: nothing of these nodes may be used.
+  void close(const Indices& indices, Ledger& ledger) const;
   std::vector<ReservedBy> name(const Indices& indices) const;
   // Sets GangStatus::planned_run_seconds of base gangs with a new plan.
   void note_promises(CycleWork& work) const;

@@ -132,6 +132,37 @@ TEST_CASE("more of a node than is reserved is free for all", "[extender][reserva
   CHECK(world.placed("head") == "n1");
 }
 
+TEST_CASE("a head keeps what is free beside work without a bound", "[extender][reservation]") {
+  Reservations world;
+  world.add_running("endless", "", {"n1"}, 4);
+  world.add_running("other", "", {"n2"}, 4);
+  world.base("other").started_at = SysTime(seconds(0));
+  world.others = {{"n2", 4}};
+  world.wait("head", 2, 4);
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1 n2");
+  world.wait("small", 1, 4, 0);
+  world.cycle();
+  CHECK(world.placed("small") == "waits");
+  world.remove("other");
+  world.cycle();
+  CHECK(world.placed("head") == "n1 n2");
+}
+
+TEST_CASE("the flag set back to off takes nothing back", "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.wait("other", 1, 8, 0).spec.preemptible = true;
+  world.cycle();
+  world.commit("other");
+  world.remove("long");
+  REQUIRE(world.run_until("head", gang::kReasonPreempting));
+  world.reservation.after = seconds(0);
+  for (int i = 0; i < 5; ++i) world.cycle();
+  CHECK(world.base("other").reason == gang::kReasonPlanned);
+  CHECK(world.base("head").victims.empty());
+}
+
 TEST_CASE("a head starts when its nodes are free, or others are", "[extender][reservation]") {
   Reservations world = with_a_head();
   SECTION("its own") {
