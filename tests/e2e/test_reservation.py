@@ -1,5 +1,5 @@
 """Reservation and backfill: nodes are kept for a job that waits long, and others use them meanwhile if they end in time
-or can be taken back.
+or can be reclaimed.
 
 Each test has a node of its own with 8 GPUs.
 """
@@ -92,7 +92,7 @@ def test_a_preemptible_job_starts_on_reserved_nodes_and_gives_them_back(jobs, gp
     wait_reserved(jobs, "large")
     jobs.create(gpus("spot", 4, slow=True, preemptible=True, backoffLimit=0))
     wait_running(jobs, "spot")
-    assert jobs.phase("large") == "Created", "nothing is taken back before the rest is free"
+    assert jobs.phase("large") == "Created", "nothing is reclaimed before the rest is free"
     since = jobs.get("spot")["status"]["queuedSince"]
     jobs.delete("runs")
     gang = wait_gang(jobs, "large", "Preempting")
