@@ -22,6 +22,7 @@
 #include "gang/slot.h"
 #include "tests/queue/builders.h"
 #include "tests/support/gang_builders.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/seeds.h"
 
 namespace nervex::extender {
@@ -577,7 +578,7 @@ Figures compare(const testing::Seeds& seeds) {
 
 TEST_CASE("gangs with a reservation start in time, and little is lost by it",
           "[extender][reservation][property]") {
-  const testing::Seeds seeds = testing::seeds_to_try(1, 40);
+  const testing::Seeds seeds = testing::seeds_to_try(1, testing::kSanitized ? 2 : 40);
   const Figures figures = compare(seeds);
   std::string summary = fmt::format(
       "{} traces: utilization {:.3f} of greedy ({:.3f} to {:.3f}), {:.3f} of blocking; longest "
@@ -602,6 +603,8 @@ TEST_CASE("gangs with a reservation start in time, and little is lost by it",
 
 TEST_CASE("a scheduler that breaks a rule of reservations is caught",
           "[extender][reservation][property]") {
+  if (testing::kSanitized)
+    SKIP("what a fault leads to does not depend on sanitizers, and takes minutes");
   const Fault fault = GENERATE(Fault::kForgetsReservations, Fault::kStretchesDue,
                                Fault::kNeverReclaims, Fault::kReclaimsEarlier);
   INFO("fault " << static_cast<int>(fault));
