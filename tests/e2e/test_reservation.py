@@ -21,12 +21,16 @@ def wait_reserved(jobs, name):
     return base_gang(jobs, name)["reservation"]
 
 
-def wait_kept_out(jobs, name):
-    """The job waits because nodes are reserved for another one, and its message says so."""
+def wait_message(jobs, name, words):
+    """The job says why it waits, with these words."""
     def look():
         seen = jobs.condition(name, "Scheduled") or {}
-        return "reserved for another job" in seen.get("message", ""), seen
-    wait_for(look, f"{name} to wait for reserved nodes", LONG)
+        return words in seen.get("message", ""), seen
+    wait_for(look, f"{name} to say: {words}", LONG)
+
+
+def wait_kept_out(jobs, name):
+    wait_message(jobs, name, "reserved for another job")
 
 
 def check_never_started(jobs, *names):
@@ -48,7 +52,7 @@ def test_a_large_job_starts_although_small_ones_keep_coming(jobs, gpus, node):  
     jobs.create(gpus("large", 8))
     reservation = wait_reserved(jobs, "large")
     assert nodes_of(reservation) >= {node} and "due" not in reservation
-    assert "nodes are reserved for the gang" in jobs.condition("large", "Scheduled")["message"]
+    wait_message(jobs, "large", "nodes are reserved for the gang")
     small = []
     for name in running:
         small.append(f"small-{name}")
