@@ -63,7 +63,9 @@ def waiting_cpu(one):
 
 
 BUDGETS = (
-    *(Budget(scenario, "pods/s against the same DNS names", 0.95, True, rate, "names")
+    *(Budget(scenario, "pods/s against the same DNS names", limit, True, rate, "names")
+      for scenario, limit in (("1x1000", 0.95), ("100x10", 0.8), ("10x64", 0.8))),
+    *(Budget(scenario, "pods/s against the training operator with coscheduling", 5, True, rate, "kubeflow")
       for scenario in ("1x1000", "100x10", "10x64")),
     Budget("3x300", "pods/s against bare pods", 1.3, True, rate, "bare"),
     *(Budget(scenario, "API server CPU against bare pods", 1.3, False, api_server, "bare")
