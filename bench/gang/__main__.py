@@ -11,6 +11,7 @@ A round is kept as soon as it was measured: a run that was cut off goes on where
 import argparse
 import datetime
 import http.client
+import itertools
 import os
 import shlex
 import subprocess
@@ -254,7 +255,9 @@ def write_page(options, about, rounds, chosen, compared):
 
 
 def command():
-    words = [word for word in sys.argv[1:] if word not in ("--fresh", "--report-only")]
+    """What was typed, without what says where the results of this machine are."""
+    words = [word for before, word in itertools.pairwise(["", *sys.argv[1:]])
+             if word not in ("--fresh", "--report-only", "--results") and before != "--results"]
     return "scripts/bench --gang" + "".join(" " + shlex.quote(word) for word in words)
 
 

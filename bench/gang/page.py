@@ -24,17 +24,17 @@ the floor: they have none of what a job needs.
 |---|---|---|---|---|
 {sides}
 
-- "As shipped": a controller sends 20 requests a second to the API server, a scheduler 50. "Without client limits": both are
-  set to 5,000, as for the schedulers of all other peers. Ours is as installed: its kube-scheduler sends 200 a second,
-  and our programs have no limit.
-- "whole gangs": all pods of a gang are bound, or none. With coscheduling a gang's pods exist while it waits, and are bound
-  one by one once all have found a node.
+- "As shipped": a controller sends 20 requests a second to the API server, a scheduler 50. "Without client limits":
+  both are set to 5,000, as for the schedulers of all other peers. Ours is as installed: its kube-scheduler sends 200 a
+  second, and our programs have no limit.
+- "whole gangs": all pods of a gang are bound, or none. With coscheduling a gang's pods exist while it waits, and are
+  bound one by one once all have found a node.
 - Kubeflow's operator makes a headless Service for each pod. Its validating webhook is not called. Ours is, and judges
   each job.
 - Times are the API server's own: its audit log has each request to the microsecond, and all sides pay for it. "pods/s"
   counts from the first create request to the answer of the last bind. A gang has started when its last pod is bound.
-  The p99 is of the time from a pod's create request to its bind; Indexed Jobs have none, since the audit log lacks names
-  that the API server generates. "all run" is when the simulated nodes have started the last pod.
+  The p99 is of the time from a pod's create request to its bind; Indexed Jobs have none, since the audit log lacks
+  names that the API server generates. "all run" is when the simulated nodes have started the last pod.
 - With direct placement a worker counts as bound when its create request, which names its node, is answered. The
   coordinator is bound when all workers run, which no other side waits for; "pods/s" includes that.
 - Everything that a side writes is included: PodGroups, status, Services, events.
@@ -65,7 +65,8 @@ def write(path, about, rounds, scenarios, sides, command):
 
 def page(about, rounds, scenarios, sides, command):
     measured = [one for one in scenarios if any(row["scenario"] == one.name for row in rounds)]
-    parts = [INTRODUCTION.format(sides="\n".join(map(described, sides)), workers=about["workers"]),
+    there = [side for side in sides if any(row["side"] == side.name for row in rounds)]
+    parts = [INTRODUCTION.format(sides="\n".join(map(described, there)), workers=about["workers"]),
              machine(about, rounds, measured, command), "## Budgets\n",
              "Ratios are ratios of medians; the range is that of single rounds of one number.\n",
              markdown(report.verdict_rows(rounds)) + "\n"]
@@ -86,8 +87,8 @@ MEANING = {
     "kubeflowfast": "the same",
     "indexed": "batch/v1 Jobs with completionMode Indexed, under the default scheduler",
     "indexedfast": "the same",
-    "bare": "pods without a gang and without names in DNS, under the default scheduler",
-    "names": "the same with hostname, subdomain and one headless Service",
+    "bare": "pods alone",
+    "names": "pods with hostname and subdomain, and one headless Service",
     "cosched": "pods with a PodGroup of the scheduler that is built with that plugin",
     "native": "pods with a PodGroup of `scheduling.k8s.io/v1alpha2`, under a kube-scheduler with the gates on",
 }
