@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -217,6 +218,16 @@ std::set<std::string> our_versions(const Json& deployment) {
   return versions;
 }
 
+// Pods of the present template that are available. 0: the Deployment was changed, and its
+// controller has not seen that yet.
+std::int64_t updated_pods(const Json& deployment) {
+  const bool is_seen = kube::int_at(deployment, {"status", "observedGeneration"}) >=
+                       kube::int_at(deployment, {"metadata", "generation"});
+  const auto unavailable = kube::int_at(deployment, {"status", "unavailableReplicas"});
+  const auto updated = kube::int_at(deployment, {"status", "updatedReplicas"});
+  return is_seen ? std::max<std::int64_t>(updated - unavailable, 0) : 0;
+}
+
 Checks check_deployments(const SuiteFacts& facts) {
   if (!facts.deployments) return {unreadable("Deployments", facts.deployments.error())};
   Checks checks;
@@ -232,6 +243,14 @@ Checks check_deployments(const SuiteFacts& facts) {
     if (ready < wanted) {
       check.health = ready == 0 ? Health::kBad : Health::kWarning;
       check.remedy = fmt::format("kubectl describe deployment {} -n nervex-system", name);
+    } else if (const auto updated = updated_pods(deployment); updated < wanted) {
+      // Those that are ready are of the version before: what was changed does not start, perhaps.
+      check.health = Health::kWarning;
+      check.finding += fmt::format(", but {} of {} updated", updated, wanted);
+      check.remedy = fmt::format(
+          "wait; if it stays so, kubectl -n nervex-system get pods shows which pod does not start, "
+          "and kubectl -n nervex-system rollout undo deployment/{} restores the one before",
+          name);
     } else if (!versions.contains(facts.cli_version)) {
       check.health = Health::kWarning;
       check.remedy = fmt::format("this is nervexctl {}: use the one of the suite's version",

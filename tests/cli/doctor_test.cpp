@@ -44,7 +44,7 @@ SuiteFacts healthy_facts() {
        {{"replicas", 2},
         {"template",
          {{"spec", {{"containers", Json::array({{{"image", "r:5000/nervex-server:1.2.3"}}})}}}}}}},
-      {"status", {{"readyReplicas", 2}}}};
+      {"status", {{"readyReplicas", 2}, {"updatedReplicas", 2}}}};
   const Json scheduler = {
       {"metadata", {{"name", "nervex-scheduler"}}},
       {"spec",
@@ -133,6 +133,20 @@ TEST_CASE("each failure is found, with what to do", "[cli][doctor]") {
       {"no pod is ready",
        [](SuiteFacts& f) { (*f.deployments)["items"][0]["status"]["readyReplicas"] = 0; },
        "Deployment nervex-server", Health::kBad},
+      {"new pods do not start, those before go on",
+       [](SuiteFacts& f) {
+         Json& status = (*f.deployments)["items"][0]["status"];
+         status["updatedReplicas"] = 1;
+         status["unavailableReplicas"] = 1;
+       },
+       "Deployment nervex-server", Health::kWarning},
+      {"a change of a Deployment has not been seen yet",
+       [](SuiteFacts& f) {
+         Json& server = (*f.deployments)["items"][0];
+         server["metadata"]["generation"] = 4;
+         server["status"]["observedGeneration"] = 3;
+       },
+       "Deployment nervex-server", Health::kWarning},
       {"nervexctl is of another version", [](SuiteFacts& f) { f.cli_version = "1.3.0"; },
        "Deployment nervex-server", Health::kWarning},
       {"the cluster is too old",
