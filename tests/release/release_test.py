@@ -21,6 +21,7 @@ sys.path.insert(0, ROOT)
 
 from tools.base import versions  # noqa: E402
 from tools.base.console import Failure  # noqa: E402
+from tools.controlplane import binaries  # noqa: E402
 from tools.images import suite  # noqa: E402
 from tools.release import changelog, checks, contents, next_version  # noqa: E402
 
@@ -265,11 +266,42 @@ class Contents(unittest.TestCase):
             self.assertIn(f"docker://{registry.rstrip('/') or 'registry.example.com'}/$image:{version}", text)
             listed = re.search(r"for image in (.*); do", text)[1].split()
             self.assertEqual(sorted(listed), sorted(suite.NAMES))
-            documents = dict(contents.documents())
-            self.assertEqual([name for name in re.findall(r"docs/[\w/-]+\.md", text) if name not in documents], [])
-            for title in re.findall(r'"([A-Z][^"]+)"', text):
-                self.assertIn(f" {title}\n", documents["docs/tasks/install.md"].decode())
             self.assertIn(f"image: {image}:{version}\n", contents.example(version, registry))
+
+    def test_its_links_lead_to_files_and_headings_that_are_in_it(self):
+        shipped = {**dict(contents.shipped()), "README.md": contents.readme(versions.read().version, "").encode()}
+        folders = {os.path.dirname(path) for path in shipped}
+        dead, headings = [], {}
+        for path in filter(lambda one: one.endswith(".md"), shipped):
+            text = shipped[path].decode()
+            titles = re.findall(r"(?m)^#+ (.*)$", re.sub(r"(?ms)^```.*?^```", "", text))
+            headings[path] = {re.sub(r"[^\w -]", "", re.sub(r"\]\([^)]*\)", "", title)).lower().replace(" ", "-") for title in titles}
+        for path in headings:
+            for target, anchor in re.findall(r"\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)", shipped[path].decode()):
+                to = os.path.normpath(os.path.join(os.path.dirname(path), target)) if target else path
+                if to not in shipped and to not in folders or anchor and anchor not in headings[to]:
+                    dead.append(f"{path}: {target}#{anchor}")
+        self.assertEqual(dead, [])
+
+    def test_a_link_to_what_is_not_in_it_becomes_text(self):
+        text = "See [a](b.md#c), [d](../tests/e.md), [f](https://g.example) and ![h](i.svg)."
+        self.assertEqual(contents.without_dead_links("docs/x.md", text, {"docs/b.md"}),
+                         "See [a](b.md#c), d, [f](https://g.example) and ![h](i.svg).")
+
+    def test_its_manifests_and_examples_name_the_images_as_its_files_do(self):
+        version = versions.read().version
+        for registry, scheduler in (("", None), ("r.example.com/a/", "registry.k8s.io/kube-scheduler:v1.33.5"),
+                                    ("r.example.com/a/", "r.example.com/k@sha256:" + 64 * "1")):
+            with tempfile.TemporaryDirectory() as folder:
+                for path, content in contents.shipped(registry, scheduler):
+                    contents.write(os.path.join(folder, path), content)
+                done = subprocess.run([binaries.kubectl_for_manifests(), "kustomize", f"{folder}/manifests/variants/self-issued"],
+                                      capture_output=True, text=True, check=True)
+                self.assertEqual(done.stdout, contents.manifest("self-issued", version, registry, scheduler).partition("---\n")[2])
+                with open(os.path.join(folder, "manifests", "nervex-manager.yaml"), encoding="utf-8") as file:
+                    self.assertIn(f"image: {scheduler or 'registry.k8s.io/kube-scheduler'}", file.read())
+                with open(os.path.join(folder, "examples", "nervex-mock-nervexjob.yaml"), encoding="utf-8") as file:
+                    self.assertIn(f"image: {registry}nervex-mock:{version}\n", file.read())
 
     def test_checksums_are_those_of_sha256sum(self):
         with tempfile.TemporaryDirectory() as folder:

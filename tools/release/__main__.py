@@ -74,7 +74,7 @@ def make(version, registry, scheduler, downloads, folder, text):
                            contents.krew_manifest(version, downloads, archives).encode())
         contents.write(os.path.join(partial, "README.md"), contents.readme(version, registry).encode())
         contents.write(os.path.join(partial, "example.yaml"), contents.example(version, registry).encode())
-        for name, content in contents.documents():
+        for name, content in contents.shipped(registry, scheduler):
             contents.write(os.path.join(partial, name), content)
         contents.write(os.path.join(partial, "CHANGES.md"), text.encode())
         contents.write(os.path.join(partial, "SHA256SUMS"), contents.checksums(partial).encode())

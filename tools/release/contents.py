@@ -10,6 +10,7 @@ import subprocess
 import tarfile
 import tempfile
 
+from tools.base import tree
 from tools.base.console import Failure
 from tools.base.tree import ROOT
 from tools.controlplane import binaries
@@ -18,6 +19,8 @@ from tools.images import files, oci, sbom, suite
 VARIANTS = ("cert-manager", "self-issued", "hardened", "hardened-self-issued")
 CLI = "nervexctl"
 CHART = "charts/nervex"
+IMAGES = "manifests/images/kustomization.yaml"
+ONE_FILE = "manifests/nervex-manager.yaml"
 KUBE_SCHEDULER = "registry.k8s.io/kube-scheduler"
 # The program with the libraries and the loader that it was linked with: it runs on every distribution, independent of the
 # machine's own libraries. It is there under each name that has a meaning, and not as a link: krew unpacks none.
@@ -114,6 +117,10 @@ def with_images(text, version, registry, scheduler=None):
     wrong = sorted({one for one in found if not one.endswith(":" + version)})
     if wrong or not found:
         raise Failure(f"manifests/images names other versions than {version}: {', '.join(wrong) or 'no image of ours'}")
+    return with_registry(text, registry, scheduler)
+
+
+def with_registry(text, registry, scheduler=None):
     text = re.sub(r"image: (nervex\S*)", rf"image: {registry}\1", text)
     if scheduler:
         text, changed = re.subn(rf"image: {re.escape(KUBE_SCHEDULER)}:\S+", lambda _: f"image: {scheduler}", text)
@@ -128,19 +135,71 @@ def readme(version, registry):
         text = file.read()
     registry = registry.rstrip("/")
     where = f"The manifests and the chart look for them in `{registry}`." if registry else (
-        "Write yours instead of `registry.example.com`. The manifests name none: to\ninstall with kubectl see \"Use your registry\" in "
-        "`docs/tasks/install.md`, or load the images on each node.")
-    for name, value in {"VERSION": version, "WHERE": where, "REGISTRY": registry or "registry.example.com"}.items():
+        "Write yours instead of `registry.example.com`:")
+    example = f"in `{registry}`, too" if registry else "without a registry, too: change them if yours are in one"
+    values = {"VERSION": version, "WHERE": where, "REGISTRY": registry or "registry.example.com", "EXAMPLE": example,
+              "MOCK": suite.own_architecture()}
+    for name, value in values.items():
         text = text.replace(f"@{name}@", value)
     return text
 
 
-def documents():
-    """(path, content) of the documentation."""
-    for where, _, names in sorted(os.walk(os.path.join(ROOT, "docs"))):
-        for name in sorted(names):
-            with open(os.path.join(where, name), "rb") as file:
-                yield os.path.relpath(os.path.join(where, name), ROOT), file.read()
+# Of the tree: with these the commands and links of the documentation work in the folder of a release, too.
+SHIPPED = ("LICENSE", "SECURITY.md", "VERSION", "certs/*.yaml", "charts", "docs", "examples", "manifests", "sdk")
+
+
+def shipped(registry="", scheduler=None):
+    """(path, content) of what is copied from the tree, with the images of this release."""
+    listed = shipped_paths()
+    for path in listed:
+        with open(os.path.join(ROOT, path), "rb") as file:
+            content = file.read()
+        if path.endswith(".md"):
+            content = without_dead_links(path, content.decode(), listed).encode()
+        elif path == f"{CHART}/values.yaml":
+            content = with_default_images(content.decode(), registry, scheduler).encode()
+        elif path == IMAGES:
+            content = with_names(content.decode(), registry, scheduler).encode()
+        elif path.endswith(".yaml") and (path.startswith("examples/") or path == ONE_FILE):
+            content = with_registry(content.decode(), registry, scheduler if path == ONE_FILE else None).encode()
+        yield path, content
+
+
+def shipped_paths():
+    """The chart has links to folders of the manifests: as in its package, their files take the place of the links."""
+    found = set()
+    for path in tree.git("ls-files", "-z", *SHIPPED).stdout.strip("\0").split("\0"):
+        if os.path.isdir(os.path.join(ROOT, path)):
+            found.update(os.path.relpath(os.path.join(where, name), ROOT)
+                         for where, _, names in os.walk(os.path.join(ROOT, path)) for name in names)
+        else:
+            found.add(path)
+    return sorted(found)
+
+
+LINK = re.compile(r"(?<!!)\[([^]\[]*)\]\((?![a-z]+:)([^)#\s]+)(?:#[^)\s]*)?\)")
+
+
+def without_dead_links(path, text, listed):
+    """Links to what only developers have, for example tests, become plain text."""
+    def kept(link):
+        target = os.path.normpath(os.path.join(os.path.dirname(path), link[2]))
+        return link[0] if any(f"{one}/".startswith(f"{target}/") for one in listed) else link[1]
+    return LINK.sub(kept, text)
+
+
+def with_names(text, registry, scheduler=None):
+    """manifests/images, for that registry and kube-scheduler."""
+    if registry:
+        text = re.sub(r"(?m)^- name: (nervex\S*)$", rf"- name: \1\n  newName: {registry}\1", text)
+    if scheduler:
+        image, _, digest = scheduler.partition("@")
+        name, _, tag = image.rpartition(":") if ":" in image.rpartition("/")[2] else (image, "", "")
+        version = f"  digest: {digest}" if digest else f"  newTag: {tag}"
+        text, changed = re.subn(r"(?m)^  newName: registry.k8s.io/kube-scheduler\n  newTag: \S+$", f"  newName: {name}\n{version}", text)
+        if not changed:
+            raise Failure(f"{IMAGES} names no {KUBE_SCHEDULER}")
+    return text
 
 
 def example(version, registry):

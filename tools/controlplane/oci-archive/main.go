@@ -40,6 +40,7 @@ type digests struct {
 
 func assemble(one image) (v1.Image, error) {
 	found := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	one.Config.RootFS.Type = "layers" // the only one that the OCI image specification allows
 	found, err := mutate.ConfigFile(found, &one.Config)
 	if err != nil {
 		return nil, err
