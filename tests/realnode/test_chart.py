@@ -20,8 +20,9 @@ VALUES = {"certificates": {"mode": "selfIssued"}}
 def documented(page, heading):
     """The commands below that heading, without their comments."""
     with open(f"{ROOT}/docs/tasks/{page}.md", encoding="utf-8") as file:
-        block = re.search(rf"^#+ {heading}\n.*?^```sh\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)[1]
-    lines = block.replace("\\\n", "").splitlines()
+        section = re.search(rf"^#+ {heading}\n(.*?)^#+ ", file.read(), re.MULTILINE | re.DOTALL)[1]
+    blocks = re.findall(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", "").splitlines()
     return [line.partition(" #")[0].strip() for line in lines if not line.startswith("#")]
 
 
@@ -101,10 +102,11 @@ def test_the_job_ends_after_all_of_it(node, release, running):
 
 def test_all_can_be_removed(node, release, running):
     assert len(install.left_overs(node)) > 40, "before, it is seen"
-    node.kubectl("delete", "nervexjobs", "--all", "--all-namespaces")
-    release(helm("uninstall"))
+    delete_jobs, wait, uninstall, delete_crds = documented("upgrade", "With Helm")[-4:]
+    for command in (delete_jobs, wait, uninstall):
+        release(command)
     assert install.get(node, "crd", "nervexjobs.nervex.sensetime.com"), "a removal of the chart alone keeps jobs"
-    release(documented("upgrade", "With Helm")[-1])
+    release(delete_crds)
     node.kubectl("delete", "namespace", install.SYSTEM, timeout=240)
     assert install.left_overs(node) == []
     assert node.kubectl("get", "pods", "-n", "default", "-o", "name").stdout == ""
