@@ -34,6 +34,9 @@ view::JobSnapshot read_snapshot(const Json& given) {
   }
   for (const Json& event : given["events"]) seen.events.push_back(decode_event(event));
   for (const Json& budget : given["budgets"]) seen.budgets.push_back(view::decode_budget(budget));
+  for (const Json& group : kube::array_at(given, {"others"})) {
+    seen.others.push_back(require(gang::decode_pod_group(group)));
+  }
   return seen;
 }
 
@@ -47,8 +50,8 @@ std::string expect(const std::string& name, const std::string& text) {
 }  // namespace
 
 TEST_CASE("recorded jobs are explained, as text and as JSON", "[cli][explain][golden]") {
-  const std::string name =
-      GENERATE(as<std::string>{}, "failed", "reserving", "running", "unobserved", "waiting");
+  const std::string name = GENERATE(as<std::string>{}, "failed", "reserved-nodes", "reserving",
+                                    "running", "unobserved", "waiting");
   INFO(name);
   const view::JobView job =
       view::summarize(read_snapshot(Json::parse(testing::golden("explain/" + name + ".json"))));

@@ -19,6 +19,7 @@ WAITING = {**BLOCKED, "message": "learner: others hold it", "remedy": {"code": "
 
 
 LIST = r"nervexjobs\?fieldSelector=metadata.name%3Ddqn$"
+PLAN_LIST = r"podgroups\?"
 
 
 class WithApi(unittest.TestCase):
@@ -424,6 +425,23 @@ class Verbs(WithApi):
         self.assertEqual([one.split(":")[0] for one in seen.left_out],
                          ["cannot show the plan", "cannot show the pods", "cannot show the events"])
         self.assertIn("\ncannot show the plan: ", str(seen))
+
+    def test_an_explanation_names_the_jobs_on_reserved_nodes(self):
+        self.job("Created", "Unschedulable")
+        self.group(WAITING)
+        self.assertIsNone(self.client.job("dqn").explain().waits[0].reservation)
+        self.assertEqual(self.api.count_requests(PLAN_LIST), 0)
+        self.group({**WAITING, "reservation": {"since": "2026-11-21T14:03:00Z", "nodes": [
+            {"set": "learner", "nodes": [{"node": "gpu-0"}]}]}})
+        self.api.put(GROUPS, "short-1", spec={"activeDeadlineSeconds": 60, "graceSeconds": 5, "gangs": [{"name": "base"}]},
+                     status={"gangs": [{"name": "base", "committed": True, "startedAt": "2026-11-21T14:00:00Z", "placements": [
+                         {"role": "learner", "nodes": [{"node": "gpu-0"}]}]}]})
+        users = self.client.job("dqn").explain().waits[0].reservation.users
+        self.assertEqual([(one.job, f"{one.until:%H:%M:%S}") for one in users], [("short-1", "14:01:05")])
+        self.api.fail("podgroups?", 403)
+        seen = self.client.job("dqn").explain()
+        self.assertEqual((seen.waits[0].reservation.nodes, seen.waits[0].reservation.users), (("gpu-0",), ()))
+        self.assertTrue(seen.left_out[0].startswith("cannot show who is on the reserved nodes: "), seen.left_out)
 
     def test_an_explanation_has_events_and_budgets(self):
         self.job("Running")

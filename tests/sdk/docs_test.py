@@ -23,7 +23,8 @@ SECTIONS = (
     ("Jobs", (nervex.Job, nervex.Role, nervex.Workers)),
     ("Client", (nervex.Client, nervex.JobHandle)),
     ("Values", (nervex.Status, nervex.JobList, nervex.Event, nervex.Explanation, nervex.Wait, nervex.Problem, nervex.RoleCounts,
-                nervex.PlannedNode, nervex.AvoidedNode, nervex.Reservation, nervex.Notice)),
+                nervex.PlannedNode, nervex.AvoidedNode, nervex.Reservation, nervex.NodeReservation, nervex.NodeUser,
+                nervex.Notice)),
     ("Inside a job", (nervex.ReplicasClient, nervex.ReplicaRequest, nervex.Replicas, nervex.Change)),
     ("Names of other projects", (kubeflow.TrainingClient, operator_server.OperatorServer)),
 )

@@ -37,7 +37,18 @@ from nervex.errors import (
 from nervex.job import Job, Role, Workers
 from nervex.replicas import Change, ReplicaRequest, Replicas, ReplicasClient
 from nervex.status import JobList, Status
-from nervex.view import AvoidedNode, Event, Explanation, PlannedNode, Problem, Reservation, RoleCounts, Wait
+from nervex.view import (
+    AvoidedNode,
+    Event,
+    Explanation,
+    NodeReservation,
+    NodeUser,
+    PlannedNode,
+    Problem,
+    Reservation,
+    RoleCounts,
+    Wait,
+)
 
 if TYPE_CHECKING:
     from nervex.client import Client, JobHandle
@@ -47,9 +58,9 @@ __version__ = "0.3.0"
 
 __all__ = [
     "AlreadyExists", "ApiError", "AvoidedNode", "CannotStart", "Change", "Client", "Event", "Explanation", "Forbidden", "Invalid",
-    "Job", "JobDeleted", "JobFailed", "JobHandle", "JobList", "NervexError", "NotFound", "Notice", "PlannedNode", "Problem",
-    "ReplicaRequest", "Replicas", "ReplicasClient", "ReplicasError", "ReplicasRefused", "ReplicasUnavailable", "Reservation",
-    "Role", "RoleCounts", "Status", "Unavailable", "Wait", "WaitTimeout", "Workers",
+    "Job", "JobDeleted", "JobFailed", "JobHandle", "JobList", "NervexError", "NodeReservation", "NodeUser", "NotFound", "Notice",
+    "PlannedNode", "Problem", "ReplicaRequest", "Replicas", "ReplicasClient", "ReplicasError", "ReplicasRefused",
+    "ReplicasUnavailable", "Reservation", "Role", "RoleCounts", "Status", "Unavailable", "Wait", "WaitTimeout", "Workers",
 ]
 
 LAZY = {"Client": "client", "JobHandle": "client", "Notice": "logs"}

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from nervex import logs as job_logs
 from nervex.api import Api, Deadline, connect
 from nervex.errors import AlreadyExists, CannotStart, Forbidden, JobDeleted, JobFailed, NotFound, Unavailable, WaitTimeout
-from nervex.explain import SETTLE_SECONDS, SETTLING, explain
+from nervex.explain import SETTLE_SECONDS, SETTLING, explain, has_reservation
 from nervex.job import API_VERSION, Job
 from nervex.status import JobList, Status, read_status
 from nervex.view import FINISHED, Event, Explanation, read_event
@@ -287,9 +287,17 @@ class JobHandle:
         group = read("the plan", lambda: self._read_group(job, deadline), None)
         if plan_only:
             return explain(job, group, [], left_out)
+        others = read("who is on the reserved nodes", lambda: self._list_others(group, deadline), [])
         pods = read("the pods", lambda: self._list_pods(job, deadline), [])
         events = read("the events", lambda: self._list_events(job, deadline), [])
-        return explain(job, group, pods, left_out, events=events, budgets=self._list_budgets(deadline))
+        return explain(job, group, pods, left_out, events=events, budgets=self._list_budgets(deadline), others=others)
+
+    def _list_others(self, group: Optional[Json], deadline: Deadline) -> List[Json]:
+        """The namespace's other PodGroups, if nodes are reserved for a gang of this one."""
+        if group is None or not has_reservation(group):
+            return []
+        found = self._api.list(f"{PATH}/{self.namespace}/podgroups", deadline=deadline)
+        return [one for one in found if one["metadata"]["uid"] != group["metadata"]["uid"]]
 
     def _read_group(self, job: Json, deadline: Deadline) -> Optional[Json]:
         """The PodGroup of the attempt; one of a deleted job of the same name does not count."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from nervex.budgets import find_budget_problems
 from nervex.text import parse_time
-from nervex.view import (BASE_GANG, FINISHED, AvoidedNode, Explanation, NodeReservation, PlannedNode, Problem, Reservation,
-                         RoleCounts, Wait, now_in_utc, read_event)
+from nervex.view import (BASE_GANG, FINISHED, AvoidedNode, Explanation, NodeReservation, NodeUser, PlannedNode, Problem,
+                         Reservation, RoleCounts, Wait, now_in_utc, read_event)
 
 Json = Mapping[str, Any]
 
@@ -24,6 +24,7 @@ RESERVATION_SECONDS = 600  # the default of spec.reservationSeconds
 TOLERATES_NOT_READY = "nervex.sensetime.com/tolerates-not-ready-seconds"  # of a pod: gang/outage_tolerations.h
 TOLERATES_UNREACHABLE = "nervex.sensetime.com/tolerates-unreachable-seconds"
 LONGEST_OUTAGE = 100 * 365 * 24 * 3600
+LONGEST_RUN = 10 * 366 * 24 * 3600  # a longer limit counts as none
 
 # Advice of a job that has just been created: for a moment it is the next program's turn.
 SETTLING = {"NotObserved", "AboutToBeQueued", "NotPlanned"}
@@ -34,10 +35,11 @@ with open(os.path.join(os.path.dirname(__file__), "advice.json"), encoding="utf-
 
 
 def explain(job: Json, group: Optional[Json], pods: Sequence[Json], left_out: Sequence[str] = (), *,
-            events: Sequence[Json] = (), budgets: Sequence[Json] = (), now: Optional[datetime.datetime] = None) -> Explanation:
+            events: Sequence[Json] = (), budgets: Sequence[Json] = (), others: Sequence[Json] = (),
+            now: Optional[datetime.datetime] = None) -> Explanation:
     """`group`: the PodGroup of the job's attempt. `pods`, `events`: those of the job. `budgets`: all PodDisruptionBudgets
-    of its namespace."""
-    seen = Seen(job, group, pods, now or now_in_utc())
+    of its namespace. `others`: its other PodGroups; of use if has_reservation(group)."""
+    seen = Seen(job, group, pods, now or now_in_utc(), others)
     waits = find_waits(seen)
     meta = job["metadata"]
     code, waits_for_nodes = next((code, waits) for code, waits, applies in RULES if applies(seen))
@@ -59,8 +61,9 @@ def explain(job: Json, group: Optional[Json], pods: Sequence[Json], left_out: Se
 class Seen:
     """The objects of one job, and questions that several rules ask."""
 
-    def __init__(self, job: Json, group: Optional[Json], pods: Sequence[Json], now: datetime.datetime) -> None:
-        self.job, self.group, self.pods, self.now = job, group, pods, now
+    def __init__(self, job: Json, group: Optional[Json], pods: Sequence[Json], now: datetime.datetime,
+                 others: Sequence[Json] = ()) -> None:
+        self.job, self.group, self.pods, self.now, self.others = job, group, pods, now, others
         self.spec: Json = job.get("spec", {})
         self.status: Json = job.get("status", {})
         self.phase: str = self.status.get("phase", "")
@@ -220,15 +223,46 @@ def describe_wait(seen: Seen, gang: Json) -> Wait:
     if healing and healing <= seen.now:  # it may be in the future
         since = healing
     return Wait("LostPods" if healing else "Gang", gang.get("reason", ""), gang.get("message", ""), since, gang["name"],
-                pods, gang.get("cause", {}), gang.get("remedy", {}).get("code", ""), find_reserved_nodes(gang))
+                pods, gang.get("cause", {}), gang.get("remedy", {}).get("code", ""), find_reserved_nodes(seen, gang))
 
 
-def find_reserved_nodes(gang: Json) -> Optional[NodeReservation]:
+def has_reservation(group: Optional[Json]) -> bool:
+    return any("reservation" in one for one in (group or {}).get("status", {}).get("gangs", []))
+
+
+def find_reserved_nodes(seen: Seen, gang: Json) -> Optional[NodeReservation]:
     reservation = gang.get("reservation")
     if not reservation or not reservation["nodes"]:  # without nodes others are ending on them
         return None
-    nodes = sorted({one["node"] for of_set in reservation["nodes"] for one in of_set["nodes"]})
-    return NodeReservation(tuple(nodes), parse_time(reservation.get("since")), parse_time(reservation.get("due")))
+    nodes = {one["node"] for of_set in reservation["nodes"] for one in of_set["nodes"]}
+    users = filter(None, (find_node_user(one, nodes) for one in seen.others))
+    return NodeReservation(tuple(sorted(nodes)), parse_time(reservation.get("since")), parse_time(reservation.get("due")),
+                           tuple(sorted(users, key=lambda one: (one.until is None, one.until or seen.now, one.job))))
+
+
+def find_node_user(group: Json, nodes: Set[str]) -> Optional[NodeUser]:
+    wanted = {one["name"] for one in group.get("spec", {}).get("gangs", [])}
+    gangs = [one for one in group.get("status", {}).get("gangs", []) if one.get("committed") and one["name"] in wanted]
+    is_there = any(one["node"] in nodes for gang in gangs for placements in gang.get("placements", [])
+                   for one in placements["nodes"])
+    if not is_there:
+        return None
+    meta = group["metadata"]
+    owners = [one["name"] for one in meta.get("ownerReferences", []) if one.get("controller")]
+    return NodeUser((owners or [meta["name"]])[0], find_latest_end(group))
+
+
+def find_latest_end(group: Json) -> Optional[datetime.datetime]:
+    """When the job has ended and its pods are gone; None: it has no time limit. As queue/workload.cpp."""
+    spec, status = group.get("spec", {}), group.get("status", {})
+    limits = [seconds for seconds in (spec.get("activeDeadlineSeconds"), status.get("queue", {}).get("maxRuntimeSeconds"))
+              if seconds is not None]
+    grace = spec.get("graceSeconds")
+    base: Json = next((one for one in status.get("gangs", []) if one["name"] == BASE_GANG and one.get("committed")), {})
+    started = parse_time(base.get("startedAt"))
+    if not limits or grace is None or not started or max(min(limits), grace) > LONGEST_RUN:
+        return None
+    return started + datetime.timedelta(seconds=min(limits) + grace)
 
 
 def find_notes(seen: Seen, waits: Sequence[Wait]) -> Tuple[Tuple[str, str], ...]:

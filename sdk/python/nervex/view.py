@@ -31,24 +31,38 @@ def now_in_utc() -> datetime.datetime:
 
 
 @dataclass(frozen=True)
+class NodeUser:
+    """A job of the namespace on reserved nodes. `until`: it has ended by then; None: it has no time limit."""
+
+    job: str
+    until: Optional[datetime.datetime] = None
+
+
+@dataclass(frozen=True)
 class NodeReservation:
-    """Nodes that are reserved for a gang that waits. `due`: it starts then at the latest; None: no such time is known."""
+    """Nodes that are reserved for a gang that waits.
+
+    due    the gang starts then at the latest; None: no such time is known
+    users  who is on the nodes; who ends first comes first. Empty in watch()
+    """
 
     nodes: Tuple[str, ...]
     since: Optional[datetime.datetime] = None
     due: Optional[datetime.datetime] = None
+    users: Tuple[NodeUser, ...] = ()
 
 
 @dataclass(frozen=True)
 class Wait:
     """A part of the job that waits.
 
-    subject  Gang, LostPods, Pods or Requests
-    reason   such as Unschedulable
-    gang     its name in the PodGroup; "base" starts with the job
-    pods     how many of each role
-    cause    of the PodGroup: {"code": "NeverFits", "role": "learner", ...}; empty if it gives none
-    remedy   of the PodGroup: Wait, AskForLess, AllowNodes, OpenNodes or FixQueue; "" if it gives none
+    subject      Gang, LostPods, Pods or Requests
+    reason       such as Unschedulable
+    gang         its name in the PodGroup; "base" starts with the job
+    pods         how many of each role
+    cause        of the PodGroup: {"code": "NeverFits", "role": "learner", ...}; empty if it gives none
+    remedy       of the PodGroup: Wait, AskForLess, AllowNodes, OpenNodes or FixQueue; "" if it gives none
+    reservation  nodes that are reserved for it, if there are any
     """
 
     subject: str
@@ -291,6 +305,11 @@ def reservation_rows(reservation: NodeReservation, now: datetime.datetime) -> It
         yield "Starts", "when the jobs there have ended: their time is over"
     else:
         yield "Starts", f"{ahead(reservation.due, now)}, at the latest: then the jobs there have reached their limits"
+    if reservation.users:
+        more = len(reservation.users) - SHOWN_NODES
+        users = (f"{printable(one.job)} {f'until {format_time(one.until)}' if one.until else 'without time limit'}"
+                 for one in reservation.users[:SHOWN_NODES])
+        yield "Holders", ", ".join(users) + (f" and {more} more" if more > 0 else "")
 
 
 def phase_text(view: Explanation) -> str:
@@ -366,7 +385,9 @@ def wait_json(wait: Wait) -> Json:
 
 
 def reservation_json(reservation: NodeReservation) -> Json:
-    return {"nodes": list(reservation.nodes), **dict(times(since=reservation.since, due=reservation.due))}
+    users = [{"job": one.job, **dict(times(until=one.until))} for one in reservation.users]
+    return {"nodes": list(reservation.nodes), **dict(times(since=reservation.since, due=reservation.due)),
+            **({"usedBy": users} if users else {})}
 
 
 def problem_json(problem: Problem) -> Json:
