@@ -99,8 +99,7 @@ Ptrs<kube::Pod> EndpointSliceWriter::find_pods(const std::string& ns) const {
       if (owner_job_uid(pod->meta) == job->meta.uid) pods.push_back(std::move(pod));
     }
   }
-  for (const auto& key : stores_.jobs.unreadable_keys()) {
-    if (kube::NamespacedName::parse(key).ns != ns) continue;
+  for (const auto& key : unreadable_jobs(stores_, ns)) {
     for (auto& pod : stores_.pods.by_index(key)) pods.push_back(std::move(pod));
   }
   return pods;

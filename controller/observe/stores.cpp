@@ -151,12 +151,14 @@ Changed<job::Job> job_changed(Stores& stores, Queues& queues) {
 
 }  // namespace
 
+std::vector<std::string> unreadable_jobs(const Stores& stores, const std::string& ns) {
+  std::vector<std::string> keys = stores.jobs.unreadable_keys();
+  std::erase_if(keys, [&](const auto& key) { return kube::NamespacedName::parse(key).ns != ns; });
+  return keys;
+}
+
 bool has_jobs(const Stores& stores, const std::string& ns) {
-  if (!stores.jobs.by_index(ns).empty()) return true;
-  const auto unreadable = stores.jobs.unreadable_keys();
-  return std::any_of(unreadable.begin(), unreadable.end(), [&](const std::string& key) {
-    return kube::NamespacedName::parse(key).ns == ns;
-  });
+  return !stores.jobs.by_index(ns).empty() || !unreadable_jobs(stores, ns).empty();
 }
 
 // -- dry runs

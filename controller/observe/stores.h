@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -148,6 +149,8 @@ struct Stores {
   DryRuns dry_runs;
 };
 
+// Keys of a namespace's jobs that this version cannot read: they exist all the same.
+std::vector<std::string> unreadable_jobs(const Stores& stores, const std::string& ns);
 // Jobs of a namespace, including unreadable ones.
 bool has_jobs(const Stores& stores, const std::string& ns);
 
