@@ -268,7 +268,8 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
 
 }  // namespace
 
-queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger) {
+queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger,
+                       PreemptingUse preempting) {
   queue::Usage usage = facts.settled->usage;
   const queue::QueueTree& tree = facts.tree();
   if (tree.is_root_alone()) return usage;  // the root has no limits
@@ -281,7 +282,8 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
   for (GroupWork* group : work.groups) {
     if (group->seen->is_settled) continue;
     for (GangWork& gang : group->gangs) {
-      const bool has_nodes = gang.committed || gang.is_reserved;
+      const bool is_left_out = preempting == PreemptingUse::kLeftOut && !gang.victims.empty();
+      const bool has_nodes = gang.committed || (gang.is_reserved && !is_left_out);
       if (!has_nodes && !gang.claims_reserved()) continue;
       queue::Workload workload = group->seen->make_workload(gang.position);
       if (!has_nodes) workload.requests = count_taken_over(gang);

@@ -37,8 +37,11 @@ struct QueueState {
 // free capacity.
 QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts);
 
+// Of gangs that have nodes whose pods have to end first.
+enum class PreemptingUse { kCounted, kLeftOut };
 // What workloads with nodes use: the settled ones and those of `work`. Cost: the work's gangs.
-queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger);
+queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger,
+                       PreemptingUse preempting = PreemptingUse::kCounted);
 
 // The queue's caps as limits of the planner. `label`: of the nodes' class.
 std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,

@@ -33,6 +33,12 @@ queue::FindClass find_classes(const Snapshot& snapshot) {
   };
 }
 
+void set_class_requests(queue::Workload& workload, const gang::PodGroup& group,
+                        const Snapshot& snapshot) {
+  if (!snapshot.facts.tree().uses_classes()) return;
+  queue::count_classes(workload, group, find_classes(snapshot));
+}
+
 bool ends_wholly(const gang::GangStatus& released) {
   return released.name == gang::kBaseGang || released.reason != gang::kReasonHealingTimeout;
 }
@@ -165,7 +171,7 @@ void Ending::remove_from(queue::Usage& usage) const {
   for (const auto& [group, gang] : gangs_) {
     const gang::PodGroup& object = *group->seen->group;
     queue::Workload workload = group->seen->make_workload(gang->position);
-    if (tree.uses_classes()) queue::count_classes(workload, object, find_class);
+    set_class_requests(workload, object, snapshot_);
     usage.remove(tree, queue::find_home(tree, workload), workload);
   }
   // Pods without a placement count by themselves, also those that go on (cleanPodPolicy: None).

@@ -26,6 +26,9 @@ namespace nervex::extender {
 
 // The classes of the snapshot's nodes. Borrows it.
 queue::FindClass find_classes(const Snapshot& snapshot);
+// Workload::class_requests of a gang by its status, if queues name classes.
+void set_class_requests(queue::Workload& workload, const gang::PodGroup& group,
+                        const Snapshot& snapshot);
 
 // All of the released gang ends. Of one that could not be healed, what is complete runs on, unless
 // it is the base gang.

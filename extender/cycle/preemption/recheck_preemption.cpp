@@ -65,24 +65,8 @@ queue::Workload make_workload(const Snapshot& snapshot, const GroupWork& group,
                               const GangWork& gang) {
   queue::Workload workload = group.seen->make_workload(gang.position);
   workload.queue = group.queue.name;
-  if (snapshot.facts.tree().uses_classes()) {
-    queue::count_classes(workload, *group.seen->group, find_classes(snapshot));
-  }
+  set_class_requests(workload, *group.seen->group, snapshot);
   return workload;
-}
-
-// What queues use now, without gangs that preempt.
-queue::Usage count_use_now(const Snapshot& snapshot, CycleWork& work, const Ledger& ledger) {
-  std::vector<GangWork*> preempting;
-  for (GroupWork* group : work.groups) {
-    for (GangWork& gang : group->gangs) {
-      if (gang.is_reserved && !gang.victims.empty()) preempting.push_back(&gang);
-    }
-  }
-  for (GangWork* gang : preempting) gang->is_reserved = false;
-  queue::Usage usage = count_use(work, snapshot.facts, ledger);
-  for (GangWork* gang : preempting) gang->is_reserved = true;
-  return usage;
 }
 
 }  // namespace
@@ -120,7 +104,7 @@ bool exceeds_limit(const Snapshot& snapshot, CycleWork& work, const GroupWork& g
   const auto queue = tree.find(group.queue.name);
   if (!queue) return false;
   const queue::Workload workload = make_workload(snapshot, group, gang);
-  const queue::Usage usage = count_use_now(snapshot, work, ledger);
+  const queue::Usage usage = count_use(work, snapshot.facts, ledger, PreemptingUse::kLeftOut);
   const auto reason = queue::find_inadmissible(tree, usage, *queue, workload);
   if (reason) return std::holds_alternative<queue::LimitExceeded>(*reason);
   return !is_within(queue::find_caps(tree, usage, *queue, workload, std::nullopt),

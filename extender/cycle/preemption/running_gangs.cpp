@@ -50,11 +50,8 @@ RunningGangs::RunningGangs(const Snapshot& snapshot, const CycleWork& work, cons
     : ending_(ending) {
   for (const GroupSeen& seen : snapshot.groups) add(*seen.group, seen.finished);
   for (const RunningGroup& one : snapshot.running) add(*one.group, one.finished);
-  if (snapshot.facts.tree().uses_classes()) {
-    const queue::FindClass find_class = find_classes(snapshot);
-    for (std::size_t i = 0; i < workloads_.size(); ++i) {
-      queue::count_classes(workloads_[i], *gangs_[i].group, find_class);
-    }
+  for (std::size_t i = 0; i < workloads_.size(); ++i) {
+    set_class_requests(workloads_[i], *gangs_[i].group, snapshot);
   }
   uses_.resize(gangs_.size());
   make_candidates(find_changing(work));
