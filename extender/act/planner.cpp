@@ -145,6 +145,7 @@ void Planner::schedule_once() {
   gangs_planned_ += result.planned;
   state_ = std::move(result.state);
   has_gained_ = false;
+  log_neglected(std::move(result.neglected));
   const bool is_any_written = !result.writes.empty();
   write(std::move(result.writes));
   if (is_any_written) watch_uncommitted();
@@ -157,6 +158,18 @@ void Planner::schedule_once() {
   }
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
   look_at_changes_since();
+}
+
+void Planner::log_neglected(std::set<std::string> neglected) {
+  for (const std::string& key : neglected) {
+    if (neglected_.count(key) > 0) continue;
+    log_warn("preempted gang not requeued",
+             {{"podgroup", key},
+              {"error",
+               "its pods run on: nervex-controller (deployment nervex-operator) is away, or cannot "
+               "requeue its job; if there is another such job, nothing is preempted"}});
+  }
+  neglected_ = std::move(neglected);
 }
 
 void Planner::look_at_changes_since() {

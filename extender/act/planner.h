@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -113,6 +114,8 @@ class Planner {
   // Marks all of them first: if this process ends in between, each write that was sent is whole,
   // and the next leader decides the others again.
   void write(std::vector<StatusWrite> writes);
+  // Each once, until it was requeued.
+  void log_neglected(std::set<std::string> neglected);
   void after_first_write(const StatusWrite& decided, const Result<gang::PodGroup>& written);
   // Pods of a gang that ends for another one get condition DisruptionTarget.
   void mark_pods(const gang::PodGroup& group, const gang::GangStatus& gang);
@@ -155,6 +158,7 @@ class Planner {
   std::atomic<bool> does_anything_wait_{true};  // read by any thread
   PlanAges plan_ages_;
   std::map<std::string, Retry> retries_;  // by PodGroup UID
+  std::set<std::string> neglected_;  // CycleResult::neglected, as logged
 };
 
 }  // namespace nervex::extender

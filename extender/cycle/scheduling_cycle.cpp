@@ -6,6 +6,7 @@
 
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/placer.h"
+#include "extender/cycle/preemption/ending.h"
 #include "extender/cycle/preemption/preempt.h"
 #include "extender/cycle/preemption/preempting.h"
 #include "extender/cycle/reservation/reserve.h"
@@ -203,6 +204,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   PreemptionTimes times;
   if (is_any_preempting || preemption != queue::PreemptionMode::kOff || reservation.is_on()) {
     times = collect_preemption_times(tree, work, now, next.preemption);
+    out.neglected = find_neglected(snapshot, work, now);
   }
   keep_reservations(snapshot, work, placer, queues, reservation, times,
                     !next.preemption.asked || next.reservation.asked, next.reservation, now,

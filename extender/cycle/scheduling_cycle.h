@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "extender/cycle/cycle_state.h"
@@ -22,7 +24,9 @@ struct CycleResult {
   std::vector<queue::Report> queues;                    // of all queues; once a minute
   std::optional<std::chrono::milliseconds> look_again;  // even if nothing changes
   std::size_t planned = 0;                              // gangs that were planned in this cycle
-  CycleState state;                                     // for the next cycle, if all is stored
+  // namespace/name of PodGroups with preempted gangs that were not requeued in time.
+  std::set<std::string> neglected;
+  CycleState state;  // for the next cycle, if all is stored
 };
 
 // In queue order (queue/order.h); the steps are numbered in the source. A waiting gang holds no

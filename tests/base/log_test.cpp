@@ -1,15 +1,14 @@
 #include "base/log.h"
 
-#include <cstdio>
 #include <random>
-
-#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_adapters.hpp>
 #include <catch2/generators/catch_generators_random.hpp>
 #include <nlohmann/json.hpp>
+
+#include "tests/support/captured_stderr.h"
 
 namespace nervex {
 namespace {
@@ -89,38 +88,8 @@ TEST_CASE("Any bytes stay one line, and valid JSON", "[base][log][property]") {
   CHECK(nlohmann::json::parse(json).at("k").is_string());
 }
 
-// Redirects this process's stderr to a file during its lifetime.
-class CapturedStderr {
- public:
-  CapturedStderr() : file_(std::tmpfile()), saved_(dup(STDERR_FILENO)) {
-    dup2(fileno(file_), STDERR_FILENO);
-  }
-  ~CapturedStderr() {
-    dup2(saved_, STDERR_FILENO);
-    close(saved_);
-    fclose(file_);
-  }
-  std::vector<std::string> lines() const {
-    std::vector<std::string> lines(1);
-    std::rewind(file_);
-    for (int c = std::fgetc(file_); c != EOF; c = std::fgetc(file_)) {
-      if (c == '\n') {
-        lines.emplace_back();
-      } else {
-        lines.back() += static_cast<char>(c);
-      }
-    }
-    lines.pop_back();  // what follows the last newline
-    return lines;
-  }
-
- private:
-  std::FILE* file_;
-  int saved_;
-};
-
 TEST_CASE("Events go to stderr from the level on that was set", "[base][log]") {
-  const CapturedStderr captured;
+  const testing::CapturedStderr captured;
   init_logging(LogLevel::kWarn, LogFormat::kJson);
   log_info("not seen");
   log_warn("seen", {{"n", "1"}});

@@ -21,6 +21,17 @@ constexpr std::chrono::seconds kForgottenRequeue{3'600};
 // One job alone may have a reason of its own.
 constexpr std::size_t kMostNeglected = 1;
 
+// It was marked, not only in this cycle.
+bool is_marked(const GangWork& gang) {
+  return !gang.preempted.empty() && gang.before != nullptr &&
+         gang.before->reason == gang::kReasonPreempted;
+}
+
+// A gang that was released then should have been requeued by now.
+bool is_late(const gang::GangStatus& released, SysTime now) {
+  return released.since + kLateRequeue <= now;
+}
+
 }  // namespace
 
 queue::FindClass find_classes(const Snapshot& snapshot) {
@@ -70,13 +81,9 @@ Ending::Ending(const Snapshot& snapshot, const CycleWork& work, SysTime now,
   for (const GroupWork* group : work.groups) add_gangs(*group, victims);
 }
 
-bool Ending::is_late(const gang::GangStatus& released) const {
-  return released.since + kLateRequeue <= now_;
-}
-
 // It was marked long ago, and its pods run on.
 bool Ending::is_neglected(const GroupWork& group, const GangWork& gang) const {
-  return !gang.preempted.empty() && gang.before != nullptr && is_late(*gang.before) &&
+  return is_marked(gang) && is_late(*gang.before, now_) &&
          gang.before->since + kForgottenRequeue > now_ &&
          std::none_of(gang.placed.begin(), gang.placed.end(), [&](const PlacedSlot& slot) {
            return is_terminating(*group.seen->group, slot.placement.number);
@@ -90,7 +97,8 @@ void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
     return victim != victims.end() && is_same_start(gang, *victim->second);
   };
   const auto is_released = [&](const gang::GangStatus* gang) {
-    return gang != nullptr && gang::is_released(*gang) && ends_wholly(*gang) && !is_late(*gang);
+    return gang != nullptr && gang::is_released(*gang) && ends_wholly(*gang) &&
+           !is_late(*gang, now_);
   };
   const bool is_job_released =
       group.is_drained || is_released(gang::find_gang(group.seen->group->status, gang::kBaseGang));
@@ -99,7 +107,7 @@ void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
       [&](const GangWork& gang) { return gang.kind == gang::GangKind::kBase && ends(gang); });
   for (const GangWork& gang : group.gangs) {
     if (!gang.is_stored_committed) continue;
-    if (is_neglected(group, gang)) neglected_.insert(uid);
+    if (is_neglected(group, gang)) neglected_.insert(group.seen->group->meta.key());
     const bool is_ending =
         is_job_released || is_job_victim || is_released(gang.before) || ends(gang);
     if (!is_ending) continue;
@@ -192,6 +200,15 @@ void Ending::remove_from(queue::Usage& usage) const {
     queue::add_requests(workload.class_requests, find_class(pod->node.str()), pod->requests);
     usage.remove(tree, queue::find_home(tree, workload), workload);
   }
+}
+
+std::set<std::string> find_neglected(const Snapshot& snapshot, const CycleWork& work, SysTime now) {
+  const bool is_any = std::any_of(work.groups.begin(), work.groups.end(), [&](const auto* group) {
+    return std::any_of(group->gangs.begin(), group->gangs.end(), [&](const GangWork& gang) {
+      return is_marked(gang) && is_late(*gang.before, now);
+    });
+  });
+  return is_any ? Ending(snapshot, work, now).neglected() : std::set<std::string>();
 }
 
 }  // namespace nervex::extender

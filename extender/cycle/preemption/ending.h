@@ -63,6 +63,8 @@ class Ending {
   // Preempted gangs of several jobs were not requeued in time: nervex-controller is away. What is
   // marked now would end when it is back, in addition to what was marked before.
   bool is_requeue_late() const;
+  // namespace/name of PodGroups with such a gang.
+  const std::set<std::string>& neglected() const { return neglected_; }
 
  private:
   struct EndingGang {
@@ -72,7 +74,6 @@ class Ending {
   using GangNames = std::set<std::pair<std::string_view, std::string_view>>;  // PodGroup UID, gang
   using Victims = std::map<std::pair<std::string_view, std::string_view>, const gang::Victim*>;
   void add_gangs(const GroupWork& group, const Victims& victims);
-  bool is_late(const gang::GangStatus& released) const;
   bool is_neglected(const GroupWork& group, const GangWork& gang) const;
   bool is_about_to_end(const kube::Pod& pod) const;
   // UID, namespace and placements of PodGroups with terminating pods.
@@ -81,12 +82,15 @@ class Ending {
 
   const Snapshot& snapshot_;
   const SysTime now_;
-  std::set<std::string_view> neglected_;  // UIDs of PodGroups with gangs that were not requeued
+  std::set<std::string> neglected_;
   std::vector<EndingGang> gangs_;
   GangNames names_;  // of gangs_
   // By the PodGroup UID that pods being deleted name: placement and the pod's own namespace.
   std::map<std::string, std::set<std::pair<std::int64_t, kube::SharedString>>, std::less<>>
       terminating_;
 };
+
+// Ending::neglected(). Cost if there are none: gangs of `work`.
+std::set<std::string> find_neglected(const Snapshot& snapshot, const CycleWork& work, SysTime now);
 
 }  // namespace nervex::extender

@@ -2,7 +2,10 @@
 // victim that does not end, an API server that drops victims, and the flag.
 #include <catch2/catch_test_macros.hpp>
 
+#include "base/log.h"
 #include "tests/extender/cluster.h"
+#include "tests/extender/old_api.h"
+#include "tests/support/captured_stderr.h"
 
 namespace nervex::extender {
 namespace {
@@ -11,39 +14,10 @@ using namespace std::chrono_literals;
 using testing::a_set;
 using testing::ask;
 using testing::ExtenderProcess;
-using testing::FakeApi;
 using testing::in_request;
 using testing::kNs;
 using testing::Member;
-
-// An API server whose CustomResourceDefinitions have no victims, or count no preemptions.
-class OldApi final : public kube::Api {
- public:
-  explicit OldApi(FakeApi& api) : api_(api) {}
-  Result<std::string> send(const kube::ApiRequest& request) override {
-    if (request.body.empty() || !(has_old_pod_groups || has_old_queues)) return api_.send(request);
-    kube::ApiRequest pruned = request;
-    Json body = Json::parse(request.body);
-    if (body.contains("status")) prune(body["status"]);
-    pruned.body = body.dump();
-    return api_.send(pruned);
-  }
-  Result<Nothing> stream(const std::string& path,
-                         const std::function<bool(std::string_view line)>& on_line,
-                         std::stop_token stop) override {
-    return api_.stream(path, on_line, stop);
-  }
-  bool has_old_pod_groups = false;
-  bool has_old_queues = false;
-
- private:
-  void prune(Json& status) const {
-    if (has_old_queues) status.erase("recentPreemptions");
-    if (!has_old_pod_groups || !status.contains("gangs")) return;
-    for (Json& gang : status["gangs"]) gang.erase("victims");
-  }
-  FakeApi& api_;
-};
+using testing::OldApi;
 
 // Queue speech borrows both nodes for job "low", with a request, and job "other"; queue vision
 // waits for 4 GPUs with job "owner".
@@ -242,7 +216,7 @@ TEST_CASE("victims that end while no leader is there do not end for nothing",
 
 TEST_CASE("an API server that does not store victims pauses preemption", "[extender][preempt]") {
   Preempting c;
-  c.old_api.has_old_pod_groups = true;
+  c.old_api.gang_fields = {"victims"};
   c.add_group("owner", {a_set("learner", 1, ask(4))}, "vision", 3);
   c.process->deliver(c.api.resource_version());
   c.cycle();
@@ -254,7 +228,7 @@ TEST_CASE("an API server that does not store victims pauses preemption", "[exten
   CHECK(c.gang("owner").placements.empty());
   CHECK(c.gang("low").reason == gang::kReasonPlanned);
   // The definition was applied.
-  c.old_api.has_old_pod_groups = false;
+  c.old_api.gang_fields.clear();
   c.cycle(301s);
   CHECK(c.run_until("owner", gang::kReasonPreempting));
 }
@@ -262,7 +236,7 @@ TEST_CASE("an API server that does not store victims pauses preemption", "[exten
 TEST_CASE("a gang whose Queue does not count preemptions gives up, and says what to apply",
           "[extender][preempt]") {
   Preempting c;
-  c.old_api.has_old_queues = true;
+  c.old_api.status_fields = {"recentPreemptions"};
   c.add_group("owner", {a_set("learner", 1, ask(4))}, "vision", 3);
   c.process->deliver(c.api.resource_version());
   REQUIRE(c.run_until("owner", gang::kReasonPreempting));
@@ -271,6 +245,22 @@ TEST_CASE("a gang whose Queue does not count preemptions gives up, and says what
   CHECK(c.gang("owner").reason == gang::kReasonPlanExpired);
   CHECK(c.gang("owner").message.find("apply that of its version") != std::string::npos);
   CHECK(c.gang("low", 1).reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a preempted gang that is not requeued in time is named in the log, once",
+          "[extender][preempt]") {
+  Preempting c;
+  set_log_level(LogLevel::kWarn);
+  c.add_group("owner", {a_set("learner", 1, ask(4))}, "vision", 3);
+  c.process->deliver(c.api.resource_version());
+  REQUIRE(c.run_until("low", gang::kReasonPreempted, 1));
+  const testing::CapturedStderr log;
+  c.cycle(290s);
+  CHECK(log.lines_with("not requeued").empty());
+  for (int i = 0; i < 3; ++i) c.cycle(15s);
+  const auto lines = log.lines_with("preempted gang not requeued");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].find("podgroup=rl/low ") != std::string::npos);
 }
 
 TEST_CASE("a status that is rejected with its victims does not keep the gang from starting",

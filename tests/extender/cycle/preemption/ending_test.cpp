@@ -83,6 +83,26 @@ TEST_CASE("nothing is preempted while preempted gangs of several jobs are not re
   CHECK(world.victims("new") == Names{"oldest/base"});
 }
 
+TEST_CASE("a preempted gang that is not requeued within 5 minutes is neglected, for an hour",
+          "[extender][preempt]") {
+  using Keys = std::set<std::string>;
+  Preemptions world = a_full_cluster();
+  world.base("old").since = world.now - std::chrono::minutes(10);  // it has run since then
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  CHECK(world.neglected.empty());
+  world.now += std::chrono::minutes(4);
+  world.cycle();
+  CHECK(world.neglected.empty());
+  world.now += std::chrono::minutes(1);
+  world.cycle();
+  CHECK(world.neglected == Keys{"rl/old"});
+  SECTION("unless its pods end") { world.terminate("old"); }
+  SECTION("unless it is requeued") { world.requeue("old"); }
+  SECTION("then there is another reason") { world.now += std::chrono::hours(1); }
+  world.cycle();
+  CHECK(world.neglected.empty());
+}
+
 TEST_CASE("a pod with a long grace period is not about to be free until its last minutes",
           "[extender][preempt]") {
   Preemptions world = a_full_cluster();

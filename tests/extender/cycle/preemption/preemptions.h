@@ -240,6 +240,7 @@ struct Preemptions {
     extender::CycleResult result =
         extender::run_cycle(seen, std::move(state), now, {}, mode, reservation);
     state = std::move(result.state);
+    neglected = std::move(result.neglected);
     for (const extender::StatusWrite& write : result.writes) {
       if (most == 0) break;
       --most;
@@ -295,6 +296,7 @@ struct Preemptions {
   std::vector<gang::PodGroup> groups;
   std::vector<queue::Report> reports;
   extender::CycleState state;
+  std::set<std::string> neglected;  // in the last cycle
   SysTime now{std::chrono::seconds(10'000)};
   int added = 0;
 };
