@@ -14,6 +14,7 @@
 #include "extender/bind/commit.h"
 #include "extender/cycle/gang/direct_placement.h"
 #include "extender/observe/live_objects.h"
+#include "extender/recovery/old_definition.h"
 
 namespace nervex::extender {
 namespace {
@@ -58,13 +59,9 @@ bool is_first_plan(const gang::PodGroup& before, const gang::PodGroup& stored) {
   return before.status.next_placement == 1 || (base != nullptr && gang::is_preempting(*base));
 }
 
-// A CustomResourceDefinition that is older than this program drops the field. Nodes would be kept
-// for the gang, and nothing would say for how long.
-bool has_lost_victims(const gang::PodGroupStatus& decided, const gang::PodGroupStatus& stored) {
-  return std::any_of(decided.gangs.begin(), decided.gangs.end(), [&](const auto& gang) {
-    const gang::GangStatus* after = gang::find_gang(stored, gang.name);
-    return gang::is_preempting(gang) && after != nullptr && !gang::is_preempting(*after);
-  });
+bool has_reservation(const gang::PodGroupStatus& status) {
+  return std::any_of(status.gangs.begin(), status.gangs.end(),
+                     [](const gang::GangStatus& gang) { return gang.reservation.has_value(); });
 }
 
 // A gang of it begins to preempt.
@@ -132,7 +129,8 @@ void Planner::schedule_once() {
   expire_plans();
   const MonoTime began = clock_.mono();
   std::vector<NodeChange> changes;
-  const Snapshot snapshot = cache_.snapshot(changes, reservation_.is_on() ? WithRunning::kYes
+  const queue::ReservationOptions reservation = find_reservation_options();
+  const Snapshot snapshot = cache_.snapshot(changes, reservation.is_on() ? WithRunning::kYes
                                                      : preemption_ != queue::PreemptionMode::kOff
                                                          ? WithRunning::kIfPreempting
                                                          : WithRunning::kNo);
@@ -140,7 +138,7 @@ void Planner::schedule_once() {
   forget_deleted();
   forget_old_rejections();
   CycleResult result =
-      run_cycle(snapshot, std::move(state_), clock_.now(), healing_, preemption_, reservation_);
+      run_cycle(snapshot, std::move(state_), clock_.now(), healing_, preemption_, reservation);
   deciding_ = clock_.mono() - began;
   gangs_planned_ += result.planned;
   state_ = std::move(result.state);
@@ -158,6 +156,14 @@ void Planner::schedule_once() {
   }
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
   look_at_changes_since();
+}
+
+// Off while the API server does not store reservations.
+queue::ReservationOptions Planner::find_reservation_options() {
+  const MonoTime now = clock_.mono();
+  if (!reserve_again_ || *reserve_again_ <= now) return reservation_;
+  queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(*reserve_again_ - now));
+  return {};
 }
 
 void Planner::log_neglected(std::set<std::string> neglected) {
@@ -324,15 +330,7 @@ void Planner::write(std::vector<StatusWrite> writes) {
 void Planner::after_first_write(const StatusWrite& decided, const Result<gang::PodGroup>& written) {
   const gang::PodGroup& base = *decided.group;
   if (written) {
-    if (has_lost_victims(decided.status, written->status)) {
-      log_error(
-          "preemption pauses: the API server does not store victims; the CustomResourceDefinition "
-          "podgroups.nervex.sensetime.com is older than this program: apply that of its version "
-          "(manifests/crds)",
-          {{"podgroup", base.meta.key()}});
-      state_.preemption.next_search = clock_.now() + kRejectedRetry;
-      wake();  // the nodes that were kept
-    }
+    pause_if_not_stored(decided, *written);
     log_decision(base, *written);
     if (is_first_plan(base, *written)) observe_start_(*written);
     for (const gang::GangStatus& gang : written->status.gangs) {
@@ -352,6 +350,27 @@ void Planner::after_first_write(const StatusWrite& decided, const Result<gang::P
                : note_rejection(base, written.error());
   }
   after_write(base, written);
+}
+
+// Nodes would be kept for the gang, and nothing would say for how long.
+void Planner::pause_if_not_stored(const StatusWrite& decided, const gang::PodGroup& stored) {
+  const auto log_lost = [&](std::string_view message) {
+    log_error(message, {{"podgroup", stored.meta.key()},
+                        {"error", describe_old_definition(kPodGroupDefinition)}});
+  };
+  if (has_lost_victims(decided.status, stored.status)) {
+    log_lost("preemption pauses: the API server does not store victims");
+    state_.preemption.next_search = clock_.now() + kRejectedRetry;
+    wake();  // the nodes that were kept
+  }
+  if (has_lost_reservation(decided.status, stored.status)) {
+    if (!reserve_again_)
+      log_lost("nothing is reserved: the API server does not store reservations");
+    reserve_again_ = clock_.mono() + kRejectedRetry;
+    wake();
+  } else if (has_reservation(stored.status)) {
+    reserve_again_.reset();
+  }
 }
 
 // As kube-scheduler marks pods that it preempts. They end all the same, so a failed write is not

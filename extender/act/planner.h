@@ -114,6 +114,9 @@ class Planner {
   // Marks all of them first: if this process ends in between, each write that was sent is whole,
   // and the next leader decides the others again.
   void write(std::vector<StatusWrite> writes);
+  // Pauses what an old CustomResourceDefinition does not store.
+  void pause_if_not_stored(const StatusWrite& decided, const gang::PodGroup& stored);
+  queue::ReservationOptions find_reservation_options();
   // Each once, until it was requeued.
   void log_neglected(std::set<std::string> neglected);
   void after_first_write(const StatusWrite& decided, const Result<gang::PodGroup>& written);
@@ -158,6 +161,9 @@ class Planner {
   std::atomic<bool> does_anything_wait_{true};  // read by any thread
   PlanAges plan_ages_;
   std::map<std::string, Retry> retries_;  // by PodGroup UID
+  // Nothing is reserved before this, since the API server did not store a reservation. Not set: it
+  // stores them.
+  std::optional<MonoTime> reserve_again_;
   std::set<std::string> neglected_;  // CycleResult::neglected, as logged
 };
 

@@ -4,22 +4,19 @@
 
 #include "base/log.h"
 #include "extender/act/parallelize.h"
+#include "extender/recovery/old_definition.h"
 
 namespace nervex::extender {
 namespace {
 
 constexpr std::string_view kFieldManager = "nervex-extender";
 
-// A CustomResourceDefinition that is older than this program drops the field, and nothing is
-// preempted for the queue.
+// Without the field nothing is preempted for the queue.
 void check_stored(const Json& decided, const Json& object, const std::string& queue) {
   const char* field = "recentPreemptions";
   if (!decided.contains(field) || kube::find(object, {"status", field}) != nullptr) return;
-  log_error(
-      "preemptions are not stored in the status of a Queue: the CustomResourceDefinition "
-      "queues.nervex.sensetime.com is older than this program: apply that of its version "
-      "(manifests/crds)",
-      {{"queue", queue}});
+  log_error("preemptions are not stored in the status of a Queue",
+            {{"queue", queue}, {"error", describe_old_definition(kQueueDefinition)}});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/backoff.h"
 #include "base/duration.h"
 #include "base/text.h"
+#include "extender/recovery/old_definition.h"
 #include "gang/slot.h"
 
 namespace nervex::extender {
@@ -269,10 +270,9 @@ std::optional<gang::PodGroupStatus> expire_preemption(const gang::PodGroup& grou
       "nervex-operator) does not requeue them, or their pods do not end";
   if (!is_counted) {
     why = fmt::format(
-        "nothing was preempted: the status of Queue {} has not counted it "
-        "(recentPreemptions); if the CustomResourceDefinition queues.nervex.sensetime.com is older "
-        "than nervex-extender, apply that of its version (manifests/crds)",
-        status.queue.name);
+        "nothing was preempted: the status of Queue {} has not counted it (recentPreemptions); "
+        "perhaps {}",
+        status.queue.name, describe_old_definition(kQueueDefinition));
   }
   drop_plan(*gang, gang::kReasonPlanExpired, std::move(why), {}, now);
   return status;

@@ -190,6 +190,7 @@ TEST_CASE("pure folders use values of base, never its I/O", "[structure]") {
                                                    "extender/bind/filter.",
                                                    "extender/bind/hold_rules.",
                                                    "extender/recovery/healing.",
+                                                   "extender/recovery/old_definition.",
                                                    "extender/recovery/plan_expiry.",
                                                    "extender/recovery/refusals.",
                                                    "extender/recovery/restored.",

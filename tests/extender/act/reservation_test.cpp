@@ -2,6 +2,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/extender/cluster.h"
+#include "tests/extender/old_api.h"
+#include "tests/support/captured_stderr.h"
 
 namespace nervex::extender {
 namespace {
@@ -61,7 +63,7 @@ struct Reserving : testing::Cluster {
 
   // Another process.
   void start() {
-    process.emplace(api, api, clock, testing::ExtenderOptions{.reservation = {.after = 300s}});
+    process.emplace(old_api, api, clock, testing::ExtenderOptions{.reservation = {.after = 300s}});
     process->list(api.resource_version());
   }
   void cycle(std::chrono::seconds time = 1s) {
@@ -71,6 +73,7 @@ struct Reserving : testing::Cluster {
     process->deliver(api.resource_version());
   }
 
+  testing::OldApi old_api{api};
   std::optional<ExtenderProcess> process;
   int added = 0;
 };
@@ -100,6 +103,37 @@ TEST_CASE("nodes are reserved until their gang starts, over a change of leader",
   CHECK(c.gang("head").planned);
   CHECK_FALSE(c.gang("head").reservation.has_value());
   CHECK_FALSE(c.gang("unbounded").planned);
+}
+
+TEST_CASE("reservations pause while the API server does not store them, and the log says it once",
+          "[extender][reservation]") {
+  Reserving c;
+  const testing::CapturedStderr log;
+  c.old_api.gang_fields = {"reservation"};
+  c.add_group("head", 2);
+  c.cycle();
+  c.cycle(300s);
+  c.cycle();
+  c.cycle(60s);  // the message is what it was
+  c.api.clear_writes();
+  for (int i = 0; i < 3; ++i) c.cycle(60s);
+  CHECK(c.api.writes("PATCH", "/podgroups").empty());
+  c.end("short");
+  c.add_group("late", 1, 5'000);
+  c.cycle();
+  CHECK(c.gang("late").planned);  // no node is kept
+  c.api.remove(kube::kPodGroups, kNs, "late");
+  c.api.clear_writes();
+  c.cycle(300s);
+  CHECK(c.api.writes("PATCH", "/podgroups").size() == 1);  // the next try
+  CHECK_FALSE(c.gang("head").reservation.has_value());
+  const auto lines = log.lines_with("does not store reservations");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].find("podgroups.nervex.sensetime.com is older") != std::string::npos);
+  // The definition was applied.
+  c.old_api.gang_fields.clear();
+  c.cycle(301s);
+  CHECK(c.gang("head").reservation.has_value());
 }
 
 }  // namespace
