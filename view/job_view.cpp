@@ -27,10 +27,6 @@ PodsByRole count_pods(const gang::PodGroup& group, std::string_view name) {
   return pods;
 }
 
-std::string job_name(const gang::PodGroup& group) {
-  return group.meta.owner ? group.meta.owner->name : group.meta.name;
-}
-
 // When what the PodGroup has on these nodes is free at the latest; nullopt: nothing of it is there.
 std::optional<NodeReservation::User> find_user(const gang::PodGroup& group,
                                                const std::set<std::string_view>& nodes) {
@@ -49,16 +45,13 @@ std::optional<NodeReservation::User> find_user(const gang::PodGroup& group,
 
 std::optional<NodeReservation> describe_reservation(const JobSnapshot& seen,
                                                     const gang::GangStatus& gang) {
-  // Without nodes others are ending on them, as the message says.
-  if (!gang.reservation || gang.reservation->nodes.empty()) return std::nullopt;
-  std::set<std::string_view> nodes;
-  for (const auto& entry : gang.reservation->nodes) nodes.insert(entry.node);
-  NodeReservation described{
-      {nodes.begin(), nodes.end()}, gang.reservation->since, gang.reservation->due, {}};
+  auto described = find_reserved_nodes(gang);
+  if (!described) return std::nullopt;
+  const std::set<std::string_view> nodes(described->nodes.begin(), described->nodes.end());
   for (const gang::PodGroup& other : seen.others) {
-    if (auto user = find_user(other, nodes)) described.users.push_back(*std::move(user));
+    if (auto user = find_user(other, nodes)) described->users.push_back(*std::move(user));
   }
-  std::sort(described.users.begin(), described.users.end(), [](const auto& a, const auto& b) {
+  std::sort(described->users.begin(), described->users.end(), [](const auto& a, const auto& b) {
     return std::tuple(a.until.value_or(SysTime::max()), std::string_view(a.job)) <
            std::tuple(b.until.value_or(SysTime::max()), std::string_view(b.job));
   });
@@ -272,6 +265,18 @@ std::vector<PodProblem> find_problems(const std::vector<kube::Pod>& pods) {
 }
 
 }  // namespace
+
+std::optional<NodeReservation> find_reserved_nodes(const gang::GangStatus& gang) {
+  if (!gang.reservation || gang.reservation->nodes.empty()) return std::nullopt;
+  std::set<std::string_view> nodes;
+  for (const auto& entry : gang.reservation->nodes) nodes.insert(entry.node);
+  return NodeReservation{
+      {nodes.begin(), nodes.end()}, gang.reservation->since, gang.reservation->due, {}};
+}
+
+std::string job_name(const gang::PodGroup& group) {
+  return group.meta.owner ? group.meta.owner->name : group.meta.name;
+}
 
 std::string_view to_string(Subject subject) {
   switch (subject) {

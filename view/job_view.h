@@ -100,6 +100,12 @@ struct JobView {
   Advice advice;
 };
 
+// Nodes that are reserved for the gang, without `users`. nullopt: there are none, or others are
+// ending on them, as the gang's message says.
+std::optional<NodeReservation> find_reserved_nodes(const gang::GangStatus& gang);
+// The name of its job.
+std::string job_name(const gang::PodGroup& group);
+
 // Cost: linear in pods and placements.
 JobView summarize(const JobSnapshot& seen);
 

@@ -18,16 +18,6 @@ Json list_json(const std::vector<T>& items, Json (*convert)(const T&)) {
   return list;
 }
 
-Json node_reservation_json(const NodeReservation& reservation) {
-  Json json = {{"nodes", reservation.nodes}, {"since", to_rfc3339(reservation.since)}};
-  set_time(json, "due", reservation.due);
-  for (const NodeReservation::User& user : reservation.users) {
-    Json& added = json["usedBy"].emplace_back(Json{{"job", user.job}});
-    set_time(added, "until", user.until);
-  }
-  return json;
-}
-
 Json wait_json(const Wait& wait) {
   Json json = {{"subject", to_string(wait.subject)},
                {"since", to_rfc3339(wait.since)},
@@ -35,7 +25,7 @@ Json wait_json(const Wait& wait) {
                {"message", wait.message}};
   set_text(json, "gang", wait.gang);
   if (!wait.pods.empty()) json["pods"] = wait.pods;
-  if (wait.reservation) json["reservation"] = node_reservation_json(*wait.reservation);
+  if (wait.reservation) json["reservation"] = to_json(*wait.reservation);
   return json;
 }
 
@@ -91,6 +81,16 @@ Json event_json(const Event& event) {
 }
 
 }  // namespace
+
+Json to_json(const NodeReservation& reservation) {
+  Json json = {{"nodes", reservation.nodes}, {"since", to_rfc3339(reservation.since)}};
+  set_time(json, "due", reservation.due);
+  for (const NodeReservation::User& user : reservation.users) {
+    Json& added = json["usedBy"].emplace_back(Json{{"job", user.job}});
+    set_time(added, "until", user.until);
+  }
+  return json;
+}
 
 Json to_json(const JobView& view) {
   Json json = {{"namespace", view.ns},

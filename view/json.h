@@ -10,5 +10,6 @@ namespace nervex::view {
 // Times are RFC 3339 in UTC; fields that do not apply are absent. Codes and field names are stable,
 // sentences are not.
 Json to_json(const JobView& view);
+Json to_json(const NodeReservation& reservation);
 
 }  // namespace nervex::view

@@ -109,10 +109,9 @@ std::string reserved_nodes_line(const view::NodeReservation& reservation, SysTim
 
 // "2026-11-21T16:03:12Z, in 2h, at the latest: then the jobs there have reached their limits"
 std::string latest_start_line(const view::NodeReservation& reservation, SysTime now) {
-  if (!reservation.due) return "not known: a job on these nodes has no time limit";
-  if (*reservation.due <= now) return "when the jobs there have ended: their time is over";
-  return fmt::format("{}, in {}, at the latest: then the jobs there have reached their limits",
-                     to_rfc3339(*reservation.due), duration_since(now, *reservation.due));
+  const bool is_known = reservation.due && *reservation.due > now;
+  return latest_start(reservation, now) +
+         (is_known ? ": then the jobs there have reached their limits" : "");
 }
 
 // "dqn-2 until 2026-11-21T15:00:00Z, other without time limit"
@@ -231,6 +230,13 @@ std::string explain(const JobView& job) {
   text += section("Problems", problem_rows(job));
   text += section("Last events", last_events(job));
   return text + "\nWhat to do: " + describe(job.advice, job.ns, job.name) + "\n";
+}
+
+std::string latest_start(const view::NodeReservation& reservation, SysTime now) {
+  if (!reservation.due) return "not known: a job on these nodes has no time limit";
+  if (*reservation.due <= now) return "when the jobs there have ended: their time is over";
+  return fmt::format("{}, in {}, at the latest", to_rfc3339(*reservation.due),
+                     duration_since(now, *reservation.due));
 }
 
 std::string state_line(const JobView& job) {

@@ -16,4 +16,7 @@ std::string explain(const view::JobView& job);
 // "starts", "runs", "succeeded"; with the first problem of a pod, if the job does not wait.
 std::string state_line(const view::JobView& job);
 
+// "2026-11-21T16:03:12Z, in 2h, at the latest", or why that is not known.
+std::string latest_start(const view::NodeReservation& reservation, SysTime now);
+
 }  // namespace nervex::cli

@@ -4,9 +4,13 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "cli/jobs/explain.h"
+#include "view/json.h"
 
 namespace nervex::cli {
 namespace {
@@ -143,6 +147,44 @@ Rows waiting_rows(const std::vector<JobRow>& jobs, SysTime now) {
                     printable(job.reason), job.queued ? duration_since(*job.queued, now) : "-"});
   }
   return rows;
+}
+
+std::vector<ReservingGang> find_reserving(const gang::PodGroup& group) {
+  std::vector<ReservingGang> found;
+  for (const gang::GangStatus& gang : group.status.gangs) {
+    auto reservation = view::find_reserved_nodes(gang);
+    if (!reservation) continue;
+    found.push_back({group.meta.ns.str(), view::job_name(group), gang.name, group.status.queue.name,
+                     *std::move(reservation)});
+  }
+  return found;
+}
+
+void sort_reserving(std::vector<ReservingGang>& gangs) {
+  std::sort(gangs.begin(), gangs.end(), [](const ReservingGang& a, const ReservingGang& b) {
+    return std::tie(a.queue, a.ns, a.job, a.gang) < std::tie(b.queue, b.ns, b.job, b.gang);
+  });
+}
+
+Rows reserving_rows(const std::vector<ReservingGang>& gangs, SysTime now) {
+  Rows rows = {{"NAMESPACE", "NAME", "GANG", "QUEUE", "KEEPS", "STARTS"}};
+  for (const auto& gang : gangs) {
+    const std::size_t nodes = gang.reservation.nodes.size();
+    rows.push_back({printable(gang.ns), printable(gang.job), printable(gang.gang),
+                    gang.queue.empty() ? "-" : printable(gang.queue),
+                    fmt::format("{} node{}", nodes, nodes == 1 ? "" : "s"),
+                    latest_start(gang.reservation, now)});
+  }
+  return rows;
+}
+
+Json to_json(const ReservingGang& gang) {
+  Json json = {{"namespace", gang.ns},
+               {"name", gang.job},
+               {"gang", gang.gang},
+               {"reservation", view::to_json(gang.reservation)}};
+  if (!gang.queue.empty()) json["queue"] = gang.queue;
+  return json;
 }
 
 Json queue_json(const Json& queue) {

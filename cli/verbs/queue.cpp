@@ -38,9 +38,10 @@ Result<std::vector<Json>> read_queues(kube::Api& api, const std::string& name) {
   return sort_queues({items.begin(), items.end()});
 }
 
+constexpr int kPageSize = 500;
+
 Result<std::vector<JobRow>> read_waiting(kube::Api& api, const std::string& ns,
                                          const QueueFlags& flags) {
-  constexpr int kPageSize = 500;
   std::vector<JobRow> jobs;
   const auto listed = kube::list_in_pages(
       api, kube::api_path(kube::kNervexJobs, flags.all_namespaces ? "" : ns), kPageSize,
@@ -55,33 +56,79 @@ Result<std::vector<JobRow>> read_waiting(kube::Api& api, const std::string& ns,
   return find_waiting(std::move(jobs));
 }
 
-void print_queues(const std::vector<Json>& queues, const std::vector<JobRow>& waiting,
-                  const QueueFlags& flags) {
-  if (flags.output != Output::kTable) {
-    Json json = {{"queues", Json::array()}, {"waiting", Json::array()}};
-    for (const auto& queue : queues) json["queues"].push_back(queue_json(queue));
-    for (const auto& job : waiting) json["waiting"].push_back(to_json(job));
-    write_out(serialize(versioned("QueueView", std::move(json)), flags.output));
-    return;
-  }
-  if (!queues.empty()) write_out(table(queue_rows(queues), ""));
-  if (queues.empty()) note("there are no Queues: all jobs wait in one line");
-  if (!queues.empty() && !waiting.empty()) write_out("\n");
-  if (!waiting.empty()) write_out(table(waiting_rows(waiting, SystemClock().now()), ""));
+Result<std::vector<ReservingGang>> read_reserving(kube::Api& api, const std::string& ns,
+                                                  const QueueFlags& flags) {
+  std::vector<ReservingGang> gangs;
+  const auto listed = kube::list_in_pages(
+      api, kube::api_path(kube::kPodGroups, flags.all_namespaces ? "" : ns), kPageSize,
+      [&](std::string_view text) -> Result<Nothing> {
+        if (text.find("\"reservation\"") == std::string_view::npos) return ok();  // nearly all
+        const auto object = kube::parse_json(text);
+        if (!object) return object.error();
+        const auto group = gang::decode_pod_group(*object);
+        if (!group) return group.error();
+        for (auto& gang : find_reserving(*group)) {
+          const bool is_wanted = flags.queue.empty() || gang.queue == flags.queue;
+          if (is_wanted) gangs.push_back(std::move(gang));
+        }
+        return ok();
+      });
+  if (!listed) return listed.error();
+  sort_reserving(gangs);
+  return gangs;
+}
+
+struct QueuesSeen {
+  std::vector<Json> queues;
+  std::vector<JobRow> waiting;
+  std::vector<ReservingGang> reserving;
+  std::vector<std::string> left_out;  // what could not be read, one sentence each
+};
+
+void print_as_json(const QueuesSeen& seen, Output output) {
+  Json json = {
+      {"queues", Json::array()}, {"waiting", Json::array()}, {"reservations", Json::array()}};
+  for (const auto& queue : seen.queues) json["queues"].push_back(queue_json(queue));
+  for (const auto& job : seen.waiting) json["waiting"].push_back(to_json(job));
+  for (const auto& gang : seen.reserving) json["reservations"].push_back(to_json(gang));
+  if (!seen.left_out.empty()) json["leftOut"] = seen.left_out;
+  write_out(serialize(versioned("QueueView", std::move(json)), output));
+}
+
+// Without those that would be empty.
+void print_tables(const QueuesSeen& seen) {
+  const SysTime now = SystemClock().now();
+  std::string text;
+  const auto add = [&text](bool is_any, const Rows& rows) {
+    if (is_any) text += (text.empty() ? "" : "\n") + table(rows, "");
+  };
+  add(!seen.queues.empty(), queue_rows(seen.queues));
+  add(!seen.waiting.empty(), waiting_rows(seen.waiting, now));
+  add(!seen.reserving.empty(), reserving_rows(seen.reserving, now));
+  if (!text.empty()) write_out(text);
 }
 
 int run_queue(const QueueFlags& flags) {
   return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
-    const auto queues = read_queues(api, flags.queue);
+    auto queues = read_queues(api, flags.queue);
     if (!queues) return fail("read queues", queues.error());
-    const auto waiting = read_waiting(api, ns, flags);
+    auto waiting = read_waiting(api, ns, flags);
     if (!waiting) return fail("read the jobs that wait", waiting.error());
-    print_queues(*queues, *waiting, flags);
-    if (waiting->empty() && flags.output == Output::kTable) {
+    QueuesSeen seen{*std::move(queues), *std::move(waiting), {}, {}};
+    if (auto reserving = read_reserving(api, ns, flags)) {
+      seen.reserving = *std::move(reserving);
+    } else {
+      seen.left_out.push_back("cannot show reserved nodes: " + reserving.error().message);
+    }
+    const bool is_table = flags.output == Output::kTable;
+    is_table ? print_tables(seen) : print_as_json(seen, flags.output);
+    if (is_table && seen.queues.empty()) note("there are no Queues: all jobs wait in one line");
+    if (is_table && seen.waiting.empty()) {
       note(flags.all_namespaces
                ? "no job waits for capacity"
                : fmt::format("no job of namespace {} waits for capacity (-A: of all)", ns));
     }
+    for (const auto& missing : seen.left_out) note(missing);
     return kExitOk;
   });
 }
@@ -95,8 +142,9 @@ void add_queue(Verbs& verbs) {
            "Shows the Queues: what they use, what they may use, and the jobs that wait in them. "
            "What a Queue uses may be a minute old. The waiting jobs come in their order; those of "
            "other namespaces are only counted, unless you may list them (-A). A position of 10+ "
-           "means 10 or more.",
-       .examples = {"queue", "queue -A", "queue -o json"},
+           "means 10 or more. Jobs for which nodes are reserved come last: how many nodes each "
+           "keeps, and when it starts at the latest.",
+       .examples = {"queue", "queue vision", "queue -A", "queue -o json"},
        .exit_codes = "0 success, 1 the queue was not found or something could not be read, 2 wrong "
                      "usage"},
       define_queue, run_queue);

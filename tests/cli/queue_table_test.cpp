@@ -1,5 +1,7 @@
 #include "cli/queues/queue_table.h"
 
+#include <algorithm>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/support/job_snapshots.h"
@@ -71,6 +73,49 @@ TEST_CASE("jobs that wait are listed in the order of their queue", "[cli][queue]
         std::vector<std::string>{"team-a", "first", "rl", "1", "5", "LimitExceeded", "2m"});
   CHECK(rows[2][1] == "early");
   CHECK(rows[3][1] == "late");
+}
+
+// Nodes n1 and n2 are reserved for the base gang of job dqn in queue rl, and n3 for a request.
+gang::PodGroup a_reserving_group() {
+  gang::PodGroup group = view::a_group();
+  group.meta.ns = "rl";
+  group.meta.owner = kube::OwnerRef{"nervex.sensetime.com/v1alpha1", "NerveXJob", "dqn", "u1"};
+  group.status.queue.name = "rl";
+  group.status.gangs = {view::a_waiting_gang("base", ""), view::a_waiting_gang("request-1", ""),
+                        view::a_waiting_gang("request-2", "")};
+  const SysTime since = view::at("2026-11-21T14:03:00Z");
+  group.status.gangs[0].reservation =
+      gang::Reservation{{{"coordinator", "n1", 1}, {"learner", "n1", 1}, {"learner", "n2", 1}},
+                        since,
+                        view::at("2026-11-21T16:00:30Z")};
+  group.status.gangs[1].reservation = gang::Reservation{{{"collector", "n3", 2}}, since, {}};
+  return group;
+}
+
+TEST_CASE("reserved nodes are listed with who keeps them and the latest start", "[cli][queue]") {
+  std::vector<ReservingGang> gangs = find_reserving(a_reserving_group());
+  std::reverse(gangs.begin(), gangs.end());
+  sort_reserving(gangs);
+  const Rows rows = reserving_rows(gangs, view::at("2026-11-21T14:05:00Z"));
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[1] == std::vector<std::string>{"rl", "dqn", "base", "rl", "2 nodes",
+                                            "2026-11-21T16:00:30Z, in 115m, at the latest"});
+  CHECK(rows[2] == std::vector<std::string>{"rl", "dqn", "request-1", "rl", "1 node",
+                                            "not known: a job on these nodes has no time limit"});
+}
+
+TEST_CASE("the JSON of reserved nodes is that of explain", "[cli][queue]") {
+  gang::PodGroup group = a_reserving_group();
+  group.status.gangs.erase(group.status.gangs.begin() + 1, group.status.gangs.end());
+  const Json want = {{"namespace", "rl"},
+                     {"name", "dqn"},
+                     {"gang", "base"},
+                     {"queue", "rl"},
+                     {"reservation",
+                      {{"nodes", {"n1", "n2"}},
+                       {"since", "2026-11-21T14:03:00Z"},
+                       {"due", "2026-11-21T16:00:30Z"}}}};
+  CHECK(to_json(find_reserving(group).at(0)) == want);
 }
 
 }  // namespace

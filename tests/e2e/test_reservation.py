@@ -4,6 +4,8 @@ or can be reclaimed.
 Each test has a node of its own with 8 GPUs.
 """
 
+import json
+
 import pytest
 from support.wait import wait_for
 from test_preemption import (  # noqa: F401  gpus is a fixture
@@ -83,6 +85,8 @@ def test_a_job_that_ends_in_time_starts_on_reserved_nodes(jobs, gpus, nervexctl,
     explained = nervexctl("explain", "large", "-n", namespace).stdout
     assert f"Starts   {due[:19]}" in explained.replace(".000000Z", "Z"), explained
     assert "short until" in explained and "runs until" in explained, explained
+    kept = json.loads(nervexctl("queue", "-n", namespace, "-o", "json").stdout)["reservations"]
+    assert [(one["name"], one["gang"], one["reservation"]["due"]) for one in kept] == [("large", "base", due[:19] + "Z")]
     for name in ("runs", "short"):
         jobs.delete(name)
     wait_running(jobs, "large")
