@@ -321,6 +321,13 @@ std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
   return limits;
 }
 
+const gang::NoFit* find_shortage(const RefusedTurn& turn, const Placer& placer) {
+  const GangWork& gang = *turn.gang;
+  const bool is_all = gang.no_fit && !gang.committed && may_place(*turn.group, gang) &&
+                      !gang.claims_reserved() && !placer.is_over_quota(*turn.group, gang);
+  return is_all ? &*gang.no_fit : nullptr;
+}
+
 QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts) {
   while (true) {
     if (auto state = serve_once(work, placer, facts)) return *std::move(state);

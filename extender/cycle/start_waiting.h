@@ -37,6 +37,10 @@ struct QueueState {
 // free capacity.
 QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts);
 
+// Why the gang waits, if no more than that keeps it from starting: it may be planned, its namespace
+// has quota for it, and it does not take over capacity that its job has reserved. Null: more does.
+const gang::NoFit* find_shortage(const RefusedTurn& turn, const Placer& placer);
+
 // Of gangs that have nodes whose pods have to end first.
 enum class PreemptingUse { kCounted, kLeftOut };
 // What workloads with nodes use: the settled ones and those of `work`. Cost: the work's gangs.

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "extender/cycle/next_look.h"
-#include "extender/cycle/preemption/ending.h"
-#include "extender/cycle/preemption/running_gangs.h"
 #include "extender/cycle/preemption/victim_trials.h"
 #include "extender/recovery/refusals.h"
 #include "queue/settled.h"
@@ -94,20 +92,16 @@ class Starter {
   }
 
   bool may_search(const RefusedTurn& turn) const {
-    const GangWork& gang = *turn.gang;
-    if (gang.is_whole() || gang.committed || gang.has_stopped_preempting || !gang.no_fit ||
-        !may_place(*turn.group, gang)) {
-      return false;
-    }
-    const auto* rule = std::get_if<gang::NotAdmitted>(&*gang.no_fit);
-    const bool is_shortage = std::holds_alternative<gang::InsufficientCapacity>(*gang.no_fit) ||
-                             (rule != nullptr && !rule->resource.empty() && !rule->is_too_large);
-    if (!is_shortage || gang.claims_reserved()) return false;
     const queue::Queue& own = tree_[find_queue(turn)];
     const bool may_preempt = own.reclaim != queue::Queue::Reclaim::kNever ||
                              (mode_ == queue::PreemptionMode::kFull &&
                               own.preemption != queue::Queue::Preemption::kNever);
-    return may_preempt && !placer_.is_over_quota(*turn.group, gang);
+    if (!may_preempt || turn.gang->has_stopped_preempting) return false;
+    const gang::NoFit* why = find_shortage(turn, placer_);
+    if (why == nullptr) return false;
+    const auto* rule = std::get_if<gang::NotAdmitted>(why);
+    return std::holds_alternative<gang::InsufficientCapacity>(*why) ||
+           (rule != nullptr && !rule->resource.empty() && !rule->is_too_large);
   }
   queue::QueueIndex find_queue(const RefusedTurn& turn) const {
     return tree_.find(queues_.waiting[turn.workload].queue).value_or(queue::kRoot);
@@ -157,22 +151,15 @@ class Starter {
   }
 
   PreemptionMemory::Search find_victims(const RefusedTurn& turn) {
-    if (!running_) begin();
-    const bool is_request = turn.gang->kind != gang::GangKind::kBase;
-    if (is_request && ending_->ends_job(*turn.group)) {
-      return {now_ + kEndingLook, Outcome::kNotSearched};
-    }
-    if (ending_->is_requeue_late()) return {now_ + kEndingLook, Outcome::kControllerAway};
-    const queue::Workload& workload = queues_.waiting[turn.workload];
-    const queue::Preemptor preemptor =
-        queue::make_preemptor(tree_, *usage_, find_queue(turn), workload);
+    if (!facts_) facts_.emplace(snapshot_, work_, queues_, now_);
+    if (facts_->is_of_ending_job(turn)) return {now_ + kEndingLook, Outcome::kNotSearched};
+    if (facts_->ending.is_requeue_late()) return {now_ + kEndingLook, Outcome::kControllerAway};
+    const auto& candidates = facts_->running.candidates();
+    const queue::Preemptor preemptor = queue::make_preemptor(tree_, facts_->usage, find_queue(turn),
+                                                             queues_.waiting[turn.workload]);
     const auto preemptible =
-        queue::find_preemptible(tree_, *usage_, mode_, preemptor, running_->candidates(), now_);
-    GangWork empty = *turn.gang;
-    forget_placements(empty);
-    Ledger ledger = ending_->lend_to(placer_.ledger_for(*turn.group));
-    placer_.reserved().close(turn.reserved, ledger);
-    VictimTrials trials(snapshot_.facts, *usage_, preemptor, empty, *running_, std::move(ledger));
+        queue::find_preemptible(tree_, facts_->usage, mode_, preemptor, candidates, now_);
+    VictimTrials trials = facts_->make_trials(turn, preemptor, placer_, turn.reserved);
     if (trials.fits_without({})) return {now_ + kEndingLook, Outcome::kNotSearched};
     const queue::VictimSearch found = queue::search_victims(
         preemptible,
@@ -181,7 +168,7 @@ class Starter {
     const bool is_too_many = found.victims.size() > kMostVictims;
     if (found.victims.empty() || is_too_many) {
       SysTime again = now_ + kSearchAgain;
-      for (const queue::PreemptionCandidate& candidate : running_->candidates()) {
+      for (const queue::PreemptionCandidate& candidate : candidates) {
         const auto at = queue::preemptible_at(tree_, mode_, preemptor, candidate, now_);
         if (at) again = std::min(again, *at);
       }
@@ -193,20 +180,14 @@ class Starter {
     return {now_, Outcome::kNotSearched};
   }
 
-  void begin() {
-    ending_.emplace(snapshot_, work_, now_);
-    running_.emplace(snapshot_, work_, *ending_);
-    usage_.emplace(queues_.usage);
-    ending_->remove_from(*usage_);
-  }
-
   void start(const RefusedTurn& turn, const queue::Preemptor& preemptor,
              const std::vector<std::size_t>& victims, std::vector<PlacedSlot> placed) {
     GangWork& gang = *turn.gang;
     const std::string& ns = turn.group->seen->group->meta.ns;
+    const RunningGangs& running = facts_->running;
     for (const std::size_t victim : victims) {
-      const queue::PreemptionCandidate& candidate = running_->candidates()[victim];
-      gang.victims.push_back(name_victim(running_->gang(running_->index(candidate.first())), ns));
+      const queue::PreemptionCandidate& candidate = running.candidates()[victim];
+      gang.victims.push_back(name_victim(running.gang(running.index(candidate.first())), ns));
       gang.victims.back().is_reclaimed =
           queue::find_home(tree_, candidate.first()) != preemptor.queue;
     }
@@ -234,10 +215,7 @@ class Starter {
   const SysTime now_;
   std::optional<SysTime>& next_look_;
   std::set<std::string, std::less<>> busy_;  // queues with a gang that is preempting
-  // For searches, as if what is ending had ended. Only if there is one.
-  std::optional<Ending> ending_;
-  std::optional<RunningGangs> running_;
-  std::optional<queue::Usage> usage_;
+  std::optional<TrialFacts> facts_;          // only if there is a search
 };
 
 }  // namespace

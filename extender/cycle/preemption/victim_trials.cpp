@@ -1,7 +1,6 @@
 #include "extender/cycle/preemption/victim_trials.h"
 
 #include "extender/cycle/gang/place_gang.h"
-#include "extender/cycle/start_waiting.h"
 #include "queue/admission.h"
 #include "queue/settled.h"
 
@@ -81,6 +80,15 @@ bool VictimTrials::is_on(std::size_t victim, const std::set<std::string_view>& n
     }
   }
   return false;
+}
+
+VictimTrials TrialFacts::make_trials(const RefusedTurn& turn, const queue::Preemptor& preemptor,
+                                     Placer& placer, const ReservedNodes::Indices& closed) {
+  GangWork empty = *turn.gang;
+  forget_placements(empty);
+  Ledger ledger = ending.lend_to(placer.ledger_for(*turn.group));
+  placer.reserved().close(closed, ledger);
+  return VictimTrials(facts_, usage, preemptor, std::move(empty), running, std::move(ledger));
 }
 
 }  // namespace nervex::extender

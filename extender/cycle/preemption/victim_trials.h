@@ -10,24 +10,27 @@
 #include <vector>
 
 #include "extender/cycle/gang/gang_work.h"
+#include "extender/cycle/preemption/ending.h"
 #include "extender/cycle/preemption/running_gangs.h"
+#include "extender/cycle/start_waiting.h"
 #include "queue/facts.h"
 #include "queue/preemption.h"
 
 namespace nervex::extender {
 
-// Keeps one ledger, and moves it from one set of victims to the next. Borrows all but the ledger.
+// Keeps one ledger, and moves it from one set of victims to the next. Borrows facts, usage and
+// running gangs.
 class VictimTrials {
  public:
   // `gang` has no placements. `ledger` and `usage` are as if what is ending had ended; the ledger
   // counts for the gang's priority.
   VictimTrials(const queue::Facts& facts, const queue::Usage& usage,
-               const queue::Preemptor& preemptor, const GangWork& gang, RunningGangs& running,
+               const queue::Preemptor& preemptor, GangWork gang, RunningGangs& running,
                Ledger ledger)
       : facts_(facts),
         usage_(usage),
         preemptor_(preemptor),
-        gang_(gang),
+        gang_(std::move(gang)),
         running_(running),
         ledger_(std::move(ledger)) {}
 
@@ -47,11 +50,41 @@ class VictimTrials {
 
   const queue::Facts& facts_;
   const queue::Usage& usage_;
-  const queue::Preemptor& preemptor_;
-  const GangWork& gang_;
+  const queue::Preemptor preemptor_;
+  const GangWork gang_;
   RunningGangs& running_;
   Ledger ledger_;
   std::set<std::size_t> ended_;  // gangs that the ledger is without
+};
+
+// What all trials of a cycle have in common: as if what is ending had ended. Borrows its arguments;
+// a gang that names victims needs a new one.
+class TrialFacts {
+ public:
+  TrialFacts(const Snapshot& snapshot, const CycleWork& work, const QueueState& queues, SysTime now)
+      : ending(snapshot, work, now),
+        running(snapshot, work, ending),
+        usage(queues.usage),
+        facts_(snapshot.facts) {
+    ending.remove_from(usage);
+  }
+  TrialFacts(const TrialFacts&) = delete;
+  TrialFacts& operator=(const TrialFacts&) = delete;
+
+  // A request that needs no nodes, since its job ends.
+  bool is_of_ending_job(const RefusedTurn& turn) const {
+    return turn.gang->kind != gang::GangKind::kBase && ending.ends_job(*turn.group);
+  }
+  // Of the gang, as if it had no nodes. The nodes of the reservations `closed` are not for it.
+  VictimTrials make_trials(const RefusedTurn& turn, const queue::Preemptor& preemptor,
+                           Placer& placer, const ReservedNodes::Indices& closed);
+
+  const Ending ending;
+  RunningGangs running;
+  queue::Usage usage;
+
+ private:
+  const queue::Facts& facts_;
 };
 
 }  // namespace nervex::extender

@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "extender/cycle/next_look.h"
-#include "extender/cycle/preemption/ending.h"
-#include "extender/cycle/preemption/running_gangs.h"
 #include "extender/cycle/preemption/victim_trials.h"
+#include "extender/cycle/reservation/tenants.h"
 #include "extender/recovery/refusals.h"
-#include "queue/settled.h"
 
 namespace nervex::extender {
 namespace {
@@ -96,11 +94,8 @@ class Reserver {
 
   // It waits for capacity, which an empty cluster has, and for nothing else.
   bool waits_for_capacity(const RefusedTurn& turn) const {
-    const GangWork& gang = *turn.gang;
-    return !gang.is_whole() && !gang.committed && gang.no_fit &&
-           std::holds_alternative<gang::InsufficientCapacity>(*gang.no_fit) &&
-           may_place(*turn.group, gang) && !gang.claims_reserved() &&
-           !placer_.is_over_quota(*turn.group, gang);
+    const gang::NoFit* why = find_shortage(turn, placer_);
+    return why != nullptr && std::holds_alternative<gang::InsufficientCapacity>(*why);
   }
 
   // Nodes are not kept for a gang that a rule keeps from starting, or that may not be planned.
@@ -172,29 +167,18 @@ class Reserver {
     return at == turns_.end() || &queues_.refused[at->second] < &turn;
   }
 
-  void begin() {
-    ending_.emplace(snapshot_, work_, now_);
-    running_.emplace(snapshot_, work_, *ending_);
-    usage_.emplace(queues_.usage);
-    ending_->remove_from(*usage_);
-  }
-  // As if what is ending had ended; without nodes that are reserved for gangs before this one.
-  Ledger make_ledger(const RefusedTurn& turn) {
-    Ledger ledger = ending_->lend_to(placer_.ledger_for(*turn.group));
-    const auto close = [&](std::string_view node) {
-      if (const auto at = ledger.nodes().find(node)) {
-        ledger.hold(ledger.nodes().node(*at).allocatable, node);
-      }
-    };
-    for (const ReservedNodes::Entry& entry : reserved_.entries()) {
-      if (entry.is_over || entry.gang == turn.gang || !is_before(entry, turn)) continue;
-      for (const auto& [node, amount] : entry.wanted) close(node);
+  // Nodes that are reserved for gangs before this one are not for it.
+  VictimTrials make_trials(const RefusedTurn& turn) {
+    ReservedNodes::Indices earlier;
+    const auto& entries = reserved_.entries();
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const bool is_other = !entries[i].is_over && entries[i].gang != turn.gang;
+      if (is_other && is_before(entries[i], turn)) earlier.push_back(i);
     }
-    for (const std::string& node : made_nodes_) close(node);
-    return ledger;
+    return facts_->make_trials(turn, {&workload(turn), find_queue(turn)}, placer_, earlier);
   }
   queue::Tenant tenant(const queue::Workload& workload) const {
-    return make_tenant(running_->gang(running_->index(workload)), workload);
+    return make_tenant(facts_->running.gang(facts_->running.index(workload)), workload);
   }
   // What ends first: what the head may take, then by the latest end, then what has run longest.
   std::vector<std::size_t> sort_by_end(const queue::ReservedFor& terms) const {
@@ -204,7 +188,7 @@ class Reserver {
       std::size_t candidate = 0;
     };
     std::vector<End> ends;
-    const auto& candidates = running_->candidates();
+    const auto& candidates = facts_->running.candidates();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const queue::Workload& first = candidates[i].first();
       if (queue::is_of_its_job(terms, first)) continue;
@@ -229,13 +213,9 @@ class Reserver {
   void reserve(const RefusedTurn& turn) {
     memory_.again[key(turn)] = now_ + kReserveSearchAgain;
     look_by(next_look_, now_ + kReserveSearchAgain);
-    begin();
-    const bool is_request = turn.gang->kind != gang::GangKind::kBase;
-    if (is_request && ending_->ends_job(*turn.group)) return;
-    const queue::Preemptor head{&workload(turn), find_queue(turn)};
-    GangWork empty = *turn.gang;
-    forget_placements(empty);
-    VictimTrials trials(snapshot_.facts, *usage_, head, empty, *running_, make_ledger(turn));
+    facts_.emplace(snapshot_, work_, queues_, now_);
+    if (facts_->is_of_ending_job(turn)) return;
+    VictimTrials trials = make_trials(turn);
     const queue::ReservedFor terms{queue::rank(workload(turn)), now_, std::nullopt};
     queue::VictimSearch found;
     if (!trials.fits_without({})) {
@@ -250,7 +230,6 @@ class Reserver {
     reservation.since = now_;
     reservation.due = find_due(terms, found.victims, reservation);
     displace(turn, reservation);
-    for (const gang::ReservedCapacity& one : reservation.nodes) made_nodes_.push_back(one.node);
     turn.gang->reservation = std::move(reservation);
     turn.gang->reserve_after.reset();
     ++made_;
@@ -266,7 +245,7 @@ class Reserver {
                                   const gang::Reservation& reservation) {
     SysTime due = now_;
     for (const std::size_t candidate : ended) {
-      const queue::Tenant its = tenant(running_->candidates()[candidate].first());
+      const queue::Tenant its = tenant(facts_->running.candidates()[candidate].first());
       if (queue::is_reclaimable(terms, its)) continue;
       if (!its.latest_end) return std::nullopt;
       due = std::max(due, *its.latest_end);
@@ -319,12 +298,9 @@ class Reserver {
     if (!may_search()) return;
     memory_.reclaim_again[key(turn)] = now_ + kReserveSearchAgain;
     look_by(next_look_, now_ + kReserveSearchAgain);
-    begin();
-    if (ending_->is_requeue_late()) return;
-    const queue::Preemptor head{&workload(turn), find_queue(turn)};
-    GangWork empty = *turn.gang;
-    forget_placements(empty);
-    VictimTrials trials(snapshot_.facts, *usage_, head, empty, *running_, make_ledger(turn));
+    facts_.emplace(snapshot_, work_, queues_, now_);
+    if (facts_->ending.is_requeue_late()) return;
+    VictimTrials trials = make_trials(turn);
     if (trials.fits_without({})) return;  // with what is ending
     const auto found = queue::search_victims(
         find_reclaimable(entry),
@@ -332,24 +308,25 @@ class Reserver {
         kMostEndTrials);
     if (found.victims.empty() || found.victims.size() > kMostReclaimed) return;
     for (const std::size_t victim : found.victims) {
-      const queue::Workload& first = running_->candidates()[victim].first();
-      turn.gang->victims.push_back(name_victim(running_->gang(running_->index(first)),
+      const queue::Workload& first = facts_->running.candidates()[victim].first();
+      turn.gang->victims.push_back(name_victim(facts_->running.gang(facts_->running.index(first)),
                                                turn.group->seen->group->meta.ns.str()));
       turn.gang->victims.back().is_for_reservation = true;
     }
     turn.gang->may_need_fewer = found.gave_up;
-    begin_preempting(*turn.group, *turn.gang, std::move(trials.placed), tree_, head.queue, placer_);
+    begin_preempting(*turn.group, *turn.gang, std::move(trials.placed), tree_, find_queue(turn),
+                     placer_);
     reserved_.end(*turn.gang);
     look_by(next_look_, now_);  // when this is stored
   }
   std::vector<std::size_t> find_reclaimable(const ReservedNodes::Entry& entry) {
     std::vector<std::size_t> found;
-    const auto& candidates = running_->candidates();
+    const auto& candidates = facts_->running.candidates();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       if (!queue::is_reclaimable(entry.terms, tenant(candidates[i].first()))) continue;
       bool is_there = false;
       for (const queue::Workload* one : candidates[i].workloads) {
-        const auto& uses = running_->use(running_->index(*one));
+        const auto& uses = facts_->running.use(facts_->running.index(*one));
         is_there = is_there || std::any_of(uses.begin(), uses.end(), [&](const SlotUse& use) {
                      return entry.wanted.count(use.node) > 0;
                    });
@@ -373,10 +350,7 @@ class Reserver {
   std::optional<SysTime>& next_look_;
   std::map<const GangWork*, std::size_t> turns_;  // into QueueState::refused
   std::size_t made_ = 0;                          // reservations in this cycle
-  std::vector<std::string> made_nodes_;
-  std::optional<Ending> ending_;
-  std::optional<RunningGangs> running_;
-  std::optional<queue::Usage> usage_;
+  std::optional<TrialFacts> facts_;               // of the search in this cycle
 };
 
 }  // namespace
