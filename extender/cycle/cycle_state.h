@@ -51,8 +51,8 @@ struct PreemptionMemory {
 };
 
 struct ReservationMemory {
-  std::map<GangKey, SysTime> again{};          // before that no other search for the gang
-  std::map<GangKey, SysTime> reclaim_again{};  // the same for what its reservation takes back
+  std::map<GangKey, SysTime> again{};          // since then the gang waits for a search for nodes
+  std::map<GangKey, SysTime> reclaim_again{};  // before that none for what it takes back
   std::map<GangKey, SysTime> broken{};         // since when its reservation is impossible
   SysTime next_search{};                       // none before
   std::optional<GangKey> asked{};  // a simulation: this gang alone reserves nodes, at once

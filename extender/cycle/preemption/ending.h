@@ -60,6 +60,8 @@ class Ending {
     const auto known = terminating_.find(group.meta.uid);
     return known != terminating_.end() && known->second.count({placement, group.meta.ns}) > 0;
   }
+  // A pod that is being deleted gives its capacity back soon: lend_to() counts it.
+  bool is_about_to_end(const kube::Pod& pod) const;
   // Preempted gangs of several jobs were not requeued in time: nervex-controller is away. What is
   // marked now would end when it is back, in addition to what was marked before.
   bool is_requeue_late() const;
@@ -75,7 +77,6 @@ class Ending {
   using Victims = std::map<std::pair<std::string_view, std::string_view>, const gang::Victim*>;
   void add_gangs(const GroupWork& group, const Victims& victims);
   bool is_neglected(const GroupWork& group, const GangWork& gang) const;
-  bool is_about_to_end(const kube::Pod& pod) const;
   // UID, namespace and placements of PodGroups with terminating pods.
   using Placed = std::set<std::tuple<std::string_view, std::string_view, std::int64_t>>;
   Placed list_placed() const;

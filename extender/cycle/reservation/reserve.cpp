@@ -1,8 +1,10 @@
 #include "extender/cycle/reservation/reserve.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -27,6 +29,14 @@ constexpr std::size_t kMostReclaimed = 1'024;
 // Until pods of gangs that end for others, or whose grace period is over, are gone.
 constexpr seconds kEndingTime{360};
 constexpr seconds kLateEndingPod{60};
+
+// A time that is too far ahead was noted by a clock that was wrong: it does not count.
+bool is_credible(SysTime time, seconds period, SysTime now) { return time <= now + 2 * period; }
+
+std::optional<SysTime> find_known(const std::map<GangKey, SysTime>& times, const GangKey& key) {
+  const auto known = times.find(key);
+  return known == times.end() ? std::nullopt : std::optional(known->second);
+}
 
 queue::Tenant make_tenant(const RunningGang& gang, const queue::Workload& workload) {
   return {&workload, queue::latest_end(workload), find_promised_end(*gang.group)};
@@ -54,12 +64,13 @@ class Reserver {
     }
   }
 
+  // Of the two kinds of searches those that end a wait come first.
   void run() {
     lapse_idle();
     if (!options_.is_on()) return;
-    forget_searches();
-    for (const RefusedTurn& turn : queues_.refused) {
-      if (may_begin_ && visit(turn)) break;
+    if (may_begin_) {
+      reclaim_due();
+      search_due();
     }
     // What ends on reserved nodes may be the last that keeps a gang from taking back the others.
     if (count() > 0) placer_.waits_otherwise = true;
@@ -68,9 +79,9 @@ class Reserver {
  private:
   std::size_t count() const {
     const auto& entries = reserved_.entries();
-    return made_ +
-           static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(),
-                                                  [](const auto& one) { return !one.is_over; }));
+    const auto kept =
+        std::count_if(entries.begin(), entries.end(), [](const auto& one) { return !one.is_over; });
+    return static_cast<std::size_t>(kept) + (has_made_one_ ? 1U : 0U);
   }
   static GangKey key(const RefusedTurn& turn) {
     return {turn.group->seen->group->meta.uid, turn.gang->name};
@@ -81,17 +92,9 @@ class Reserver {
   queue::QueueIndex find_queue(const RefusedTurn& turn) const {
     return tree_.find(workload(turn).queue).value_or(queue::kRoot);
   }
-  void forget_searches() {
-    for (std::map<GangKey, SysTime>* all : {&memory_.again, &memory_.reclaim_again}) {
-      std::map<GangKey, SysTime> kept;
-      for (const RefusedTurn& turn : queues_.refused) {
-        const auto known = all->find(key(turn));
-        if (known != all->end() && known->second > now_) kept.insert(*known);
-      }
-      *all = std::move(kept);
-    }
+  bool is_asked(const RefusedTurn& turn) const {
+    return !memory_.asked || *memory_.asked == key(turn);
   }
-
   // It waits for capacity, which an empty cluster has, and for nothing else.
   bool waits_for_capacity(const RefusedTurn& turn) const {
     const gang::NoFit* why = find_shortage(turn, placer_);
@@ -114,34 +117,7 @@ class Reserver {
     look_by(next_look_, now_);
   }
 
-  // True: no other gang gets its turn in this cycle.
-  bool visit(const RefusedTurn& turn) {
-    if (memory_.asked && *memory_.asked != key(turn)) return false;
-    if (turn.gang->reservation) {
-      const ReservedNodes::Entry* entry = reserved_.find(*turn.gang);
-      if (entry != nullptr && !entry->is_over && entry->can_reclaim) reclaim(turn, *entry);
-      return !turn.gang->victims.empty();
-    }
-    if (!waits_for_capacity(turn)) return false;
-    if (count() >= static_cast<std::size_t>(options_.most) && find_later(turn) == nullptr) {
-      return false;
-    }
-    SysTime at = waits_since(turn) + options_.after;
-    if (turn.gang->reserve_after) at = std::max(at, *turn.gang->reserve_after);
-    if (const auto again = memory_.again.find(key(turn)); again != memory_.again.end()) {
-      at = std::max(at, again->second);
-    }
-    if (at > now_ && !memory_.asked) {
-      look_by(next_look_, at);
-      return false;
-    }
-    if (!may_search()) return true;
-    reserve(turn);
-    return false;
-  }
-  SysTime waits_since(const RefusedTurn& turn) const {
-    return std::max(workload(turn).queued_since, turn.group->seen->group->meta.created);
-  }
+  // One search in a cycle, of either kind, and then a pause.
   bool may_search() {
     // A clock that was set back does not stop searches.
     const bool is_paused =
@@ -166,7 +142,6 @@ class Reserver {
     const auto at = turns_.find(entry.gang);
     return at == turns_.end() || &queues_.refused[at->second] < &turn;
   }
-
   // Nodes that are reserved for gangs before this one are not for it.
   VictimTrials make_trials(const RefusedTurn& turn) {
     ReservedNodes::Indices earlier;
@@ -178,13 +153,85 @@ class Reserver {
     return facts_->make_trials(turn, {&workload(turn), find_queue(turn)}, placer_, earlier);
   }
   queue::Tenant tenant(const queue::Workload& workload) const {
-    return make_tenant(facts_->running.gang(facts_->running.index(workload)), workload);
+    const RunningGangs& running = facts_->running;
+    return make_tenant(running.gang(running.index(workload)), workload);
+  }
+
+  // ---- reserving nodes
+
+  // Who has waited longest for a search comes first, and then the order of service: otherwise gangs
+  // for which none finds nodes would delay all others.
+  void search_due() {
+    std::map<GangKey, SysTime> known;
+    const RefusedTurn* next = nullptr;
+    SysTime next_since{};
+    int due = 0;
+    for (const RefusedTurn& turn : queues_.refused) {
+      if (!is_asked(turn)) continue;
+      const auto at = find_search_time(turn);
+      if (!at) continue;
+      if (*at > now_ && !memory_.asked) {
+        look_by(next_look_, *at);
+        continue;
+      }
+      const auto again = find_known(memory_.again, key(turn));
+      const bool is_known = again && is_credible(*again, kReserveSearchAgain, now_);
+      const SysTime since = is_known ? *again : now_;
+      known.emplace(key(turn), since);
+      if (since > now_) {
+        look_by(next_look_, since);
+        continue;
+      }
+      ++due;
+      if (next != nullptr && next_since <= since) continue;
+      next = &turn;
+      next_since = since;
+    }
+    memory_.again = std::move(known);
+    if (next == nullptr || !may_search()) return;
+    memory_.again[key(*next)] = now_ + kReserveSearchAgain;
+    look_by(next_look_, now_ + (due > 1 ? kReserveSearchPause : kReserveSearchAgain));
+    facts_.emplace(snapshot_, work_, queues_, now_);
+    const auto chosen = choose_nodes(*next);
+    if (chosen) take(*next, *chosen);
+  }
+  // Since when the gang wants nodes; nullopt: it does not.
+  std::optional<SysTime> find_search_time(const RefusedTurn& turn) {
+    if (turn.gang->reservation || !waits_for_capacity(turn)) return std::nullopt;
+    const bool is_full = count() >= static_cast<std::size_t>(options_.most);
+    if (is_full && find_later(turn) == nullptr) return std::nullopt;
+    const SysTime at = waits_since(turn) + options_.after;
+    const auto& after = turn.gang->reserve_after;
+    return after && is_credible(*after, kReserveAgain, now_) ? std::max(at, *after) : at;
+  }
+  SysTime waits_since(const RefusedTurn& turn) const {
+    return std::max(workload(turn).queued_since, turn.group->seen->group->meta.created);
+  }
+
+  // Those on which the gang starts first; nullopt: none were found, or it needs none.
+  std::optional<gang::Reservation> choose_nodes(const RefusedTurn& turn) {
+    if (facts_->is_of_ending_job(turn)) return std::nullopt;
+    VictimTrials trials = make_trials(turn);
+    const queue::ReservedFor terms{queue::rank(workload(turn)), now_, std::nullopt};
+    queue::VictimSearch found;
+    if (!trials.fits_without({})) {
+      found = queue::search_victims(
+          sort_by_end(terms),
+          [&](std::span<const std::size_t> ended) { return trials.fits_without(ended); },
+          kMostEndTrials);
+      if (found.victims.empty()) return std::nullopt;
+    }
+    gang::Reservation chosen;
+    chosen.nodes = count_nodes(trials.placed);
+    chosen.since = now_;
+    chosen.due = find_due(terms, found.victims, chosen);
+    return chosen;
   }
   // What ends first: what the head may take, then by the latest end, then what has run longest.
   std::vector<std::size_t> sort_by_end(const queue::ReservedFor& terms) const {
     struct End {
       int kind = 0;
-      SysTime time{};
+      SysTime::duration time{};
       std::size_t candidate = 0;
     };
     std::vector<End> ends;
@@ -196,9 +243,9 @@ class Reserver {
       if (queue::is_reclaimable(terms, its)) {
         ends.push_back({0, {}, i});
       } else if (its.latest_end) {
-        ends.push_back({1, *its.latest_end, i});
+        ends.push_back({1, its.latest_end->time_since_epoch(), i});
       } else {
-        ends.push_back({2, first.started_at.value_or(SysTime::max()), i});
+        ends.push_back({2, first.started_at.value_or(SysTime::max()).time_since_epoch(), i});
       }
     }
     std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) {
@@ -209,40 +256,19 @@ class Reserver {
     for (const End& end : ends) sorted.push_back(end.candidate);
     return sorted;
   }
-
-  void reserve(const RefusedTurn& turn) {
-    memory_.again[key(turn)] = now_ + kReserveSearchAgain;
-    look_by(next_look_, now_ + kReserveSearchAgain);
-    facts_.emplace(snapshot_, work_, queues_, now_);
-    if (facts_->is_of_ending_job(turn)) return;
-    VictimTrials trials = make_trials(turn);
-    const queue::ReservedFor terms{queue::rank(workload(turn)), now_, std::nullopt};
-    queue::VictimSearch found;
-    if (!trials.fits_without({})) {
-      found = queue::search_victims(
-          sort_by_end(terms),
-          [&](std::span<const std::size_t> ended) { return trials.fits_without(ended); },
-          kMostEndTrials);
-      if (found.victims.empty()) return;
-    }
-    gang::Reservation reservation;
-    reservation.nodes = count_nodes(trials.placed);
-    reservation.since = now_;
-    reservation.due = find_due(terms, found.victims, reservation);
-    displace(turn, reservation);
-    turn.gang->reservation = std::move(reservation);
-    turn.gang->reserve_after.reset();
-    ++made_;
-    look_by(next_look_, now_);  // when this is stored: others may be kept off, or taken back
-  }
   static std::vector<gang::ReservedCapacity> count_nodes(const std::vector<PlacedSlot>& placed) {
     PodCounts counts;
     for (const PlacedSlot& slot : placed) ++counts[{slot.set->name, slot.placement.node}];
     return reserved_capacity(counts);
   }
+  static NodeNames collect_names(const gang::Reservation& reservation) {
+    NodeNames names;
+    for (const gang::ReservedCapacity& one : reservation.nodes) names.insert(one.node);
+    return names;
+  }
   std::optional<SysTime> find_due(const queue::ReservedFor& terms,
                                   const std::vector<std::size_t>& ended,
-                                  const gang::Reservation& reservation) {
+                                  const gang::Reservation& reservation) const {
     SysTime due = now_;
     for (const std::size_t candidate : ended) {
       const queue::Tenant its = tenant(facts_->running.candidates()[candidate].first());
@@ -250,17 +276,24 @@ class Reserver {
       if (!its.latest_end) return std::nullopt;
       due = std::max(due, *its.latest_end);
     }
-    std::set<std::string_view> nodes;
-    for (const gang::ReservedCapacity& one : reservation.nodes) nodes.insert(one.node);
+    const NodeNames nodes = collect_names(reservation);
     bool is_any_terminating = false;
     for (const PodPtr& pod : snapshot_.terminating) {
-      if (nodes.count(pod->node.str()) == 0) continue;
+      // The nodes were chosen without the capacity of pods that take longer.
+      if (nodes.count(pod->node.str()) == 0 || !facts_->ending.is_about_to_end(*pod)) continue;
       is_any_terminating = true;
       due = std::max(due, pod->deletion_timestamp + kLateEndingPod);
     }
     // Gangs that end for others have no terminating pods yet.
     const bool is_any_ending = ended.empty() && !is_any_terminating;
     return is_any_ending ? std::max(due, now_ + kEndingTime) : due;
+  }
+  void take(const RefusedTurn& turn, const gang::Reservation& chosen) {
+    displace(turn, chosen);
+    turn.gang->reservation = chosen;
+    turn.gang->reserve_after.reset();
+    has_made_one_ = true;
+    look_by(next_look_, now_);  // when this is stored: others may be kept off, or taken back
   }
   // Gangs that are served later lose the nodes, and one of too many its own.
   void displace(const RefusedTurn& turn, const gang::Reservation& reservation) {
@@ -280,14 +313,25 @@ class Reserver {
 
   // ---- taking nodes back
 
+  void reclaim_due() {
+    std::erase_if(memory_.reclaim_again, [this](const auto& one) {
+      return one.second <= now_ || !is_credible(one.second, kReserveSearchAgain, now_);
+    });
+    for (const RefusedTurn& turn : queues_.refused) {
+      if (!turn.gang->reservation || !is_asked(turn)) continue;
+      const ReservedNodes::Entry* entry = reserved_.find(*turn.gang);
+      if (entry != nullptr && !entry->is_over && entry->can_reclaim) reclaim(turn, *entry);
+    }
+  }
   // Reservations of one queue are on different nodes, so they need not wait for each other.
   bool is_rate_used_up(const RefusedTurn& turn) const {
     const auto times = times_.find(tree_[find_queue(turn)].name);
     return times != times_.end() && times->second.size() >= queue::kMostPreemptions;
   }
   void reclaim(const RefusedTurn& turn, const ReservedNodes::Entry& entry) {
-    const auto again = memory_.reclaim_again.find(key(turn));
-    if (again != memory_.reclaim_again.end()) return look_by(next_look_, again->second);
+    if (const auto again = find_known(memory_.reclaim_again, key(turn))) {
+      return look_by(next_look_, *again);
+    }
     const gang::Gang& spec = turn.group->seen->group->spec.gangs[turn.gang->position];
     if (const auto after = preempts_after(spec, turn.gang->before, now_)) {
       return look_by(next_look_, *after);
@@ -307,10 +351,11 @@ class Reserver {
         [&](std::span<const std::size_t> victims) { return trials.fits_without(victims); },
         kMostEndTrials);
     if (found.victims.empty() || found.victims.size() > kMostReclaimed) return;
+    const RunningGangs& running = facts_->running;
     for (const std::size_t victim : found.victims) {
-      const queue::Workload& first = facts_->running.candidates()[victim].first();
-      turn.gang->victims.push_back(name_victim(facts_->running.gang(facts_->running.index(first)),
-                                               turn.group->seen->group->meta.ns.str()));
+      const queue::Workload& first = running.candidates()[victim].first();
+      turn.gang->victims.push_back(
+          name_victim(running.gang(running.index(first)), turn.group->seen->group->meta.ns.str()));
       turn.gang->victims.back().is_for_reservation = true;
     }
     turn.gang->may_need_fewer = found.gave_up;
@@ -321,12 +366,13 @@ class Reserver {
   }
   std::vector<std::size_t> find_reclaimable(const ReservedNodes::Entry& entry) {
     std::vector<std::size_t> found;
-    const auto& candidates = facts_->running.candidates();
+    RunningGangs& running = facts_->running;
+    const auto& candidates = running.candidates();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       if (!queue::is_reclaimable(entry.terms, tenant(candidates[i].first()))) continue;
       bool is_there = false;
       for (const queue::Workload* one : candidates[i].workloads) {
-        const auto& uses = facts_->running.use(facts_->running.index(*one));
+        const auto& uses = running.use(running.index(*one));
         is_there = is_there || std::any_of(uses.begin(), uses.end(), [&](const SlotUse& use) {
                      return entry.wanted.count(use.node) > 0;
                    });
@@ -349,7 +395,7 @@ class Reserver {
   const SysTime now_;
   std::optional<SysTime>& next_look_;
   std::map<const GangWork*, std::size_t> turns_;  // into QueueState::refused
-  std::size_t made_ = 0;                          // reservations in this cycle
+  bool has_made_one_ = false;                     // a reservation, in this cycle
   std::optional<TrialFacts> facts_;               // of the search in this cycle
 };
 

@@ -19,7 +19,8 @@
 namespace nervex::extender {
 
 // After start_waiting(), which returned `queues`. At most one search in one cycle, which is bounded
-// as those for preemption are, then a pause. `may_begin`: false in a simulation, which reserves
+// as those for preemption are, then a pause; those for what to take back come first, then the gangs
+// take turns. `may_begin`: false in a simulation, which reserves
 // nothing.
 void keep_reservations(const Snapshot& snapshot, CycleWork& work, Placer& placer,
                        const QueueState& queues, const queue::ReservationOptions& options,

@@ -87,7 +87,7 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
     const bool is_overdue = entry.terms.due && *entry.terms.due + kLongestOverdue <= now;
     const GangKey key(entry.group->seen->group->meta.uid, entry.gang->name);
     const auto known = broken.find(key);
-    const SysTime since = known == broken.end() ? now : known->second;
+    const SysTime since = known == broken.end() ? now : std::min(known->second, now);
     const bool is_given_up = (!is_possible && since + kLongestBroken <= now) || is_overdue;
     if (is_given_up && !entry.group->seen->unconfirmed) {
       lapse(*entry.gang, now);

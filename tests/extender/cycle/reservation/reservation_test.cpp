@@ -40,6 +40,18 @@ TEST_CASE("a gang that has waited long reserves the nodes that it gets first",
     CHECK(world.reserved("head") == "n2 n3");
     CHECK_FALSE(world.base("head").reservation->due.has_value());
   }
+  SECTION("without waiting for pods that take hours to end") {
+    world.grace_period = seconds(36'000);
+    world.run_for("a", {"n1"}, 100, 6);
+    world.run_for("ended", {"n1"}, 100, 2);
+    world.terminate("ended");
+    world.remove("ended");
+    world.others = {{"n2", 8}, {"n3", 8}};
+    world.wait("head", 1, 6);
+    world.cycle();
+    CHECK(world.reserved("head") == "n1");
+    CHECK(world.base("head").reservation->due == now + seconds(100));
+  }
   SECTION("first those that it can take back") {
     world.run_for("a", {"n1"}, 900);
     world.run_for("b", {"n2"}, 100);
@@ -238,6 +250,72 @@ TEST_CASE("a deadline that was raised does not delay a head", "[extender][reserv
   REQUIRE(world.run_until("head", gang::kReasonPreempting));
   CHECK(world.victims("head") == std::vector<std::string>{"long/base"});
   CHECK(world.run_until("long", gang::kReasonPreempted));
+}
+
+// Thirty gangs before "head" wait for two nodes, and pods of others use half of one.
+Reservations with_gangs_that_cannot_reserve() {
+  Reservations world;
+  world.others = {{"n2", 4}};
+  for (int i = 0; i < 30; ++i) world.wait("large" + std::to_string(i), 2, 8, 2'000);
+  return world;
+}
+
+TEST_CASE("gangs that cannot reserve nodes do not delay others", "[extender][reservation]") {
+  Reservations world = with_gangs_that_cannot_reserve();
+  SECTION("that would reserve some") {
+    world.run_for("long", {"n1"}, 1'000);
+    world.wait("head", 1);
+    for (int i = 0; i < 32; ++i) world.cycle();
+    CHECK(world.reserved("head") == "n1");
+  }
+  SECTION("that take some back") {
+    world.run_for("long", {"n1"}, 1'000);
+    world.get("long").spec.preemptible = true;
+    world.get("long").spec.queued_since = world.now;
+    world.wait("head", 1);
+    for (int i = 0; i < 32; ++i) world.cycle();
+    CHECK(world.run_until("long", gang::kReasonPreempted));
+  }
+}
+
+TEST_CASE("times from a clock that was ahead do not delay a head", "[extender][reservation]") {
+  Reservations world;
+  world.run_for("a", {"n1"}, 900);
+  world.run_for("b", {"n2"}, 900);
+  const extender::GangKey key(world.wait("head", 2).meta.uid, "base");
+  SECTION("for a reservation, in its status") {
+    world.reservation.most = 0;
+    world.cycle();
+    world.reservation.most = 4;
+    world.base("head").reserve_after = world.in(3'600);
+  }
+  SECTION("for a search") { world.state.reservation.again[key] = world.in(3'600); }
+  world.cycle();
+  CHECK(world.reserved("head") == "n1 n2");
+}
+
+TEST_CASE("times from a clock that was ahead do not keep a reservation",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  const extender::GangKey key(world.get("head").meta.uid, "base");
+  SECTION("whose nodes cannot suffice any more") {
+    world.nodes[1] = view(testing::cordoned(a_node("n2", 8)));
+    world.cycle();
+    world.state.reservation.broken[key] = world.in(3'600);
+    world.cycle();
+    world.now += seconds(60);
+    world.cycle();
+    CHECK(world.reserved("head").empty());
+  }
+  SECTION("that could take its nodes back") {
+    world.remove("short");
+    world.wait("other", 1, 8, 0).spec.preemptible = true;
+    world.cycle();
+    world.commit("other");
+    world.remove("long");
+    world.state.reservation.reclaim_again[key] = world.in(3'600);
+    CHECK(world.run_until("head", gang::kReasonPreempting));
+  }
 }
 
 TEST_CASE("a reservation lapses", "[extender][reservation]") {
