@@ -166,7 +166,12 @@ Result<Nothing> decode_reservation(const Json& from, const std::string& where, G
   if (!due) return due.error();
   auto nodes = decode_all_reserved(*found, "nodes", here);
   if (!nodes) return nodes.error();
-  gang.reservation = Reservation{*std::move(nodes), *since, *due};
+  std::vector<std::string> jobs;
+  for (const Json& one : kube::array_at(*found, {"countsOn"})) {
+    if (one.is_string()) jobs.push_back(one.get<std::string>());
+  }
+  std::sort(jobs.begin(), jobs.end());
+  gang.reservation = Reservation{*std::move(nodes), *since, *due, std::move(jobs)};
   return ok();
 }
 

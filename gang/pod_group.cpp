@@ -166,6 +166,7 @@ Json encode_reservation(const Reservation& reservation) {
   Json out{{"nodes", encode_reserved(reservation.nodes)},
            {"since", to_rfc3339_micro(reservation.since)}};
   if (reservation.due) out["due"] = to_rfc3339_micro(*reservation.due);
+  if (!reservation.counts_on.empty()) out["countsOn"] = reservation.counts_on;
   return out;
 }
 

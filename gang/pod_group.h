@@ -218,6 +218,10 @@ struct Reservation {
   // When the last gang that it waits for has ended, at the latest. Not set: one of them has no
   // bound.
   std::optional<SysTime> due{};
+  // UIDs of the PodGroups of jobs that it counts on, sorted: they end by `due`, and a longer
+  // deadline does not help them. Without `due`: they have no bound, and have to end. Not those that
+  // may be taken back anyway.
+  std::vector<std::string> counts_on{};
   bool operator==(const Reservation&) const = default;
 };
 

@@ -1,11 +1,25 @@
 #include "queue/reservation.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace nervex::queue {
 
 namespace {
 
 bool can_be_taken_back(const ReservedFor& reserved, const Workload& workload) {
   return workload.is_preemptible && reserved.head < rank(workload);
+}
+
+// It was to end in time when the nodes were reserved, or when it was planned since. What an older
+// job was planned with says nothing: its deadline may have been raised before that.
+bool is_counted_on(const ReservedFor& reserved, const Tenant& tenant) {
+  if (!reserved.due) return false;
+  const auto& jobs = reserved.counts_on;
+  if (std::binary_search(jobs.begin(), jobs.end(), tenant.job, std::less<>())) return true;
+  const auto& started_at = tenant.workload->job_started_at;
+  return started_at && *started_at >= reserved.since && tenant.promised_end &&
+         *tenant.promised_end <= *reserved.due;
 }
 
 // Pods of other operators are not ours to end.
@@ -22,9 +36,8 @@ bool is_of_its_job(const ReservedFor& reserved, const Workload& workload) {
 bool is_reclaimable(const ReservedFor& reserved, const Tenant& tenant) {
   if (!may_end_for(reserved, *tenant.workload)) return false;
   if (can_be_taken_back(reserved, *tenant.workload)) return true;
-  const bool was_counted_on =
-      reserved.due && tenant.promised_end && *tenant.promised_end <= *reserved.due;
-  return was_counted_on && (!tenant.latest_end || *tenant.latest_end > *reserved.due);
+  return is_counted_on(reserved, tenant) &&
+         (!tenant.latest_end || *tenant.latest_end > *reserved.due);
 }
 
 bool ends_for(const ReservedFor& reserved, const Tenant& tenant) {

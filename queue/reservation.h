@@ -8,12 +8,16 @@
 // A head therefore waits no longer than until it reserves, plus the longest remaining run on its
 // nodes, plus the grace period of what it takes back. Without deadlines there is no such bound, and
 // so where a node fails, or what is served before the head takes its nodes: then it reserves
-// others. What can be reclaimed is strictly after the head in one total order (queue/order.h), so
+// others. What can be reclaimed is strictly after the head in one total order (queue/order.h), or
+// was given a longer deadline than the one that the reservation counted on, which happens once. So
 // no two workloads reclaim each other in turn. docs/adr/2026-11-27-reservation.md.
 #pragma once
 
 #include <chrono>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "queue/order.h"
@@ -27,11 +31,13 @@ struct ReservationOptions {
   bool is_on() const { return after.count() > 0 && most > 0; }
 };
 
-// Borrows the texts of `head`.
+// Borrows its texts.
 struct ReservedFor {
   Rank head;
   SysTime since{};
   std::optional<SysTime> due{};  // nullopt: the head waits for something without bound
+  // UIDs of the PodGroups of jobs that had these nodes at `since` and were to end by `due`; sorted.
+  std::span<const std::string> counts_on{};
 };
 
 // A workload that runs on reserved nodes, is planned there, or is to start there.
@@ -39,6 +45,7 @@ struct Tenant {
   const Workload* workload = nullptr;
   std::optional<SysTime> latest_end{};    // of its job
   std::optional<SysTime> promised_end{};  // the same as known when the job was planned
+  std::string_view job{};                 // UID of its PodGroup
 };
 
 // A gang of the head's own job: the head neither waits for its end nor takes its nodes.

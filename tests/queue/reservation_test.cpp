@@ -3,6 +3,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <string>
+#include <vector>
+
 #include "tests/queue/builders.h"
 
 namespace nervex::queue {
@@ -11,10 +14,12 @@ namespace {
 using testing::at_second;
 using testing::queued;
 
-// Queued at 100 with priority 5, waits for nodes since 1,000, which it has by 2,000.
+// Queued at 100 with priority 5, waits for nodes since 1,000, which it has by 2,000 when job
+// "known" has ended.
 ReservedFor head(std::optional<SysTime> due = at_second(2'000)) {
   static const Workload kHead = queued("", "head", 8, 100, 5);
-  return {rank(kHead), at_second(1'000), due};
+  static const std::vector<std::string> kJobs{"known"};
+  return {rank(kHead), at_second(1'000), due, kJobs};
 }
 
 Workload gang_of(int priority, std::int64_t since, bool is_preemptible) {
@@ -76,10 +81,27 @@ TEST_CASE("a head counts on what ends in time, and takes back what does not keep
   }));
   INFO("when " << row.when);
   Workload workload = gang_of(9, 0, false);
-  workload.started_at = at_second(500);
-  const Tenant tenant{&workload, row.latest_end, row.promised_end};
+  std::string job = "other";
+  SECTION("of those that ran when it reserved") {
+    workload.started_at = workload.job_started_at = at_second(500);
+    if (row.promised_end && *row.promised_end <= *head().due) job = "known";
+  }
+  SECTION("of those that started since") {
+    workload.started_at = workload.job_started_at = at_second(1'000);
+  }
+  const Tenant tenant{&workload, row.latest_end, row.promised_end, job};
   CHECK(ends_for(head(), tenant) == row.ends);
   CHECK(is_reclaimable(head(), tenant) == row.is_reclaimable);
+}
+
+TEST_CASE("a head takes nothing back that it did not count on", "[queue][reservation]") {
+  Workload workload = gang_of(9, 0, false);
+  workload.started_at = workload.job_started_at = at_second(999);
+  SECTION("a job that ran, whose deadline was raised before") {}
+  SECTION("a new request of such a job") { workload.started_at = at_second(1'500); }
+  const Tenant tenant{&workload, at_second(9'000), at_second(2'000), "other"};
+  CHECK_FALSE(is_reclaimable(head(), tenant));
+  CHECK_FALSE(ends_for(head(), tenant));
 }
 
 TEST_CASE("without a due time a head waits for what ran before it reserved",

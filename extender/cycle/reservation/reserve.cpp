@@ -26,6 +26,7 @@ constexpr seconds kReserveSearchPause{1};
 constexpr std::size_t kMostEndTrials = 48;
 // As in the schema of PodGroups.
 constexpr std::size_t kMostReclaimed = 1'024;
+constexpr std::size_t kMostCountedOn = 1'024;
 // Until pods of gangs that end for others, or whose grace period is over, are gone.
 constexpr seconds kEndingTime{360};
 constexpr seconds kLateEndingPod{60};
@@ -39,7 +40,8 @@ std::optional<SysTime> find_known(const std::map<GangKey, SysTime>& times, const
 }
 
 queue::Tenant make_tenant(const RunningGang& gang, const queue::Workload& workload) {
-  return {&workload, queue::latest_end(workload), find_promised_end(*gang.group)};
+  return {&workload, queue::latest_end(workload), find_promised_end(*gang.group),
+          gang.group->meta.uid};
 }
 
 class Reserver {
@@ -212,7 +214,7 @@ class Reserver {
   std::optional<gang::Reservation> choose_nodes(const RefusedTurn& turn) {
     if (facts_->is_of_ending_job(turn)) return std::nullopt;
     VictimTrials trials = make_trials(turn);
-    const queue::ReservedFor terms{queue::rank(workload(turn)), now_, std::nullopt};
+    const queue::ReservedFor terms{queue::rank(workload(turn)), now_, std::nullopt, {}};
     queue::VictimSearch found;
     if (!trials.fits_without({})) {
       found = queue::search_victims(
@@ -225,6 +227,7 @@ class Reserver {
     chosen.nodes = count_nodes(trials.placed);
     chosen.since = now_;
     chosen.due = find_due(terms, found.victims, chosen);
+    chosen.counts_on = find_counted_on(terms, found.victims, chosen);
     return chosen;
   }
   // What ends first: what the head may take, then by the latest end, then what has run longest.
@@ -287,6 +290,31 @@ class Reserver {
     // Gangs that end for others have no terminating pods yet.
     const bool is_any_ending = ended.empty() && !is_any_terminating;
     return is_any_ending ? std::max(due, now_ + kEndingTime) : due;
+  }
+  // With a due time, all that ReservedNodes counts on: not only what had to end, since others may
+  // use what more is free. Of too many some are left out: they may get longer deadlines.
+  std::vector<std::string> find_counted_on(queue::ReservedFor terms,
+                                           const std::vector<std::size_t>& ended,
+                                           const gang::Reservation& reservation) {
+    terms.due = reservation.due;
+    std::set<std::string_view> jobs;
+    const auto note = [&](const queue::Tenant& its) {
+      const bool is_counted = terms.due || !its.latest_end;
+      if (!is_counted || queue::is_reclaimable(terms, its)) return;
+      if (jobs.size() < kMostCountedOn) jobs.insert(its.job);
+    };
+    for (const std::size_t candidate : ended) {
+      note(tenant(facts_->running.candidates()[candidate].first()));
+    }
+    if (terms.due) {
+      for (const NodeTenant& one : list_tenants_on(reservation)) {
+        if (!one.is_ending && queue::ends_for(terms, one.terms())) note(one.terms());
+      }
+    }
+    return {jobs.begin(), jobs.end()};
+  }
+  std::vector<NodeTenant> list_tenants_on(const gang::Reservation& reservation) {
+    return list_tenants(snapshot_, work_, facts_->ending, collect_names(reservation), now_);
   }
   void take(const RefusedTurn& turn, const gang::Reservation& chosen) {
     displace(turn, chosen);

@@ -119,7 +119,8 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
       const gang::Gang& spec = group->seen->group->spec.gangs[gang.position];
       queue::Rank head = group->rank();
       if (spec.queued_since) head.queued_since = *spec.queued_since;
-      entry.terms = {head, gang.reservation->since, gang.reservation->due};
+      entry.terms = {head, gang.reservation->since, gang.reservation->due,
+                     gang.reservation->counts_on};
       entry.wanted = sum_reserved(*group->seen->group, *gang.reservation);
     }
   }
@@ -274,8 +275,7 @@ void ReservedNodes::note_promises(CycleWork& work) const {
   if (!is_on_) return;
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
-      const bool is_old = gang.committed || (gang.before != nullptr && gang.before->planned);
-      if (gang.kind != gang::GangKind::kBase || is_old || !gang.is_whole()) continue;
+      if (gang.kind != gang::GangKind::kBase || gang.committed || !gang.is_whole()) continue;
       const auto run =
           queue::longest_run(group->seen->group->spec, group->queue.max_runtime_seconds);
       gang.planned_run_seconds.reset();

@@ -83,7 +83,7 @@ class ReservedNodes {
   // For trials in which more becomes free: nothing of these nodes may be used.
   void close(const Indices& indices, Ledger& ledger) const;
   std::vector<ReservedBy> name(const Indices& indices) const;
-  // Sets GangStatus::planned_run_seconds of base gangs with a new plan.
+  // Sets GangStatus::planned_run_seconds of base gangs that are planned and not committed yet.
   void note_promises(CycleWork& work) const;
 
  private:

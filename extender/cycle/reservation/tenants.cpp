@@ -102,6 +102,7 @@ class TenantLister {
                        is_released(gang::kBaseGang);
     tenant.latest_end = queue::latest_end(workload);
     tenant.promised_end = find_promised_end(group);
+    tenant.job = group.meta.uid;
     tenant.workload = std::move(workload);
     tenant.use = std::move(use);
     return tenant;
@@ -126,8 +127,10 @@ bool is_still_reclaimable(const GroupWork& group, const GangWork& gang, const Gr
   const queue::Workload head = group.seen->make_workload(gang.position);
   const queue::Workload other = victim.seen->make_workload(victim_gang.position);
   return queue::is_reclaimable(
-      {queue::rank(head), gang.reservation->since, gang.reservation->due},
-      {&other, queue::latest_end(other), find_promised_end(*victim.seen->group)});
+      {queue::rank(head), gang.reservation->since, gang.reservation->due,
+       gang.reservation->counts_on},
+      {&other, queue::latest_end(other), find_promised_end(*victim.seen->group),
+       victim.seen->group->meta.uid});
 }
 
 std::vector<NodeTenant> list_tenants(const Snapshot& snapshot, CycleWork& work,

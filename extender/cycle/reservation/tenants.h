@@ -23,13 +23,14 @@ using NodeAmounts = std::map<std::string, kube::Resources, std::less<>>;  // by 
 // A gang that runs on some of the nodes or is planned there, or a pod that is being deleted.
 struct NodeTenant {
   queue::Workload workload{};
+  std::string_view job{};  // UID of its PodGroup
   std::optional<SysTime> latest_end{};
   std::optional<SysTime> promised_end{};
   bool is_ending = false;    // by itself or for another gang
   GangWork* plan = nullptr;  // it is planned, and not committed
   NodeAmounts use{};         // of these nodes
 
-  queue::Tenant terms() const { return {&workload, latest_end, promised_end}; }
+  queue::Tenant terms() const { return {&workload, latest_end, promised_end, job}; }
 };
 
 // When the job has ended, as known when it was planned; nullopt: unknown, or without bound.
@@ -39,7 +40,7 @@ std::optional<SysTime> find_promised_end(const gang::PodGroup& group);
 bool is_still_reclaimable(const GroupWork& group, const GangWork& gang, const GroupWork& victim,
                           const GangWork& victim_gang);
 
-// Borrows its arguments. Cost: the placements of all gangs.
+// Borrows its arguments, as the tenants do. Cost: the placements of all gangs.
 std::vector<NodeTenant> list_tenants(const Snapshot& snapshot, CycleWork& work,
                                      const Ending& ending, const NodeNames& nodes, SysTime now);
 

@@ -252,6 +252,70 @@ TEST_CASE("a deadline that was raised does not delay a head", "[extender][reserv
   CHECK(world.run_until("long", gang::kReasonPreempted));
 }
 
+TEST_CASE("a deadline that was raised before gives a head no right to its nodes",
+          "[extender][reservation]") {
+  Reservations world;
+  world.run_for("raised", {"n1"}, 100, 4);
+  world.get("raised").spec.active_deadline_seconds = 100'000;
+  world.run_for("long", {"n2"}, 1'000, 4);
+  world.others = {{"n2", 4}};
+  world.wait("head", 2, 4);
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1 n2");
+  world.wait("urgent", 1, 4).spec.priority = 1;
+  world.cycle();
+  world.commit("urgent");
+  REQUIRE(world.placed("urgent") == "n1");
+  world.remove("long");
+  for (int i = 0; i < 50; ++i) world.cycle();
+  CHECK(world.base("head").victims.empty());
+  CHECK(world.base("raised").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("how long a job may run is noted until it starts", "[extender][reservation]") {
+  Reservations world;
+  world.wait("job", 1, 8, 0);
+  world.limit("job", 100);
+  world.cycle();
+  world.limit("job", 200);
+  world.cycle();
+  CHECK(world.base("job").planned_run_seconds == 200);
+  world.commit("job");
+  world.limit("job", 300);
+  world.cycle();
+  CHECK(world.base("job").planned_run_seconds == 200);
+}
+
+TEST_CASE("whom a head counts on is known after a change of leader", "[extender][reservation]") {
+  Reservations world = with_a_head();
+  CHECK(world.base("head").reservation->counts_on ==
+        std::vector<std::string>{world.get("long").meta.uid, world.get("short").meta.uid});
+  world.base("long").planned_run_seconds.reset();
+  world.get("long").spec.active_deadline_seconds = 100'000;
+  world.remove("short");
+  world.state = {};
+  REQUIRE(world.run_until("head", gang::kReasonPreempting));
+  CHECK(world.victims("head") == std::vector<std::string>{"long/base"});
+}
+
+TEST_CASE("a head counts on what ends in time, needed at first or not", "[extender][reservation]") {
+  Reservations world;
+  world.run_for("spared", {"n1"}, 100, 2);
+  world.run_for("long", {"n2"}, 1'000, 4);
+  world.others = {{"n1", 2}, {"n2", 4}};
+  world.wait("head", 2, 4);
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1 n2");
+  world.wait("unbounded", 1, 2, 0);
+  world.cycle();
+  REQUIRE(world.placed("unbounded") == "n1");
+  world.commit("unbounded");
+  world.get("spared").spec.active_deadline_seconds = 100'000;
+  world.remove("long");
+  REQUIRE(world.run_until("head", gang::kReasonPreempting));
+  CHECK(world.victims("head") == std::vector<std::string>{"spared/base"});
+}
+
 // Thirty gangs before "head" wait for two nodes, and pods of others use half of one.
 Reservations with_gangs_that_cannot_reserve() {
   Reservations world;
