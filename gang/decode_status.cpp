@@ -166,12 +166,14 @@ Result<Nothing> decode_reservation(const Json& from, const std::string& where, G
   if (!due) return due.error();
   auto nodes = decode_all_reserved(*found, "nodes", here);
   if (!nodes) return nodes.error();
+  auto renew_after = find_time(*found, "renewAfter", here);
+  if (!renew_after) return renew_after.error();
   std::vector<std::string> jobs;
   for (const Json& one : kube::array_at(*found, {"countsOn"})) {
     if (one.is_string()) jobs.push_back(one.get<std::string>());
   }
   std::sort(jobs.begin(), jobs.end());
-  gang.reservation = Reservation{*std::move(nodes), *since, *due, std::move(jobs)};
+  gang.reservation = Reservation{*std::move(nodes), *since, *due, std::move(jobs), *renew_after};
   return ok();
 }
 

@@ -167,6 +167,7 @@ Json encode_reservation(const Reservation& reservation) {
            {"since", to_rfc3339_micro(reservation.since)}};
   if (reservation.due) out["due"] = to_rfc3339_micro(*reservation.due);
   if (!reservation.counts_on.empty()) out["countsOn"] = reservation.counts_on;
+  if (reservation.renew_after) out["renewAfter"] = to_rfc3339_micro(*reservation.renew_after);
   return out;
 }
 

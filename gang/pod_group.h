@@ -222,6 +222,8 @@ struct Reservation {
   // deadline does not help them. Without `due`: they have no bound, and have to end. Not those that
   // may be taken back anyway.
   std::vector<std::string> counts_on{};
+  // Without `due`: then nodes are chosen anew.
+  std::optional<SysTime> renew_after{};
   bool operator==(const Reservation&) const = default;
 };
 

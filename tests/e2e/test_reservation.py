@@ -54,6 +54,7 @@ def test_a_large_job_starts_although_small_ones_keep_coming(jobs, gpus, node):  
     jobs.create(gpus("large", 8))
     reservation = wait_reserved(jobs, "large")
     assert nodes_of(reservation) >= {node} and "due" not in reservation
+    assert len(reservation["countsOn"]) == len(running) and "renewAfter" in reservation
     wait_message(jobs, "large", "nodes are reserved for the gang")
     small = []
     for name in running:

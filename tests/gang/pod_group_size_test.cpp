@@ -136,7 +136,7 @@ TEST_CASE("a PodGroup that has reserved 5,000 nodes stays below 1 MiB", "[gang][
   PodGroup group = a_large_group({"", 100, 1, 1, false});
   GangStatus& base = group.status.gangs.front();
   base.reservation.emplace();
-  base.reservation->due = base.since;
+  base.reservation->due = base.reservation->renew_after = base.since;
   base.reservation->counts_on.assign(1'024, std::string(36, 'u'));
   for (const Placement& placement : base.placements) {
     base.reservation->nodes.push_back({placement.role, placement.node, 1});

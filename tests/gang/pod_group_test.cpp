@@ -90,7 +90,8 @@ PodGroup a_pod_group() {
       Reservation{{{"collector", "n4", 2}, {"learner", "n4", 1}},
                   SysTime(std::chrono::milliseconds(1'795'269'370'000)),
                   SysTime(std::chrono::milliseconds(1'795'269'371'000)),
-                  {"uid-4", "uid-5"}};
+                  {"uid-4", "uid-5"},
+                  SysTime(std::chrono::milliseconds(1'795'269'373'000))};
   group.status.gangs[2].reserve_after = SysTime(std::chrono::milliseconds(1'795'269'372'000));
   group.spec.user = "ada";
   group.spec.gangs.back().queued_since = SysTime(std::chrono::seconds(1'700'000'000));

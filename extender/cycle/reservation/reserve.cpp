@@ -30,6 +30,9 @@ constexpr std::size_t kMostCountedOn = 1'024;
 // Until pods of gangs that end for others, or whose grace period is over, are gone.
 constexpr seconds kEndingTime{360};
 constexpr seconds kLateEndingPod{60};
+// A reservation without a due time is reconsidered after this.
+constexpr std::chrono::minutes kRenewPeriod{10};
+constexpr std::chrono::hours kLongestRenewPeriod{7 * 24};
 
 // A time that is too far ahead was noted by a clock that was wrong: it does not count.
 bool is_credible(SysTime time, seconds period, SysTime now) { return time <= now + 2 * period; }
@@ -195,16 +198,26 @@ class Reserver {
     look_by(next_look_, now_ + (due > 1 ? kReserveSearchPause : kReserveSearchAgain));
     facts_.emplace(snapshot_, work_, queues_, now_);
     const auto chosen = choose_nodes(*next);
-    if (chosen) take(*next, *chosen);
+    if (next->gang->reservation) {
+      renew(*next, chosen);
+    } else if (chosen) {
+      take(*next, *chosen);
+    }
   }
-  // Since when the gang wants nodes; nullopt: it does not.
+  // Since when the gang wants nodes, or other nodes; nullopt: it does not.
   std::optional<SysTime> find_search_time(const RefusedTurn& turn) {
-    if (turn.gang->reservation || !waits_for_capacity(turn)) return std::nullopt;
+    if (!waits_for_capacity(turn)) return std::nullopt;
+    if (turn.gang->reservation) return find_renewal(*turn.gang->reservation);
     const bool is_full = count() >= static_cast<std::size_t>(options_.most);
     if (is_full && find_later(turn) == nullptr) return std::nullopt;
     const SysTime at = waits_since(turn) + options_.after;
     const auto& after = turn.gang->reserve_after;
     return after && is_credible(*after, kReserveAgain, now_) ? std::max(at, *after) : at;
+  }
+  std::optional<SysTime> find_renewal(const gang::Reservation& reservation) const {
+    if (reservation.due) return std::nullopt;
+    const SysTime at = reservation.renew_after.value_or(reservation.since + kRenewPeriod);
+    return is_credible(at, kLongestRenewPeriod, now_) ? at : now_;
   }
   SysTime waits_since(const RefusedTurn& turn) const {
     return std::max(workload(turn).queued_since, turn.group->seen->group->meta.created);
@@ -228,9 +241,12 @@ class Reserver {
     chosen.since = now_;
     chosen.due = find_due(terms, found.victims, chosen);
     chosen.counts_on = find_counted_on(terms, found.victims, chosen);
+    if (!chosen.due) chosen.renew_after = now_ + kRenewPeriod;
     return chosen;
   }
-  // What ends first: what the head may take, then by the latest end, then what has run longest.
+  // What ends first: what the head may take, then by the latest end. What has no bound is likely to
+  // run on for as long as it has run: jobs differ by so much that age says most, and the oldest may
+  // be services that never end. Jobs that all run equally long are the exception; see renew().
   std::vector<std::size_t> sort_by_end(const queue::ReservedFor& terms) const {
     struct End {
       int kind = 0;
@@ -248,7 +264,7 @@ class Reserver {
       } else if (its.latest_end) {
         ends.push_back({1, its.latest_end->time_since_epoch(), i});
       } else {
-        ends.push_back({2, first.started_at.value_or(SysTime::max()).time_since_epoch(), i});
+        ends.push_back({2, now_ - first.started_at.value_or(SysTime{}), i});
       }
     }
     std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) {
@@ -316,7 +332,9 @@ class Reserver {
   std::vector<NodeTenant> list_tenants_on(const gang::Reservation& reservation) {
     return list_tenants(snapshot_, work_, facts_->ending, collect_names(reservation), now_);
   }
+  // The gang gets these nodes, instead of those that it may have.
   void take(const RefusedTurn& turn, const gang::Reservation& chosen) {
+    reserved_.end(*turn.gang);
     displace(turn, chosen);
     turn.gang->reservation = chosen;
     turn.gang->reserve_after.reset();
@@ -337,6 +355,52 @@ class Reserver {
       if (last == nullptr) return;
       give_up(*last);
     }
+  }
+
+  // ---- reservations without a due time
+
+  // What ends first was a guess. It was wrong if none of the jobs has ended after a while: then
+  // jobs that have run for a shorter time are a better one. A guess that came true in part is kept,
+  // and so is one without a better one. From the nodes that the gang gets then it does not turn
+  // away before twice the time that it had those before: otherwise it would always turn to the
+  // youngest jobs, and never start, where all run equally long.
+  void renew(const RefusedTurn& turn, const std::optional<gang::Reservation>& chosen) {
+    gang::Reservation& present = *turn.gang->reservation;
+    Awaited left = find_awaited(present);
+    const bool has_any_ended = left.jobs.size() < present.counts_on.size();
+    const bool is_better =
+        chosen && (chosen->due || (!has_any_ended && find_awaited(*chosen).oldest > left.oldest));
+    if (!is_better) {
+      present.counts_on = std::move(left.jobs);
+      present.renew_after = now_ + kRenewPeriod;
+      if (auto* entry = reserved_.find(*turn.gang)) entry->terms.counts_on = present.counts_on;
+      return;
+    }
+    gang::Reservation next = *chosen;
+    if (!next.due) {
+      next.renew_after = now_ + std::clamp<SysTime::duration>(2 * (now_ - present.since),
+                                                              kRenewPeriod, kLongestRenewPeriod);
+    }
+    take(turn, next);
+  }
+  // Jobs that the reservation counts on and that have not ended, and when the oldest one started.
+  struct Awaited {
+    std::vector<std::string> jobs;
+    SysTime oldest = SysTime::max();
+  };
+  Awaited find_awaited(const gang::Reservation& reservation) {
+    const auto& counted = reservation.counts_on;
+    std::set<std::string_view> jobs;
+    Awaited awaited;
+    for (const NodeTenant& tenant : list_tenants_on(reservation)) {
+      const bool is_counted =
+          std::binary_search(counted.begin(), counted.end(), tenant.job, std::less<>());
+      if (!is_counted || tenant.is_ending) continue;
+      jobs.insert(tenant.job);
+      awaited.oldest = std::min(awaited.oldest, tenant.workload.started_at.value_or(SysTime{}));
+    }
+    awaited.jobs.assign(jobs.begin(), jobs.end());
+    return awaited;
   }
 
   // ---- taking nodes back

@@ -5,6 +5,8 @@
 // cluster could hold, gets the nodes on which it starts first if nothing else does: those of its
 // plan without what ends soonest. Its status names them, so a new leader goes on with them. Nodes
 // have one reservation; a gang that is served earlier gets them from one that is served later.
+// Where jobs without a deadline are in the way it is a guess what ends soonest, and nodes are
+// chosen again after a while.
 #pragma once
 
 #include <optional>

@@ -30,10 +30,10 @@ TEST_CASE("a gang that has waited long reserves the nodes that it gets first",
     CHECK(world.base("head").reservation->due == now + seconds(500));
     CHECK_FALSE(world.base("head").planned);
   }
-  SECTION("rather behind what has a bound, without one the longest run") {
+  SECTION("rather behind what has a bound, without one the shortest run") {
     world.add_running("a", "", {"n1"}, 8);
     world.add_running("b", "", {"n2"}, 8);
-    world.base("b").started_at = SysTime(seconds(0));
+    world.base("b").started_at = SysTime(seconds(2));
     world.run_for("c", {"n3"}, 500);
     world.wait("head", 2);
     world.cycle();
@@ -148,7 +148,7 @@ TEST_CASE("a head keeps what is free beside work without a bound", "[extender][r
   Reservations world;
   world.add_running("endless", "", {"n1"}, 4);
   world.add_running("other", "", {"n2"}, 4);
-  world.base("other").started_at = SysTime(seconds(0));
+  world.base("other").started_at = SysTime(seconds(2));
   world.others = {{"n2", 4}};
   world.wait("head", 2, 4);
   world.cycle();
