@@ -117,7 +117,7 @@ TEST_CASE("a head keeps new nodes for twice as long as those before", "[extender
   CHECK(moves == 4);
 }
 
-TEST_CASE("a head does not wait for ever behind a job that never ends", "[extender][reservation]") {
+TEST_CASE("a head gets past a job that never ends", "[extender][reservation]") {
   Unbounded world;
   std::string first = "n2";
   SECTION("an old one") { world.run("endless", "n1", minutes(60)); }
