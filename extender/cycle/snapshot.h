@@ -34,6 +34,8 @@ struct OpenSlot {
   Why why = Why::kUnbound;
   std::string message{};
   SysTime since{};
+  // By the cluster: its controller is about to want the next incarnation, or the next attempt.
+  bool is_stopped() const { return why == Why::kTakenAway || why == Why::kNodeLost; }
 };
 
 // How often this node's kubelet has rejected pods of that set since this process started watching.

@@ -44,7 +44,7 @@ std::vector<OpenPlan> find_open_plans(const CycleWork& work) {
 bool keep_for_successors(const GangWork& gang, Ledger& ledger) {
   std::map<const gang::MemberSet*, int> stopped;
   for (const OpenSlot* open : gang.open) {
-    if (open->why != OpenSlot::Why::kTakenAway && open->why != OpenSlot::Why::kNodeLost) continue;
+    if (!open->is_stopped()) continue;
     for (const PlacedSlot& slot : gang.placed) {
       if (slot.placement.number == open->placement.number) ++stopped[slot.set];
     }

@@ -126,7 +126,12 @@ bool Ending::ends_job(const GroupWork& group) const {
     if (gang::is_released(*gang.before)) return true;
     for (const PlacedSlot& slot : gang.placed) {
       const std::int64_t number = slot.placement.number;
-      const bool is_over = group.seen->finished.count(number) > 0 || is_terminating(object, number);
+      const bool is_stopped =
+          std::any_of(gang.open.begin(), gang.open.end(), [&](const OpenSlot* open) {
+            return open->is_stopped() && open->placement.number == number;
+          });
+      const bool is_over =
+          is_stopped || group.seen->finished.count(number) > 0 || is_terminating(object, number);
       if (slot.set->bind_last && is_over) return true;
     }
   }

@@ -53,7 +53,7 @@ class Ending {
     return names_.count({pod_group_uid, gang}) > 0;
   }
   // The job of the PodGroup ends, by itself or not: its base gang does, or its coordinator's pod
-  // has finished or is being deleted.
+  // has finished, is being deleted, or was stopped by the cluster.
   bool ends_job(const GroupWork& group) const;
   // A pod of that placement is being deleted.
   bool is_terminating(const gang::PodGroup& group, std::int64_t placement) const {

@@ -201,6 +201,9 @@ TEST_CASE("a request of a job that ends does not preempt", "[extender][preempt]"
       world.finished.emplace(world.get("job").meta.uid, base.placements[0].number);
     }
     SECTION("its coordinator is being deleted") { world.terminate("job"); }
+    SECTION("its coordinator's node is lost") {
+      world.lost.emplace(world.get("job").meta.uid, base.placements[0].number);
+    }
     SECTION("it is preempted itself") {
       base.reason = std::string(gang::kReasonPreempted);
       base.message = "preempted";

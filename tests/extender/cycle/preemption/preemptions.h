@@ -177,6 +177,12 @@ struct Preemptions {
     for (const auto& [uid, number] : finished) {
       if (uid == group.meta.uid) seen.finished.insert(number);
     }
+    for (const gang::GangStatus& gang : group.status.gangs) {
+      for (const gang::Placement& placement : gang.placements) {
+        if (lost.count({group.meta.uid, placement.number}) == 0) continue;
+        seen.open.push_back({placement, extender::OpenSlot::Why::kNodeLost, "its node is lost"});
+      }
+    }
     return seen;
   }
   std::vector<queue::Workload> list_orphaned() const {
@@ -289,6 +295,7 @@ struct Preemptions {
   std::vector<std::pair<std::string, int>> others;  // pods of another scheduler: node, GPUs
   std::vector<extender::PodPtr> terminating;
   std::set<std::pair<std::string, std::int64_t>> finished;  // PodGroup UID, placement
+  std::set<std::pair<std::string, std::int64_t>> lost;      // the same, on nodes that are lost
   std::chrono::seconds grace_period{30};
   queue::PreemptionMode mode = queue::PreemptionMode::kFull;
   queue::ReservationOptions reservation{};
