@@ -130,10 +130,7 @@ void Planner::schedule_once() {
   const MonoTime began = clock_.mono();
   std::vector<NodeChange> changes;
   const queue::ReservationOptions reservation = find_reservation_options();
-  const Snapshot snapshot = cache_.snapshot(changes, reservation.is_on() ? WithRunning::kYes
-                                                     : preemption_ != queue::PreemptionMode::kOff
-                                                         ? WithRunning::kIfPreempting
-                                                         : WithRunning::kNo);
+  const Snapshot snapshot = cache_.snapshot(changes, choose_running(preemption_, reservation));
   note_changes(changes);
   forget_deleted();
   forget_old_rejections();

@@ -119,8 +119,9 @@ Result<Answer> Simulator::answer(const Simulation& simulation) {
                                     [](int sum, const auto& nodes) { return sum + nodes.count; });
   if (added > kMostNodes) return refuse(fmt::format("more than {} nodes are added", kMostNodes));
   try {
-    Snapshot snapshot = cache_.snapshot_for(simulation.meta.ns.str(), WithRunning::kYes);
-    WhatIf question{simulation.meta.ns.str(), std::nullopt, simulation.added, simulation.removed};
+    const std::string ns = simulation.meta.ns.str();
+    Snapshot snapshot = cache_.snapshot_for(ns, choose_running(preemption_, reservation_));
+    WhatIf question{ns, std::nullopt, simulation.added, simulation.removed};
     if (simulation.growth || !simulation.job.is_null()) {
       auto candidate = find_candidate(simulation, snapshot);
       if (!candidate && candidate.error().code == Code::kInvalid) {
@@ -129,8 +130,14 @@ Result<Answer> Simulator::answer(const Simulation& simulation) {
       if (!candidate) return candidate.error();
       question.candidate = *std::move(candidate);
     }
-    return simulate(std::move(snapshot), question, clock_.now(), healing_, preemption_,
-                    reservation_);
+    const SysTime now = clock_.now();
+    Answer answer =
+        simulate(std::move(snapshot), question, now, healing_, preemption_, reservation_);
+    if (answer.verdict == SimulationVerdict::kWaits && question.candidate) {
+      answer.latest_start =
+          find_latest_start(cache_.snapshot_for(ns, WithRunning::kYes), question, now, healing_);
+    }
+    return answer;
   } catch (const std::exception& error) {
     log_error("simulation failed",
               {{"simulation", simulation.meta.key()}, {"error", error.what()}});

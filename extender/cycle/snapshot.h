@@ -96,7 +96,7 @@ struct GroupSeen {
   // Of its gangs that are preempting, by name: in the order of GangStatus::victims.
   std::map<std::string, std::vector<VictimState>, std::less<>> victims{};
   bool is_victim = false;  // a gang that is preempting names it
-  // Empty unless workloads may be preempted, or a gang of it is.
+  // Empty when `running` is, unless a gang of it is preempted.
   FinishedPlacements finished{};
 
   // The gang at this index of PodGroupSpec::gangs.
@@ -129,9 +129,9 @@ struct Snapshot {
   // Gangs of other operators. Their nominated pods are not subtracted from `nodes`.
   std::vector<ForeignGangSeen> foreign{};
   std::vector<Nominated> nominated{};  // not of gangs; in no order
-  // Those that are not in `groups`, if workloads may be preempted; else empty.
+  // Those that are not in `groups`, if a gang waits and workloads may end for it; else empty.
   std::vector<RunningGroup> running{};
-  // Pods of any owner that are being deleted and occupy a node, if workloads may be preempted.
+  // Pods of any owner that are being deleted and occupy a node; empty when `running` is.
   std::vector<PodPtr> terminating{};
 };
 

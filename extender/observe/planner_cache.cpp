@@ -8,7 +8,6 @@
 
 #include "extender/bind/commit.h"
 #include "extender/cycle/gang/direct_placement.h"
-#include "queue/preemption.h"
 
 namespace nervex::extender {
 namespace {
@@ -19,7 +18,23 @@ bool is_any_preempted(const gang::PodGroupStatus& status) {
   });
 }
 
+// A gang of it has neither nodes nor a plan, or nothing was decided on its spec yet.
+bool waits(const gang::PodGroup& group) {
+  const auto& gangs = group.status.gangs;
+  return !group.meta.deleting &&
+         (group.status.observed_generation != group.meta.generation ||
+          std::any_of(gangs.begin(), gangs.end(), [](const gang::GangStatus& gang) {
+            return !gang.committed && !gang.planned;
+          }));
+}
+
 }  // namespace
+
+WithRunning choose_running(queue::PreemptionMode preemption,
+                           const queue::ReservationOptions& reservation) {
+  if (reservation.is_on()) return WithRunning::kYes;
+  return preemption == queue::PreemptionMode::kOff ? WithRunning::kNo : WithRunning::kIfPreempting;
+}
 
 // ---- what a cycle decides on
 
@@ -31,7 +46,7 @@ Snapshot PlannerCache::snapshot() const {
 Snapshot PlannerCache::snapshot(std::vector<NodeChange>& changes, WithRunning with) {
   MutexLock lock(state_.mutex);
   changes = state_.nodes.take_changes();
-  return make_snapshot(with);
+  return make_snapshot(does_any_gang_wait() ? with : WithRunning::kNo);
 }
 
 Snapshot PlannerCache::snapshot_for(std::string_view ns, WithRunning with) const {
@@ -73,6 +88,16 @@ Snapshot PlannerCache::make_snapshot(WithRunning with, std::string_view with_quo
   snapshot.nominated = state_.nodes.nominated();
   if (with_running) snapshot.terminating = state_.terminating.list();
   return snapshot;
+}
+
+// Only then does a cycle ask what could end.
+bool PlannerCache::does_any_gang_wait() const {
+  const auto& groups = state_.groups.all();
+  return std::any_of(groups.begin(), groups.end(), [](const auto& one) {
+    const CachedGroup& entry = one.second;
+    const PodGroupPtr& attempted = entry.placements.attempted();
+    return attempted ? waits(*attempted) : !entry.is_settled && waits(*entry.group());
+  });
 }
 
 bool PlannerCache::has_nothing_to_decide(const CachedGroup& entry) const {

@@ -10,15 +10,20 @@
 #include "extender/cycle/waiting.h"
 #include "extender/observe/parts/cluster_state.h"
 #include "extender/recovery/plan_expiry.h"
+#include "queue/preemption.h"
+#include "queue/reservation.h"
 
 namespace nervex::extender {
 
-// Whether a snapshot has Snapshot::running and what goes with it.
+// Whether a snapshot has Snapshot::running and what goes with it: all that could end for a gang.
 enum class WithRunning {
   kNo,
   kIfPreempting,  // if a queue preempts
   kYes,
 };
+// What cycles need with these options.
+WithRunning choose_running(queue::PreemptionMode preemption,
+                           const queue::ReservationOptions& reservation);
 
 // Thread-safe.
 class PlannerCache {
@@ -30,9 +35,10 @@ class PlannerCache {
   // Leaves out PodGroups with nothing to decide: all their requests are placed, committed and
   // running. Cost: nodes + PodGroups.
   Snapshot snapshot() const;
-  // The same, with the quotas of a namespace that may have no PodGroup.
+  // The same for a simulation: with the quotas of a namespace that may have no PodGroup.
   Snapshot snapshot_for(std::string_view ns, WithRunning with = WithRunning::kNo) const;
-  // The same, plus node changes since they were last taken. Only the planner takes changes.
+  // The same for the planner: plus node changes since they were last taken. Without what runs while
+  // no gang waits.
   Snapshot snapshot(std::vector<NodeChange>& changes, WithRunning with = WithRunning::kNo);
   std::vector<NodeChange> take_changes();
   // The same, plus each node's spare capacity at that moment.
@@ -91,6 +97,7 @@ class PlannerCache {
   Snapshot make_snapshot(WithRunning with, std::string_view with_quotas_of = {}) const
       REQUIRES(state_.mutex);
   bool has_nothing_to_decide(const CachedGroup& entry) const REQUIRES(state_.mutex);
+  bool does_any_gang_wait() const REQUIRES(state_.mutex);
   void add_facts(Snapshot& snapshot, std::string_view with_quotas_of) const REQUIRES(state_.mutex);
   UncommittedPlan describe_plan(const CachedGroup& entry, const gang::GangStatus& gang) const
       REQUIRES(state_.mutex);

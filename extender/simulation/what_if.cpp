@@ -145,10 +145,7 @@ class Cycle {
       return candidate_->existing && seen.group->meta.uid == candidate_->existing->meta.uid;
     });
     at_ = static_cast<std::size_t>(at - groups.begin());
-    if (at == groups.end()) {
-      groups.emplace_back().group = candidate_->existing;
-      groups.back().is_settled = candidate_->existing != nullptr;
-    }
+    if (at == groups.end()) add_existing();
     before_ = groups[at_];
   }
 
@@ -189,6 +186,19 @@ class Cycle {
   }
 
  private:
+  void add_existing() {
+    GroupSeen& seen = snapshot_.groups.emplace_back();
+    if (!candidate_->existing) return;
+    seen.group = candidate_->existing;
+    seen.is_settled = true;
+    auto& running = snapshot_.running;
+    const auto at = std::find_if(running.begin(), running.end(), [&](const RunningGroup& one) {
+      return one.group->meta.uid == seen.group->meta.uid;
+    });
+    if (at == running.end()) return;
+    seen.finished = std::move(at->finished);
+    running.erase(at);
+  }
   CycleResult run_cycle_with(int replicas, CycleState state) {
     if (candidate_ != nullptr) put(replicas);
     return run_cycle(snapshot_, std::move(state), now_, healing_, preemption_, reservation_);
@@ -372,9 +382,6 @@ Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const Healin
     const auto* gang = status == nullptr ? nullptr : gang::find_gang(*status, candidate->gang);
     if (gang == nullptr) return refuse("nothing was decided about the job: ask again");
     answer = describe(*status, *gang);
-    if (answer.verdict == SimulationVerdict::kWaits) {
-      answer.latest_start = cycle.find_latest_start(candidate->replicas);
-    }
   }
   if (changes_nodes) add_started(result, start_anyway, what.ns, status, answer);
   if (candidate == nullptr) {
@@ -384,6 +391,16 @@ Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const Healin
     answer.most = find_most(cycle, result.state, *candidate, starts);
   }
   return answer;
+}
+
+std::optional<SysTime> find_latest_start(Snapshot snapshot, const WhatIf& what, SysTime now,
+                                         const HealingOptions& healing) {
+  auto nodes = change_nodes(snapshot.nodes, what, snapshot.facts.class_label);
+  if (!nodes || !what.candidate) return std::nullopt;
+  snapshot.nodes = *std::move(nodes);
+  Cycle cycle(std::move(snapshot), &*what.candidate, now, healing, queue::PreemptionMode::kOff, {});
+  if (cycle.is_being_written()) return std::nullopt;
+  return cycle.find_latest_start(what.candidate->replicas);
 }
 
 }  // namespace nervex::extender

@@ -78,7 +78,7 @@ struct Answer {
   // Of kPreempts; named if they are of the reader's namespace.
   std::vector<gang::Victim> victims{};
   std::optional<MostReplicas> most{};
-  // Of kWaits: enough of what runs now has reached its time limit then. nullopt: no such time.
+  // Of kWaits, by find_latest_start().
   std::optional<SysTime> latest_start{};
   // Jobs with a waiting gang that would start with these nodes, and without them would not.
   std::vector<std::string> started{};  // of the reader's namespace
@@ -88,12 +88,17 @@ struct Answer {
 
 Answer refuse(std::string message);  // kInvalid
 
-// Reserves nothing and changes nothing. Gangs that the planner has put off start to be tried. The
-// latest start needs Snapshot::running. Cost: a cycle that plans every waiting gang, two if nodes
-// change, one with a search if the gang waits, and up to 24 that plan again what would start; each
-// makes a copy of the snapshot's PodGroups' pointers.
+// Reserves nothing and changes nothing. Gangs that the planner has put off start to be tried. Cost:
+// a cycle that plans every waiting gang, two if nodes change, and up to 24 that plan again what
+// would start; each makes a copy of the snapshot's PodGroups' pointers.
 Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing,
                 queue::PreemptionMode preemption = queue::PreemptionMode::kOff,
                 const queue::ReservationOptions& reservation = {});
+
+// When enough of what runs now has reached its time limit for the candidate, which would wait, to
+// start. nullopt: no such time is known. The snapshot has Snapshot::running. Cost: a cycle with a
+// search for what ends first.
+std::optional<SysTime> find_latest_start(Snapshot snapshot, const WhatIf& what, SysTime now,
+                                         const HealingOptions& healing);
 
 }  // namespace nervex::extender

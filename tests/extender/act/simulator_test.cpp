@@ -140,6 +140,24 @@ TEST_CASE("a question about nothing is answered, too", "[extender][simulation]")
   CHECK(cluster.process("never-there"));
 }
 
+TEST_CASE("a job that would wait is told when it starts at the latest", "[extender][simulation]") {
+  SimulatedCluster cluster;
+  cluster.add_group("long-1", {testing::a_set("learner", 1, testing::ask(8))});
+  cluster.api.change(kube::kPodGroups, kNs, "long-1",
+                     {{"spec", {{"activeDeadlineSeconds", 100}, {"graceSeconds", 0}}}});
+  const auto pods = cluster.plan_and_add_pods("long-1");
+  REQUIRE(cluster.bind(pods.at(0), "n1").empty());
+  cluster.add_group("next-1", {testing::a_set("collector", 4, testing::ask(1))});
+  cluster.api.change(kube::kPodGroups, kNs, "next-1",
+                     {{"metadata", {{"labels", {{"nervexjob-name", "next"}}}}}});
+  cluster.see();
+  cluster.create("one", {{"grow", {{"job", "next"}, {"replicas", 1}}}});
+  REQUIRE(cluster.process("one"));
+  CHECK(cluster.status("one")["verdict"] == "Waits");
+  CHECK(cluster.status("one")["start"]["latest"] ==
+        to_rfc3339(cluster.clock.now() + std::chrono::seconds(100)));
+}
+
 TEST_CASE("an outage of the API server is waited for", "[extender][simulation]") {
   SimulatedCluster cluster;
   cluster.create("job", {{"job", {{"coordinator", {{"template", {{"spec", Json::object()}}}}}}}});

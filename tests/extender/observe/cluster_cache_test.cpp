@@ -219,6 +219,46 @@ TEST_CASE("a gang that runs is settled: in the totals, with nothing to decide",
   CHECK(snapshot.facts.settled->groups.size() == 1);
 }
 
+TEST_CASE("a cycle gets what runs while a gang waits, and only if something may end for it",
+          "[extender][cache]") {
+  ExtenderCluster c;
+  c.add_node("n1", 8);
+  c.add_group("runs", {a_set("learner", 1, ask(8))});
+  const auto names = c.plan_and_add_pods("runs");
+  REQUIRE(c.bind(names[0], "n1").empty());
+  c.see();
+  const auto count_running = [&c](WithRunning with) {
+    std::vector<NodeChange> changes;
+    return c.cache.planner.snapshot(changes, with).running.size();
+  };
+  CHECK(count_running(WithRunning::kYes) == 0);
+  CHECK(c.cache.planner.snapshot_for(kNs, WithRunning::kYes).running.size() == 1);
+  c.add_group("waits", {a_set("learner", 1, ask(8))});
+  c.see();
+  CHECK(count_running(WithRunning::kYes) == 1);  // nothing was decided about it yet
+  c.planner.schedule_once();
+  c.see();
+  CHECK(count_running(WithRunning::kYes) == 1);
+  CHECK(count_running(WithRunning::kIfPreempting) == 0);  // no queue preempts
+  CHECK(count_running(WithRunning::kNo) == 0);
+  c.add_node("n2", 8);
+  c.see();
+  c.planner.schedule_once();
+  c.see();
+  CHECK(count_running(WithRunning::kYes) == 0);  // it is planned
+}
+
+TEST_CASE("what runs is asked for by the flags that end workloads", "[extender][cache]") {
+  using queue::PreemptionMode;
+  const queue::ReservationOptions off;
+  const queue::ReservationOptions on{std::chrono::seconds(300)};
+  CHECK(choose_running(PreemptionMode::kOff, off) == WithRunning::kNo);
+  CHECK(choose_running(PreemptionMode::kReclaim, off) == WithRunning::kIfPreempting);
+  CHECK(choose_running(PreemptionMode::kFull, off) == WithRunning::kIfPreempting);
+  CHECK(choose_running(PreemptionMode::kOff, on) == WithRunning::kYes);
+  CHECK(choose_running(PreemptionMode::kFull, on) == WithRunning::kYes);
+}
+
 TEST_CASE("pods may reach the cache before their node and their PodGroup", "[extender][cache]") {
   ExtenderCluster c;
   c.add_node("n1", 8);
