@@ -211,8 +211,8 @@ struct Victim {
 // Nodes that are kept for a gang that waits: other gangs start there only if they end in time or
 // may be taken back (queue/reservation.h).
 struct Reservation {
-  // For all pods of the gang; by set and node. Empty while it preempts for the reservation: it has
-  // placements there.
+  // For all pods of the gang; by set and node. Empty while it preempts: it has placements there,
+  // and their nodes stay reserved if it stops.
   std::vector<ReservedCapacity> nodes;
   SysTime since{};
   // When the last gang that it waits for has ended, at the latest. Not set: one of them has no

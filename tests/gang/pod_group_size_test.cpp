@@ -119,11 +119,13 @@ TEST_CASE("a PodGroup with capacity reserved for 5,000 pods stays below 1 MiB",
 TEST_CASE("a PodGroup of 5,000 slots that preempts 1,024 gangs stays below 1 MiB",
           "[gang][pod_group][size]") {
   PodGroup group = a_large_group({"", 63, 1, 1, false});
+  GangStatus& base = group.status.gangs.front();
+  const bool is_for_reservation = GENERATE(false, true);
   for (int i = 0; i < 1'024; ++i) {
-    group.status.gangs.front().victims.push_back({std::string(36, 'u'),
-                                                  "request-" + std::to_string(i), 1'000'000, true,
-                                                  std::string(68, 'j')});
+    base.victims.push_back({std::string(36, 'u'), "request-" + std::to_string(i), 1'000'000,
+                            !is_for_reservation, std::string(68, 'j'), is_for_reservation});
   }
+  if (is_for_reservation) base.reservation = Reservation{{}, base.since, base.since};
   const std::string text = kube::to_text(encode_group(group));
   UNSCOPED_INFO(text.size() << " bytes");
   CHECK(text.size() < kMiB);

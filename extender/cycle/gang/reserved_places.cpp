@@ -211,6 +211,12 @@ std::vector<gang::ReservedCapacity> reserved_capacity(const PodCounts& counts) {
   return out;
 }
 
+std::vector<gang::ReservedCapacity> reserved_capacity(const std::vector<PlacedSlot>& placed) {
+  PodCounts counts;
+  for (const PlacedSlot& slot : placed) ++counts[{slot.set->name, slot.placement.node}];
+  return reserved_capacity(counts);
+}
+
 std::string describe_reserved(const gang::PodGroup& group,
                               const std::vector<gang::ReservedCapacity>& reserved) {
   std::map<std::string_view, std::pair<int, int>> by_role;  // reserved, wanted

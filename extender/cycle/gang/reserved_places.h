@@ -70,6 +70,8 @@ class ReservedPlaces {
 // As in the status: number of pods by the names of set and node.
 using PodCounts = std::map<std::pair<std::string_view, std::string_view>, int>;
 std::vector<gang::ReservedCapacity> reserved_capacity(const PodCounts& counts);
+// For all of these pods.
+std::vector<gang::ReservedCapacity> reserved_capacity(const std::vector<PlacedSlot>& placed);
 
 // "capacity for 2 learners is reserved", "... for 1 of 2 learners ..."; "" if none is or should be.
 std::string describe_reserved(const gang::PodGroup& group,

@@ -157,13 +157,20 @@ class Continuation {
            });
   }
   void stop(GangWork& gang, const VictimsSeen& victims, Ledger& ledger) {
+    keep_reservation(gang);
     gang.victims.clear();
     gang.has_stopped_preempting = true;
     gang.has_withdrawn_preemption = !victims.may_be_marked();
-    if (gang.reservation) lapse(gang, now_);  // so that it does not end others again and again
     has_stopped_any_ = true;  // its victims still count as ending for the gangs behind it
     ledger.note_dropped_plan();
     look_by(next_look_, now_ + kStoppedLook);
+  }
+  // The nodes that it was to get stay reserved, so that those which are idle by now go to no other
+  // gang. While it preempts its placements alone name them: the status has to stay small.
+  void keep_reservation(GangWork& gang) const {
+    if (!gang.reservation) return;
+    if (!is_for_reservation(gang)) return lapse(gang, now_);
+    gang.reservation->nodes = reserved_capacity(gang.placed);
   }
   VictimsSeen see_victims(const GroupWork& group, const GangWork& gang) const {
     VictimsSeen seen;

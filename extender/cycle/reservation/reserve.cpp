@@ -86,7 +86,7 @@ class Reserver {
     const auto& entries = reserved_.entries();
     const auto kept =
         std::count_if(entries.begin(), entries.end(), [](const auto& one) { return !one.is_over; });
-    return static_cast<std::size_t>(kept) + (has_made_one_ ? 1U : 0U);
+    return static_cast<std::size_t>(kept) + reserved_.reclaiming() + (has_made_one_ ? 1U : 0U);
   }
   static GangKey key(const RefusedTurn& turn) {
     return {turn.group->seen->group->meta.uid, turn.gang->name};
@@ -237,7 +237,7 @@ class Reserver {
       if (found.victims.empty()) return std::nullopt;
     }
     gang::Reservation chosen;
-    chosen.nodes = count_nodes(trials.placed);
+    chosen.nodes = reserved_capacity(trials.placed);
     chosen.since = now_;
     chosen.due = find_due(terms, found.victims, chosen);
     chosen.counts_on = find_counted_on(terms, found.victims, chosen);
@@ -274,11 +274,6 @@ class Reserver {
     sorted.reserve(ends.size());
     for (const End& end : ends) sorted.push_back(end.candidate);
     return sorted;
-  }
-  static std::vector<gang::ReservedCapacity> count_nodes(const std::vector<PlacedSlot>& placed) {
-    PodCounts counts;
-    for (const PlacedSlot& slot : placed) ++counts[{slot.set->name, slot.placement.node}];
-    return reserved_capacity(counts);
   }
   static NodeNames collect_names(const gang::Reservation& reservation) {
     NodeNames names;
@@ -411,6 +406,10 @@ class Reserver {
     });
     for (const RefusedTurn& turn : queues_.refused) {
       if (!turn.gang->reservation || !is_asked(turn)) continue;
+      // So that it does not end others again and again.
+      if (turn.gang->has_stopped_preempting) {
+        memory_.reclaim_again[key(turn)] = now_ + kReserveSearchAgain;
+      }
       const ReservedNodes::Entry* entry = reserved_.find(*turn.gang);
       if (entry != nullptr && !entry->is_over && entry->can_reclaim) reclaim(turn, *entry);
     }
@@ -428,9 +427,7 @@ class Reserver {
     if (const auto after = preempts_after(spec, turn.gang->before, now_)) {
       return look_by(next_look_, *after);
     }
-    if (turn.gang->has_stopped_preempting || is_rate_used_up(turn)) {
-      return look_by(next_look_, now_ + kReserveSearchAgain);
-    }
+    if (is_rate_used_up(turn)) return look_by(next_look_, now_ + kReserveSearchAgain);
     if (!may_search()) return;
     memory_.reclaim_again[key(turn)] = now_ + kReserveSearchAgain;
     look_by(next_look_, now_ + kReserveSearchAgain);

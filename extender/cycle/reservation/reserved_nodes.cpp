@@ -80,10 +80,12 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
   std::vector<NodeTenant> tenants = list_tenants(snapshot, work, ending, nodes, now);
   for (Entry& entry : entries_) {
     if (entry.is_over) continue;
-    bool is_possible = is_unchanged(entry, ledger) && weigh(entry, tenants, ledger);
-    if (!is_possible && drop_late_plans(entry, tenants, ledger)) {
-      is_possible = is_unchanged(entry, ledger) && weigh(entry, tenants, ledger);
+    NodeNames lacking = weigh(entry, tenants, ledger);
+    if (!lacking.empty() && drop_late_plans(entry, tenants, ledger)) {
+      lacking = weigh(entry, tenants, ledger);
     }
+    const bool is_possible = lacking.empty() && is_unchanged(entry, ledger);
+    entry.can_reclaim = entry.can_reclaim && is_possible;
     const bool is_overdue = entry.terms.due && *entry.terms.due + kLongestOverdue <= now;
     const GangKey key(entry.group->seen->group->meta.uid, entry.gang->name);
     const auto known = broken.find(key);
@@ -103,8 +105,11 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
 void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
-      // A gang that preempts has its nodes.
-      if (!gang.reservation || !gang.victims.empty()) continue;
+      if (!gang.reservation) continue;
+      if (!gang.victims.empty()) {
+        ++reclaiming_;
+        continue;
+      }
       const bool is_kept = is_on_ && !gang.committed && has_same_pods(gang, *gang.reservation);
       if (!is_kept) {
         if (group->seen->unconfirmed) continue;
@@ -126,15 +131,16 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
   }
 }
 
-// A gang that is served earlier has got nodes of this one, and the leader ended before it wrote so.
+// A gang that is served earlier has got nodes of this one, and the leader ended before it wrote so;
+// or that gang was taking its nodes back, and stopped.
 void ReservedNodes::lapse_overlapping() {
   for (Entry& entry : entries_) {
     const bool is_displaced =
         std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) {
-          const bool is_newer = entry.terms.since != other.terms.since
-                                    ? entry.terms.since < other.terms.since
-                                    : other.terms.head < entry.terms.head;
-          return &other != &entry && is_newer &&
+          const bool is_before = other.terms.head != entry.terms.head
+                                     ? other.terms.head < entry.terms.head
+                                     : other.terms.since > entry.terms.since;
+          return &other != &entry && is_before &&
                  std::any_of(entry.wanted.begin(), entry.wanted.end(),
                              [&](const auto& one) { return other.wanted.count(one.first) > 0; });
         });
@@ -152,8 +158,8 @@ bool ReservedNodes::is_unchanged(const Entry& entry, const Ledger& ledger) const
   });
 }
 
-bool ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tenants,
-                          const Ledger& ledger) const {
+NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tenants,
+                               const Ledger& ledger) const {
   NodeAmounts given;        // by all that end for it
   NodeAmounts ending_soon;  // and reclaimable tenants
   NodeAmounts ending_alone;
@@ -167,14 +173,15 @@ bool ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tenants,
       if (tenant.is_ending) ending_alone[node] += amount;
     }
   }
-  bool is_possible = true;
+  NodeNames lacking;
   bool is_soon_enough = true;
   bool is_alone_enough = true;
   entry.kept.clear();
   for (const auto& [node, wanted] : entry.wanted) {
     const auto at = ledger.nodes().find(node);
     if (!at) {
-      is_possible = is_soon_enough = false;
+      lacking.insert(node);
+      is_soon_enough = false;
       continue;
     }
     const kube::Resources free = ledger.nodes().free(*at);
@@ -187,12 +194,12 @@ bool ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tenants,
       sum += more;
       return has_all(wanted, sum);
     };
-    is_possible = is_possible && has(given[node]);
+    if (!has(given[node])) lacking.insert(node);
     is_soon_enough = is_soon_enough && has(ending_soon[node]);
     is_alone_enough = is_alone_enough && has(ending_alone[node]);
   }
   entry.can_reclaim = is_soon_enough && !is_alone_enough;
-  return is_possible;
+  return lacking;
 }
 
 // Plans that were to end in time, and were not bound for so long that they do not.

@@ -63,6 +63,8 @@ class ReservedNodes {
   const std::vector<Entry>& entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }
   Entry* find(const GangWork& gang);
+  // Gangs with a reservation that preempt. They are not among the entries: they have their nodes.
+  std::size_t reclaiming() const { return reclaiming_; }
 
   void begin_pass();
   // It is the gang's turn.
@@ -90,14 +92,15 @@ class ReservedNodes {
   void collect(CycleWork& work, ReservationMemory& memory);
   void lapse_overlapping();
   bool is_unchanged(const Entry& entry, const Ledger& ledger) const;
-  // False: it is impossible.
-  bool weigh(Entry& entry, const std::vector<NodeTenant>& tenants, const Ledger& ledger) const;
+  // The nodes that cannot suffice any more.
+  NodeNames weigh(Entry& entry, const std::vector<NodeTenant>& tenants, const Ledger& ledger) const;
   bool drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants, Ledger& ledger) const;
 
   const Snapshot& snapshot_;
   const bool is_on_;
   const SysTime now_;
   std::vector<Entry> entries_;
+  std::size_t reclaiming_ = 0;
 };
 
 }  // namespace nervex::extender

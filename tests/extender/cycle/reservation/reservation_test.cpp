@@ -224,10 +224,80 @@ TEST_CASE("a head whose freed node goes to another scheduler does not end others
   REQUIRE(world.run_until("other", gang::kReasonPreempted));
   world.requeue("other");
   world.others = {{"n1", 8}};
+  for (int i = 0; i < 60; ++i) {
+    world.cycle();
+    CHECK(world.base("head").victims.empty());
+    CHECK(world.reserved("head") == "n1 n2");
+  }
+  world.now += seconds(1);
   world.cycle();
-  CHECK(world.base("head").victims.empty());
   CHECK(world.reserved("head").empty());
   CHECK(world.base("head").reserve_after.has_value());
+}
+
+TEST_CASE("nodes that are idle stay reserved when a reclaim stops", "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.wait("other", 1, 8, 0).spec.preemptible = true;
+  world.cycle();
+  world.commit("other");
+  world.remove("long");
+  REQUIRE(world.run_until("head", gang::kReasonPreempting));
+  REQUIRE(world.reserved("head").empty());  // its placements name them
+  world.wait("small", 1, 8, 0);
+  const auto node = world.nodes[0];
+  SECTION("because a victim may not end any more") { world.get("other").spec.preemptible = false; }
+  SECTION("because a node is cordoned") {
+    world.nodes[0] = view(testing::cordoned(a_node("n1", 8)));
+  }
+  SECTION("because the controller is away") {
+    for (const char* name : {"marked", "marked2"}) {
+      world.nodes.push_back(view(a_node(name, 8)));
+      world.add_running(name, "", {name}, 8);
+      world.base(name).reason = gang::kReasonPreempted;
+      world.base(name).message = "preempted";
+      world.base(name).since = world.now - seconds(400);
+    }
+  }
+  SECTION("also if another leader stops it") {
+    world.get("other").spec.preemptible = false;
+    world.state = {};
+  }
+  world.cycle();
+  CHECK(world.base("head").victims.empty());
+  CHECK(world.reserved("head") == "n1 n2");
+  CHECK(world.placed("small") == "waits");
+  // It reclaims again after a pause, if it may.
+  world.nodes[0] = node;
+  world.get("other").spec.preemptible = true;
+  for (const char* name : {"marked", "marked2"}) {
+    if (world.find(name) == nullptr) continue;
+    world.remove(name);
+    world.others.emplace_back(name, 8);
+  }
+  for (int i = 0; i < 29; ++i) {
+    world.cycle();
+    CHECK(world.base("head").victims.empty());
+  }
+  REQUIRE(world.run_until("other", gang::kReasonPreempted));
+  world.requeue("other");
+  REQUIRE(world.run_until("head", gang::kReasonPlanned));
+}
+
+TEST_CASE("a head that reclaims counts as one that has nodes reserved", "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.reservation.most = 1;
+  world.remove("short");
+  world.wait("other", 1, 8, 0).spec.preemptible = true;
+  world.cycle();
+  world.commit("other");
+  world.remove("long");
+  REQUIRE(world.run_until("head", gang::kReasonPreempting));
+  world.nodes.push_back(view(a_node("n3", 8)));
+  world.run_for("third", {"n3"}, 100);
+  world.wait("second", 1);
+  for (int i = 0; i < 5; ++i) world.cycle();
+  CHECK(world.reserved("second").empty());
 }
 
 TEST_CASE("a request does not take back what its own job uses", "[extender][reservation]") {
