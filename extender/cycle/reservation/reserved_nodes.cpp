@@ -81,7 +81,7 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
   for (Entry& entry : entries_) {
     if (entry.is_over) continue;
     NodeNames lacking = weigh(entry, tenants, ledger);
-    if (!lacking.empty() && drop_late_plans(entry, tenants, ledger)) {
+    if (!lacking.empty() && drop_late_plans(entry, lacking, tenants, ledger)) {
       lacking = weigh(entry, tenants, ledger);
     }
     const bool is_possible = lacking.empty() && is_unchanged(entry, ledger);
@@ -202,16 +202,16 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
   return lacking;
 }
 
-// Plans that were to end in time, and were not bound for so long that they do not.
-bool ReservedNodes::drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants,
-                                    Ledger& ledger) const {
+// Plans that were to end in time, or that could be reclaimed: they were not bound for long, or have
+// lost their limit or `preemptible`. They get their turn again.
+bool ReservedNodes::drop_late_plans(const Entry& entry, const NodeNames& lacking,
+                                    std::vector<NodeTenant>& tenants, Ledger& ledger) const {
   bool is_any_dropped = false;
   std::erase_if(tenants, [&](const NodeTenant& tenant) {
     const bool is_there = std::any_of(tenant.use.begin(), tenant.use.end(), [&](const auto& use) {
-      return entry.wanted.count(use.first) > 0;
+      return lacking.count(use.first) > 0;
     });
-    const bool is_late = entry.terms.due && tenant.plan != nullptr && tenant.workload.longest_run &&
-                         is_there && !tenant.plan->seen->unconfirmed &&
+    const bool is_late = tenant.plan != nullptr && is_there && !tenant.plan->seen->unconfirmed &&
                          entry.terms.head < queue::rank(tenant.workload) &&
                          !queue::ends_for(entry.terms, tenant.terms());
     if (!is_late) return false;

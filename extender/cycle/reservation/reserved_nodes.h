@@ -94,7 +94,8 @@ class ReservedNodes {
   bool is_unchanged(const Entry& entry, const Ledger& ledger) const;
   // The nodes that cannot suffice any more.
   NodeNames weigh(Entry& entry, const std::vector<NodeTenant>& tenants, const Ledger& ledger) const;
-  bool drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants, Ledger& ledger) const;
+  bool drop_late_plans(const Entry& entry, const NodeNames& lacking,
+                       std::vector<NodeTenant>& tenants, Ledger& ledger) const;
 
   const Snapshot& snapshot_;
   const bool is_on_;

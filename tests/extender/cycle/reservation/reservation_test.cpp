@@ -578,5 +578,53 @@ TEST_CASE("a plan that was to end in time is dropped if it is not bound in time"
   CHECK(world.reserved("head") == "n1 n2");
 }
 
+TEST_CASE("a plan that may stay on reserved nodes no longer is dropped",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.wait("other", 1, 8, 0);
+  std::string want = "waits";
+  SECTION("it is not preemptible any more") {
+    world.get("other").spec.preemptible = true;
+    world.cycle();
+    REQUIRE(world.placed("other") == "n1");
+    world.get("other").spec.preemptible = false;
+  }
+  SECTION("it has lost its limit") {
+    world.limit("other", 900);
+    world.cycle();
+    REQUIRE(world.placed("other") == "n1");
+    world.get("other").spec.active_deadline_seconds.reset();
+  }
+  SECTION("not if it is served earlier") {
+    world.get("other").spec.priority = 1;
+    world.cycle();
+    REQUIRE(world.placed("other") == "n1");
+    want = "n1";
+  }
+  world.cycle();
+  CHECK(world.placed("other") == want);
+  CHECK(world.reserved("head") == "n1 n2");
+}
+
+TEST_CASE("a plan beside a head is not dropped with the head's other node",
+          "[extender][reservation]") {
+  Reservations world;
+  world.nodes[0] = view(a_node("n1", 16));
+  world.run_for("long", {"n2"}, 1'000);
+  world.wait("beside", 1, 8, 0);
+  world.cycle();
+  world.wait("head", 2);
+  world.cycle();
+  REQUIRE(world.placed("beside") == "n1");
+  REQUIRE(world.reserved("head") == "n1 n2");
+  const auto placements = world.base("beside").placements;
+  SECTION("it is cordoned") { world.nodes[1] = view(testing::cordoned(a_node("n2", 8))); }
+  SECTION("it is gone") { world.nodes.pop_back(); }
+  world.cycle();
+  CHECK(world.base("beside").planned);
+  CHECK(world.base("beside").placements == placements);
+}
+
 }  // namespace
 }  // namespace nervex::extender
