@@ -300,6 +300,24 @@ TEST_CASE("a head that reclaims counts as one that has nodes reserved", "[extend
   CHECK(world.reserved("second").empty());
 }
 
+TEST_CASE("a job that comes to be served before the head keeps its nodes",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.wait("other", 1, 8, 0).spec.preemptible = true;
+  world.cycle();
+  world.commit("other");
+  world.get("other").spec.priority = 1;
+  world.remove("long");
+  for (int i = 0; i < 60; ++i) {
+    world.cycle();
+    CHECK(world.base("head").victims.empty());
+  }
+  world.now += seconds(1);
+  world.cycle();
+  CHECK(world.reserved("head").empty());
+}
+
 TEST_CASE("a request does not take back what its own job uses", "[extender][reservation]") {
   Reservations world;
   world.run_for("job", {"n1"}, 100);
