@@ -101,10 +101,11 @@ void Placer::note_taken(const GangWork& gang) {
 
 std::optional<gang::NoFit> Placer::plan(GroupWork& work, GangWork& gang,
                                         const ReservedNodes::Indices& reserved) {
-  if (reserved_ != nullptr) reserved_->hold(reserved, ledger_);
+  const auto held =
+      reserved_ == nullptr ? ReservedNodes::Held() : reserved_->hold(reserved, ledger_);
   auto no_fit = work.reserved.complete(gang, ledger_);
   if (no_fit && !gang.group_limits.empty()) no_fit = explain_limited(gang);
-  if (reserved_ != nullptr) reserved_->release(reserved, ledger_);
+  ReservedNodes::release(held, ledger_);
   return no_fit;
 }
 

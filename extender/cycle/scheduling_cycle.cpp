@@ -82,7 +82,8 @@ void drop_rejected(CycleWork& work) {
 }
 
 // Requests that take over reserved capacity come first: no other gang may get it. One that needs
-// more than that has its turn in its queue, whose rules count for the rest.
+// more than that has its turn in its queue, whose rules count for the rest. Without queues it comes
+// first, too, but not before gangs of an earlier rank for which nodes are reserved.
 void place_on_reserved(CycleWork& work, Placer& placer, bool has_queues) {
   for (GroupWork* group : work.groups) {
     Ledger& ledger = placer.ledger_for(*group);
@@ -91,7 +92,10 @@ void place_on_reserved(CycleWork& work, Placer& placer, bool has_queues) {
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
       const bool is_first = has_queues ? gang.is_within_reserved() : gang.claims_reserved();
-      if (is_first && may_place(*group, gang)) placer.complete(*group, gang);
+      if (!is_first || !may_place(*group, gang)) continue;
+      const queue::Workload workload = group->seen->make_workload(gang.position);
+      placer.reserved().reach_before(queue::rank(workload));
+      placer.complete(*group, gang);
     }
   }
 }

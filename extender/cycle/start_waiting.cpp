@@ -140,11 +140,11 @@ bool place(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Fa
            Placer& placer) {
   auto limits = make_limits(offer.caps, facts.class_label);
   if (turn.foreign != nullptr) {
-    const auto reserved = placer.reserved().find_reached();
-    placer.reserved().hold(reserved, placer.ledger());
+    const ReservedNodes& reserved = placer.reserved();
+    const auto held = reserved.hold(reserved.find_reached(), placer.ledger());
     const bool is_placed =
         turn.foreign->complete(placer.ledger(), std::move(limits), !facts.tree().is_root_alone());
-    placer.reserved().release(reserved, placer.ledger());
+    ReservedNodes::release(held, placer.ledger());
     return is_placed;
   }
   placer.reserved().reach(*turn.gang);
@@ -176,7 +176,11 @@ class Restorer {
  private:
   void restore(GroupWork& group) {
     if (group.seen->unconfirmed || group.gangs.empty()) return;
-    group.reserved.restore(placer_.ledger_for(group), group.gangs.front());
+    const ReservedNodes& reserved = placer_.reserved();
+    Ledger& ledger = placer_.ledger_for(group);
+    const auto held = reserved.hold(reserved.find_binding(group), ledger);
+    group.reserved.restore(ledger, group.gangs.front());
+    ReservedNodes::release(held, ledger);
   }
 
   const std::vector<GroupWork*>& groups_;

@@ -33,6 +33,11 @@ kube::Resources at_most(const kube::Resources& wanted, const kube::Resources& fr
   return most;
 }
 
+// The tenant, which has its turn, may not use what is kept.
+bool binds(const ReservedNodes::Entry& entry, const queue::Tenant& tenant) {
+  return entry.is_reached && !entry.is_over && !queue::may_start(entry.terms, tenant);
+}
+
 // The gang wants the pods that the reservation is for.
 bool has_same_pods(const GangWork& gang, const gang::Reservation& reservation) {
   std::map<std::string_view, std::size_t> pods;
@@ -236,6 +241,10 @@ void ReservedNodes::reach(const GangWork& gang) {
   if (Entry* entry = find(gang)) entry->is_reached = true;
 }
 
+void ReservedNodes::reach_before(const queue::Rank& rank) {
+  for (Entry& entry : entries_) entry.is_reached = entry.terms.head < rank;
+}
+
 void ReservedNodes::end(const GangWork& gang) {
   if (Entry* entry = find(gang)) {
     entry->is_over = true;
@@ -259,9 +268,23 @@ ReservedNodes::Blocking ReservedNodes::find_blocking(const GroupWork& work,
     const Entry& entry = entries_[i];
     if (entry.is_over || entry.gang == &gang) continue;
     blocking.all.push_back(i);
-    if (entry.is_reached && !queue::may_start(entry.terms, tenant)) blocking.binding.push_back(i);
+    if (binds(entry, tenant)) blocking.binding.push_back(i);
   }
   return blocking;
+}
+
+ReservedNodes::Indices ReservedNodes::find_binding(const GroupWork& work) const {
+  Indices binding;
+  if (entries_.empty()) return binding;
+  for (const GangWork& gang : work.gangs) {
+    if (gang.kind != gang::GangKind::kBase || !gang.committed) continue;
+    const queue::Workload job = work.seen->make_workload(gang.position);
+    const queue::Tenant tenant{&job, queue::latest_end(job)};
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (binds(entries_[i], tenant)) binding.push_back(i);
+    }
+  }
+  return binding;
 }
 
 ReservedNodes::Indices ReservedNodes::find_reached() const {
@@ -272,10 +295,25 @@ ReservedNodes::Indices ReservedNodes::find_reached() const {
   return reached;
 }
 
-void ReservedNodes::hold(const Indices& indices, Ledger& ledger, int times) const {
+ReservedNodes::Held ReservedNodes::hold(const Indices& indices, Ledger& ledger) const {
+  Held held;
   for (const std::size_t i : indices) {
-    for (const auto& [node, amount] : entries_[i].kept) ledger.hold(amount, node, times);
+    for (const auto& [node, kept] : entries_[i].kept) {
+      const auto at = ledger.nodes().find(node);
+      if (!at) continue;
+      const auto& amounts = kept.amounts();
+      const bool is_free = std::all_of(amounts.begin(), amounts.end(), [&](const auto& one) {
+        return ledger.nodes().free(*at, one.name) >= one.amount;
+      });
+      held.emplace_back(node, is_free ? kept : at_most(kept, ledger.nodes().free(*at)));
+      ledger.hold(held.back().second, node);
+    }
   }
+  return held;
+}
+
+void ReservedNodes::release(const Held& held, Ledger& ledger) {
+  for (const auto& [node, amount] : held) ledger.hold(amount, node, -1);
 }
 
 void ReservedNodes::note_promises(CycleWork& work) const {

@@ -69,6 +69,8 @@ class ReservedNodes {
   void begin_pass();
   // It is the gang's turn.
   void reach(const GangWork& gang);
+  // Where the order of service is that of ranks: all before this one have had their turn.
+  void reach_before(const queue::Rank& rank);
   void end(const GangWork& gang);
 
   // All but its own; and those that it may not use. If it fits without the first it leaves the
@@ -78,10 +80,14 @@ class ReservedNodes {
     Indices binding;
   };
   Blocking find_blocking(const GroupWork& work, const GangWork& gang) const;
+  // Those that bind what the running job reserves again for its requests.
+  Indices find_binding(const GroupWork& work) const;
   Indices find_reached() const;  // bind gangs of other operators
-  // For a plan: hold, plan, release.
-  void hold(const Indices& indices, Ledger& ledger, int times = 1) const;
-  void release(const Indices& indices, Ledger& ledger) const { hold(indices, ledger, -1); }
+  // For a plan: hold, plan, release what was held. No node gets less than nothing by it: what may
+  // start there has used a part of what is kept.
+  using Held = std::vector<std::pair<std::string_view, kube::Resources>>;  // nodes of entries()
+  Held hold(const Indices& indices, Ledger& ledger) const;
+  static void release(const Held& held, Ledger& ledger);
   // For trials in which more becomes free: nothing of these nodes may be used.
   void close(const Indices& indices, Ledger& ledger) const;
   std::vector<ReservedBy> name(const Indices& indices) const;

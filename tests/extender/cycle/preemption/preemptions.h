@@ -140,6 +140,12 @@ struct Preemptions {
           if (!gang::wants(spec->members[0], placement.role, placement.slot)) continue;
           take(placement.node, spec->members[0].shape.requests);
         }
+        for (const gang::ReservedCapacity& one : gang.reserved) {
+          const gang::MemberSet* set = gang::find_set(group.spec, one.set);
+          for (int i = 0; set != nullptr && i < one.count; ++i) {
+            take(one.node, set->shape.requests);
+          }
+        }
       }
     }
     for (const auto& [node, gpus] : others) take(node, ask(gpus));

@@ -644,5 +644,83 @@ TEST_CASE("a plan beside a head is not dropped with the head's other node",
   CHECK(world.base("beside").placements == placements);
 }
 
+// "job" runs on n3, queued after the head, with 4 GPUs more there in reserve. n1 and n2 are
+// reserved, n1 is idle.
+Reservations with_reserved_capacity() {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.nodes.push_back(view(a_node("n3", 8)));
+  world.add_running("job", "", {"n3"}, 4);
+  world.get("job").spec.queued_since = world.now;
+  world.base("job").reserved = {{"learner", "n3", 1}};
+  return world;
+}
+// Its request for so many pods takes the reserved place over.
+void request_in_part(Reservations& world, int pods) {
+  testing::Member asked = testing::a_set("collector", pods, testing::ask(4));
+  asked.from_reserved = {"learner", 1};
+  testing::add_member(world.get("job"), testing::in_request(std::move(asked), 1));
+}
+
+TEST_CASE("a request that takes over too little reserved capacity keeps off reserved nodes",
+          "[extender][reservation]") {
+  Reservations world = with_reserved_capacity();
+  request_in_part(world, 2);
+  bool want = false;
+  SECTION("as others do") {}
+  SECTION("not if its job is served earlier") {
+    world.get("job").spec.queued_since = SysTime{};
+    want = true;
+  }
+  SECTION("not if its job can be reclaimed") {
+    world.get("job").spec.preemptible = true;
+    want = true;
+  }
+  world.cycle();
+  CHECK(world.request("job").planned == want);
+  CHECK(world.base("job").reserved.size() == (want ? 0U : 1U));
+  CHECK(world.reserved("head") == "n1 n2");
+}
+
+TEST_CASE("a request keeps its reserved capacity beside jobs on reserved nodes",
+          "[extender][reservation]") {
+  Reservations world = with_reserved_capacity();
+  world.nodes[2] = view(a_node("n3", 16));
+  world.base("head").reservation->nodes[0].node = "n3";  // and n2
+  world.others = {{"n1", 8}};
+  world.wait("other", 1, 4, 500).spec.preemptible = true;
+  request_in_part(world, 3);
+  world.cycle();
+  CHECK(world.placed("other") == "n3");
+  CHECK_FALSE(world.request("job").planned);
+  CHECK(world.base("job").reserved ==
+        std::vector<gang::ReservedCapacity>{{"request-1-collector", "n3", 1}});
+}
+
+TEST_CASE("reserved capacity that was lost is not made up for on reserved nodes",
+          "[extender][reservation]") {
+  Reservations world = with_reserved_capacity();
+  world.others = {{"n3", 4}};
+  world.base("job").reserved.clear();
+  testing::nth_set(world.get("job"), 0).reserved_pods = 1;
+  std::vector<gang::ReservedCapacity> want;
+  SECTION("of a job without a bound") {}
+  SECTION("but of one that is served earlier") {
+    world.get("job").spec.queued_since = SysTime{};
+    want = {{"learner", "n1", 1}};
+  }
+  SECTION("but of one that can be reclaimed") {
+    world.get("job").spec.preemptible = true;
+    want = {{"learner", "n1", 1}};
+  }
+  SECTION("but of one that ends in time") {
+    world.limit("job", 500);
+    world.base("job").started_at = world.now;
+    want = {{"learner", "n1", 1}};
+  }
+  world.cycle();
+  CHECK(world.base("job").reserved == want);
+}
+
 }  // namespace
 }  // namespace nervex::extender
