@@ -50,11 +50,18 @@ struct PreemptionMemory {
   std::optional<GangKey> asked{};  // a simulation: this gang alone searches, at once
 };
 
+// Of a node that is reserved.
+struct NodeShare {
+  kube::Resources kept;
+  kube::Resources left;  // for all
+};
+
 struct ReservationMemory {
   std::map<GangKey, SysTime> again{};          // since then the gang waits for a search for nodes
   std::map<GangKey, SysTime> reclaim_again{};  // before that none for what it takes back
   std::map<GangKey, SysTime> broken{};         // since when its reservation is impossible
-  SysTime next_search{};                       // none before
+  std::map<GangKey, std::map<std::string, NodeShare, std::less<>>> shares{};  // by node
+  SysTime next_search{};                                                      // none before
   std::optional<GangKey> asked{};  // a simulation: this gang alone reserves nodes, at once
 };
 

@@ -198,6 +198,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   next.reservation = std::move(state.reservation);
   ReservedNodes reserved(snapshot, work, placer.ledger(), reservation.is_on(), now,
                          next.reservation, next_look);
+  if (reserved.keeps_less()) state.waiting.gain_all();
   placer.keep(reserved);
   // 3. Requests get the capacity that was reserved for them.
   place_on_reserved(work, placer, !tree.is_root_alone());

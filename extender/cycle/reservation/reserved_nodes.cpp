@@ -33,6 +33,15 @@ kube::Resources at_most(const kube::Resources& wanted, const kube::Resources& fr
   return most;
 }
 
+// Others may use more of the node, because less of it is kept.
+bool is_less_kept(const NodeShare& before, const NodeShare& now) {
+  const auto& kept = before.kept.amounts();
+  return std::any_of(kept.begin(), kept.end(), [&](const kube::ResourceAmount& was) {
+    return now.kept.get(was.name) < was.amount &&
+           now.left.get(was.name) > before.left.get(was.name);
+  });
+}
+
 // The tenant, which has its turn, may not use what is kept.
 bool binds(const ReservedNodes::Entry& entry, const queue::Tenant& tenant) {
   return entry.is_reached && !entry.is_over && !queue::may_start(entry.terms, tenant);
@@ -75,7 +84,10 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
     : snapshot_(snapshot), is_on_(is_on), now_(now) {
   collect(work, memory);
   const auto broken = std::exchange(memory.broken, {});
-  if (entries_.empty()) return;
+  if (entries_.empty()) {
+    memory.shares.clear();
+    return;
+  }
   NodeNames nodes;
   for (const Entry& entry : entries_) {
     for (const auto& [node, amount] : entry.wanted) nodes.insert(node);
@@ -105,6 +117,7 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
       look_by(next_look, since + kLongestBroken);
     }
   }
+  note_shares(ledger, memory);
 }
 
 void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
@@ -225,6 +238,31 @@ bool ReservedNodes::drop_late_plans(const Entry& entry, const NodeNames& lacking
     return true;
   });
   return is_any_dropped;
+}
+
+// More is left for others if a tenant may be reclaimed, or ends in time, since the last cycle.
+void ReservedNodes::note_shares(const Ledger& ledger, ReservationMemory& memory) {
+  const auto last = std::exchange(memory.shares, {});
+  for (const Entry& entry : entries_) {
+    if (entry.is_over) continue;
+    const GangKey key(entry.group->seen->group->meta.uid, entry.gang->name);
+    const auto before = last.find(key);
+    auto& shares = memory.shares[key];
+    for (const auto& [node, wanted] : entry.wanted) {
+      const auto at = ledger.nodes().find(node);
+      if (!at) continue;
+      NodeShare& share = shares[node];
+      if (const auto kept = entry.kept.find(node); kept != entry.kept.end()) {
+        share.kept = kept->second;
+      }
+      share.left = ledger.nodes().free(*at);
+      share.left -= share.kept;
+      if (before == last.end()) continue;
+      const auto known = before->second.find(node);
+      keeps_less_ =
+          keeps_less_ || (known != before->second.end() && is_less_kept(known->second, share));
+    }
+  }
 }
 
 ReservedNodes::Entry* ReservedNodes::find(const GangWork& gang) {

@@ -65,6 +65,8 @@ class ReservedNodes {
   Entry* find(const GangWork& gang);
   // Gangs with a reservation that preempt. They are not among the entries: they have their nodes.
   std::size_t reclaiming() const { return reclaiming_; }
+  // Less of a node is kept than in the last cycle, and no change of the node shows it.
+  bool keeps_less() const { return keeps_less_; }
 
   void begin_pass();
   // It is the gang's turn.
@@ -102,12 +104,14 @@ class ReservedNodes {
   NodeNames weigh(Entry& entry, const std::vector<NodeTenant>& tenants, const Ledger& ledger) const;
   bool drop_late_plans(const Entry& entry, const NodeNames& lacking,
                        std::vector<NodeTenant>& tenants, Ledger& ledger) const;
+  void note_shares(const Ledger& ledger, ReservationMemory& memory);
 
   const Snapshot& snapshot_;
   const bool is_on_;
   const SysTime now_;
   std::vector<Entry> entries_;
   std::size_t reclaiming_ = 0;
+  bool keeps_less_ = false;
 };
 
 }  // namespace nervex::extender

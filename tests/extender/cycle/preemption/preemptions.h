@@ -248,7 +248,7 @@ struct Preemptions {
   // The first `most` writes are stored, those of Queues last.
   std::size_t decide_and_write(std::size_t most) {
     extender::Snapshot seen = snapshot();
-    state.waiting.gain_all();
+    if (tells_gains) state.waiting.gain_all();
     extender::CycleResult result =
         extender::run_cycle(seen, std::move(state), now, {}, mode, reservation);
     state = std::move(result.state);
@@ -302,6 +302,7 @@ struct Preemptions {
   std::vector<extender::PodPtr> terminating;
   std::set<std::pair<std::string, std::int64_t>> finished;  // PodGroup UID, placement
   std::set<std::pair<std::string, std::int64_t>> lost;      // the same, on nodes that are lost
+  bool tells_gains = true;  // each cycle plans all that waits, whatever has changed
   std::chrono::seconds grace_period{30};
   queue::PreemptionMode mode = queue::PreemptionMode::kFull;
   queue::ReservationOptions reservation{};

@@ -722,5 +722,25 @@ TEST_CASE("reserved capacity that was lost is not made up for on reserved nodes"
   CHECK(world.base("job").reserved == want);
 }
 
+TEST_CASE("what is kept no longer goes to gangs that wait, without a change of a node",
+          "[extender][reservation]") {
+  Reservations world;
+  world.nodes[0] = view(a_node("n1", 16));
+  world.add_running("other", "", {"n1"}, 8);
+  world.get("other").spec.queued_since = world.now;
+  world.run_for("long", {"n2"}, 1'000);
+  world.wait("head", 2);
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1 n2");
+  world.wait("small", 1, 8, 0);
+  world.tells_gains = false;
+  world.cycle();
+  world.cycle();
+  REQUIRE(world.placed("small") == "waits");
+  world.get("other").spec.preemptible = true;  // the head takes its nodes back
+  world.cycle();
+  CHECK(world.placed("small") == "n1");
+}
+
 }  // namespace
 }  // namespace nervex::extender
