@@ -128,7 +128,7 @@ struct PodGroupSpec {
   std::string queue{};     // named by the job; empty: the namespace's
   std::string user{};      // who submitted the job; empty: unknown
   std::optional<std::int64_t> schedule_timeout_seconds;
-  // Reservations of other gangs may take back the nodes on which the gangs started.
+  // Reservations of other gangs may reclaim the nodes on which the gangs started.
   bool preemptible = false;
   // How long the attempt may be active: what the job's limit leaves of the time before it. Not set:
   // the job has no limit. Its queue may have one.

@@ -62,7 +62,7 @@ TEST_CASE("without a due time only what can be reclaimed starts", "[queue][reser
   CHECK(may_start(head(std::nullopt), {&preemptible}));
 }
 
-TEST_CASE("a head counts on what ends in time, and takes back what does not keep its word",
+TEST_CASE("a head counts on what ends in time, and reclaims what does not keep its word",
           "[queue][reservation]") {
   struct Row {
     std::string when;

@@ -17,7 +17,6 @@ using testing::speech;
 using testing::view;
 using testing::vision;
 using testing::with_a_request;
-using testing::with_a_request_of_two;
 using testing::with_limit;
 using testing::with_quota;
 
@@ -318,7 +317,7 @@ TEST_CASE("a reclaim is judged twice by the same facts: a request that is ending
   world.add_running("a", "speech", {"n1"}, 8);
   world.base("a").started_at = world.now;
   world.add_running("b", "speech", {"n2"}, 4);
-  world.add_request("b", "n2", 4);
+  world.add_request("b", {"n2"}, 4);
   world.request("b").reason = std::string(gang::kReasonPreempted);
   world.request("b").message = "preempted";
   world.request("b").since = world.now;
@@ -408,7 +407,7 @@ TEST_CASE("with the flag off, what has ended for a gang is not lost", "[extender
 
 TEST_CASE("a request that was requeued waits in its queue, though a pod of it has finished",
           "[extender][preempt]") {
-  Preemptions world = with_a_request_of_two();
+  Preemptions world = with_a_request(2);
   world.finished.emplace(world.get("b").meta.uid, world.request("b").placements[0].number);
   REQUIRE(world.run_until("b", gang::kReasonPreempted, 1));
   ++world.get("b").spec.gangs[1].members[0].slots[1].incarnation;
@@ -421,7 +420,7 @@ TEST_CASE("a request that was requeued waits in its queue, though a pod of it ha
 
 TEST_CASE("a victim that is requeued in part because it could not be healed is not marked",
           "[extender][preempt]") {
-  Preemptions world = with_a_request_of_two();
+  Preemptions world = with_a_request(2);
   world.cycle();
   REQUIRE(world.victims("new") == Names{"b/request-1"});
   gang::GangStatus& request = world.request("b");

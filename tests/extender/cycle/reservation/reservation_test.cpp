@@ -13,6 +13,7 @@ using testing::a_node;
 using testing::Reservations;
 using testing::view;
 using testing::with_a_head;
+using testing::with_a_tenant;
 
 TEST_CASE("a gang that has waited long reserves the nodes that it gets first",
           "[extender][reservation]") {
@@ -52,7 +53,7 @@ TEST_CASE("a gang that has waited long reserves the nodes that it gets first",
     CHECK(world.reserved("head") == "n1");
     CHECK(world.base("head").reservation->due == now + seconds(100));
   }
-  SECTION("first those that it can take back") {
+  SECTION("first those that it can reclaim") {
     world.run_for("a", {"n1"}, 900);
     world.run_for("b", {"n2"}, 100);
     world.run_for("c", {"n3"}, 500);
@@ -108,7 +109,7 @@ TEST_CASE("what starts on reserved nodes", "[extender][reservation]") {
     world.limit("other", 900);
     want = "n1";
   }
-  SECTION("one that can be taken back") {
+  SECTION("one that can be reclaimed") {
     other.spec.preemptible = true;
     want = "n1";
   }
@@ -161,17 +162,13 @@ TEST_CASE("a head keeps what is free beside work without a bound", "[extender][r
   CHECK(world.placed("head") == "n1 n2");
 }
 
-TEST_CASE("the flag set back to off takes nothing back", "[extender][reservation]") {
-  Reservations world = with_a_head();
-  world.remove("short");
-  world.wait("other", 1, 8, 0).spec.preemptible = true;
-  world.cycle();
-  world.commit("other");
+TEST_CASE("the flag set back to off reclaims nothing", "[extender][reservation]") {
+  Reservations world = with_a_tenant();
   world.remove("long");
   REQUIRE(world.run_until("head", gang::kReasonPreempting));
   world.reservation.after = seconds(0);
   for (int i = 0; i < 5; ++i) world.cycle();
-  CHECK(world.base("other").reason == gang::kReasonPlanned);
+  CHECK(world.base("tenant").reason == gang::kReasonPlanned);
   CHECK(world.base("head").victims.empty());
 }
 
@@ -192,37 +189,29 @@ TEST_CASE("a head starts when its nodes are free, or others are", "[extender][re
   CHECK_FALSE(world.base("head").reservation.has_value());
 }
 
-TEST_CASE("a head takes its nodes back when all the others there have ended",
+TEST_CASE("a head reclaims its nodes when all the others there have ended",
           "[extender][reservation]") {
-  Reservations world = with_a_head();
-  world.remove("short");
-  world.wait("other", 1, 8, 0).spec.preemptible = true;
-  world.cycle();
-  world.commit("other");
+  Reservations world = with_a_tenant();
   for (int i = 0; i < 5; ++i) world.cycle();
   CHECK(world.base("head").victims.empty());  // "long" runs
   world.remove("long");
   REQUIRE(world.run_until("head", gang::kReasonPreempting));
-  CHECK(world.victims("head") == std::vector<std::string>{"other/base"});
+  CHECK(world.victims("head") == std::vector<std::string>{"tenant/base"});
   CHECK(world.base("head").victims[0].is_for_reservation);
-  REQUIRE(world.run_until("other", gang::kReasonPreempted));
-  world.requeue("other");
+  REQUIRE(world.run_until("tenant", gang::kReasonPreempted));
+  world.requeue("tenant");
   REQUIRE(world.run_until("head", gang::kReasonPlanned));
   for (int i = 0; i < 50; ++i) world.cycle();
   CHECK(world.placed("head") == "n1 n2");
-  CHECK(world.placed("other-again") == "waits");
+  CHECK(world.placed("tenant-again") == "waits");
 }
 
 TEST_CASE("a head whose freed node goes to another scheduler does not end others at once",
           "[extender][reservation]") {
-  Reservations world = with_a_head();
-  world.remove("short");
-  world.wait("other", 1, 8, 0).spec.preemptible = true;
-  world.cycle();
-  world.commit("other");
+  Reservations world = with_a_tenant();
   world.remove("long");
-  REQUIRE(world.run_until("other", gang::kReasonPreempted));
-  world.requeue("other");
+  REQUIRE(world.run_until("tenant", gang::kReasonPreempted));
+  world.requeue("tenant");
   world.others = {{"n1", 8}};
   for (int i = 0; i < 60; ++i) {
     world.cycle();
@@ -318,7 +307,7 @@ TEST_CASE("a job that comes to be served before the head keeps its nodes",
   CHECK(world.reserved("head").empty());
 }
 
-TEST_CASE("a request does not take back what its own job uses", "[extender][reservation]") {
+TEST_CASE("a request does not reclaim what its own job uses", "[extender][reservation]") {
   Reservations world;
   world.run_for("job", {"n1"}, 100);
   world.get("job").spec.preemptible = true;

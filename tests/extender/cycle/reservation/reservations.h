@@ -70,4 +70,14 @@ inline Reservations with_a_head() {
   return world;
 }
 
+// The same; "short" has ended, and "tenant", which can be reclaimed, runs on its node.
+inline Reservations with_a_tenant() {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.wait("tenant", 1, 8, 0).spec.preemptible = true;
+  world.cycle();
+  world.commit("tenant");
+  return world;
+}
+
 }  // namespace nervex::testing
