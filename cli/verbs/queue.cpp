@@ -38,13 +38,13 @@ Result<std::vector<Json>> read_queues(kube::Api& api, const std::string& name) {
   return sort_queues({items.begin(), items.end()});
 }
 
-constexpr int kPageSize = 500;
+constexpr int kListedAtOnce = 500;
 
 Result<std::vector<JobRow>> read_waiting(kube::Api& api, const std::string& ns,
                                          const QueueFlags& flags) {
   std::vector<JobRow> jobs;
   const auto listed = kube::list_in_pages(
-      api, kube::api_path(kube::kNervexJobs, flags.all_namespaces ? "" : ns), kPageSize,
+      api, kube::api_path(kube::kNervexJobs, flags.all_namespaces ? "" : ns), kListedAtOnce,
       [&](std::string_view text) -> Result<Nothing> {
         const auto job = job::parse_job(text);
         if (!job) return job.error();
@@ -60,7 +60,7 @@ Result<std::vector<ReservingGang>> read_reserving(kube::Api& api, const std::str
                                                   const QueueFlags& flags) {
   std::vector<ReservingGang> gangs;
   const auto listed = kube::list_in_pages(
-      api, kube::api_path(kube::kPodGroups, flags.all_namespaces ? "" : ns), kPageSize,
+      api, kube::api_path(kube::kPodGroups, flags.all_namespaces ? "" : ns), kListedAtOnce,
       [&](std::string_view text) -> Result<Nothing> {
         if (text.find("\"reservation\"") == std::string_view::npos) return ok();  // nearly all
         const auto object = kube::parse_json(text);
