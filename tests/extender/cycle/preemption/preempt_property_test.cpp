@@ -57,7 +57,7 @@ TEST_CASE("a leader that skips a step of preemption is caught", "[extender][pree
   const PreemptionFault fault =
       GENERATE(PreemptionFault::kMarksBeforeStored, PreemptionFault::kPlansAtOnce,
                PreemptionFault::kMarksUncounted, PreemptionFault::kChecksWithoutClasses,
-               PreemptionFault::kLendsTwice, PreemptionFault::kMarksWhileAway);
+               PreemptionFault::kLendsTwice, PreemptionFault::kForgetsMarks);
   int broken = 0;
   live(fault, {1, 1'000, false}, broken);
   INFO("fault " << static_cast<int>(fault));

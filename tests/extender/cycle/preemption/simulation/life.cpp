@@ -77,8 +77,8 @@ void PreemptionLife::step() {
     case 9:
       return evict_a_gang();
     case 10:
-      if (below(10) > 0) return;
-      away_until_ = now_ + seconds(1'200);
+      if (below(5) > 0) return;
+      away_until_ = std::max(away_until_, now_ + seconds(500));
       return note("controller away");
     default:
       return run_leader(below(3) == 0);
@@ -233,10 +233,10 @@ extender::Snapshot PreemptionLife::distort(const StoredCluster& cluster) const {
   StoredCluster seen = cluster;
   for (gang::PodGroup& group : seen.groups) {
     for (gang::GangStatus& gang : group.status.gangs) {
-      const bool is_late = fault_ == PreemptionFault::kMarksWhileAway &&
+      const bool is_late = fault_ == PreemptionFault::kForgetsMarks &&
                            gang.reason == gang::kReasonPreempted &&
                            gang.since + std::chrono::minutes(5) <= now_;
-      if (is_late) gang.since = now_ - std::chrono::hours(2);
+      if (is_late) gang.reason = std::string(gang::kReasonPlanned);
     }
   }
   extender::Snapshot snapshot = seen.snapshot();

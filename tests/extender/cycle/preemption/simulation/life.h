@@ -20,7 +20,7 @@ enum class PreemptionFault {
   kMarksUncounted,
   kChecksWithoutClasses,  // what it has started, it judges without the classes of nodes
   kLendsTwice,            // a terminating pod, and its slot as given back by a victim
-  kMarksWhileAway,        // takes what was not requeued in time for forgotten
+  kForgetsMarks,          // those of gangs that were not requeued in time
 };
 
 class PreemptionLife {

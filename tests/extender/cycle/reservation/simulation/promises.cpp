@@ -302,7 +302,9 @@ void Promises::check_lapse(const GangSeen& head, const Known& known) {
     ++happened[std::string("reservation lapsed: ") + reason];
     return;
   }
-  fail(head.name() + " has lost its reservation without a reason: " + view_.describe(head, known));
+  const bool is_other = head.gang->reservation.has_value();
+  fail(head.name() + (is_other ? " has another reservation" : " has lost its reservation") +
+       " without a reason: " + view_.describe(head, known));
 }
 
 const char* Promises::find_reason_to_lapse(const GangSeen& head, const Known& known) const {
@@ -321,16 +323,18 @@ const char* Promises::find_reason_to_lapse(const GangSeen& head, const Known& kn
   for (const GangSeen& other : view_.list_gangs()) {
     if (!other.gang->reservation || other.key() == head.key()) continue;
     ++others;
-    const auto& nodes = other.gang->reservation->nodes;
-    const bool is_shared = std::any_of(nodes.begin(), nodes.end(), [&](const auto& one) {
-      return known.wanted.count(one.node) > 0;
+    const auto wanted = list_wanted(other);
+    const bool is_shared = std::any_of(wanted.begin(), wanted.end(), [&](const auto& one) {
+      return known.wanted.count(one.first) > 0;
     });
     if (is_shared && view_.may_be_before(other, head, use_before_)) {
       return "an earlier gang reserved its nodes";
     }
   }
   if (others >= options_.most) return "there were too many";
-  return find_reason_of_queue(head);
+  if (const char* reason = find_reason_of_queue(head)) return reason;
+  const bool is_young = now_ <= known.since + kSoon + 2 * clock_error_;
+  return KnownGaps::kShortLived && is_young ? "at once" : nullptr;
 }
 
 const char* Promises::find_reason_of_queue(const GangSeen& head) const {

@@ -23,9 +23,11 @@ struct KnownGaps {
   // A deadline that was raised before the reservation was made makes a job reclaimable.
   static constexpr bool kEarlierRaise = false;
   // While a node of a reservation is down, its other nodes are not kept.
-  static constexpr bool kNodeDown = true;
+  static constexpr bool kNodeDown = false;
   // A gang preempts on nodes that are reserved in the same cycle.
-  static constexpr bool kSameCycle = true;
+  static constexpr bool kSameCycle = false;
+  // A reservation may be given up seconds after it was made.
+  static constexpr bool kShortLived = true;
 };
 
 // A gang that has a status. Borrows both.
