@@ -11,12 +11,16 @@ bool can_be_taken_back(const ReservedFor& reserved, const Workload& workload) {
   return workload.is_preemptible && reserved.head < rank(workload);
 }
 
+bool is_named(const ReservedFor& reserved, const Tenant& tenant) {
+  const auto& jobs = reserved.counts_on;
+  return std::binary_search(jobs.begin(), jobs.end(), tenant.job, std::less<>());
+}
+
 // It was to end in time when the nodes were reserved, or when it was planned since. What an older
 // job was planned with says nothing: its deadline may have been raised before that.
 bool is_counted_on(const ReservedFor& reserved, const Tenant& tenant) {
   if (!reserved.due) return false;
-  const auto& jobs = reserved.counts_on;
-  if (std::binary_search(jobs.begin(), jobs.end(), tenant.job, std::less<>())) return true;
+  if (is_named(reserved, tenant)) return true;
   const auto& started_at = tenant.workload->job_started_at;
   return started_at && *started_at >= reserved.since && tenant.promised_end &&
          *tenant.promised_end <= *reserved.due;
@@ -44,8 +48,9 @@ bool ends_for(const ReservedFor& reserved, const Tenant& tenant) {
   if (!may_end_for(reserved, *tenant.workload)) return false;
   if (is_reclaimable(reserved, tenant)) return true;
   if (reserved.due) return tenant.latest_end && *tenant.latest_end <= *reserved.due;
+  // The head waits for the end of the whole job, also of what the job has requested since.
   const auto& started_at = tenant.workload->started_at;
-  return started_at && *started_at <= reserved.since;
+  return is_named(reserved, tenant) || (started_at && *started_at <= reserved.since);
 }
 
 bool may_start(const ReservedFor& reserved, const Tenant& tenant) {

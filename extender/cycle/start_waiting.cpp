@@ -176,6 +176,7 @@ class Restorer {
  private:
   void restore(GroupWork& group) {
     if (group.seen->unconfirmed || group.gangs.empty()) return;
+    if (!reserves_capacity(*group.seen->group)) return;
     const ReservedNodes& reserved = placer_.reserved();
     Ledger& ledger = placer_.ledger_for(group);
     const auto held = reserved.hold(reserved.find_binding(group), ledger);

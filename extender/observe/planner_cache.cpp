@@ -18,14 +18,14 @@ bool is_any_preempted(const gang::PodGroupStatus& status) {
   });
 }
 
-// A gang of it has neither nodes nor a plan, or nothing was decided on its spec yet.
+// A gang of it has no nodes, or nothing was decided on its spec yet. Plans count, too: in the cycle
+// that drops one, its gang searches for whom it may preempt.
 bool waits(const gang::PodGroup& group) {
   const auto& gangs = group.status.gangs;
   return !group.meta.deleting &&
          (group.status.observed_generation != group.meta.generation ||
-          std::any_of(gangs.begin(), gangs.end(), [](const gang::GangStatus& gang) {
-            return !gang.committed && !gang.planned;
-          }));
+          std::any_of(gangs.begin(), gangs.end(),
+                      [](const gang::GangStatus& gang) { return !gang.committed; }));
 }
 
 }  // namespace

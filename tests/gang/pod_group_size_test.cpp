@@ -125,7 +125,10 @@ TEST_CASE("a PodGroup of 5,000 slots that preempts 1,024 gangs stays below 1 MiB
     base.victims.push_back({std::string(36, 'u'), "request-" + std::to_string(i), 1'000'000,
                             !is_for_reservation, std::string(68, 'j'), is_for_reservation});
   }
-  if (is_for_reservation) base.reservation = Reservation{{}, base.since, base.since};
+  if (is_for_reservation) {
+    base.reservation = Reservation{{}, base.since, base.since};
+    base.reservation->counts_on.assign(1'024, std::string(36, 'u'));
+  }
   const std::string text = kube::to_text(encode_group(group));
   UNSCOPED_INFO(text.size() << " bytes");
   CHECK(text.size() < kMiB);

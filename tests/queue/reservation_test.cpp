@@ -113,6 +113,7 @@ TEST_CASE("without a due time a head waits for what ran before it reserved",
   CHECK_FALSE(ends_for(head(std::nullopt), {&workload}));
   workload.started_at.reset();
   CHECK_FALSE(ends_for(head(std::nullopt), {&workload}));
+  CHECK(ends_for(head(std::nullopt), {&workload, {}, {}, "known"}));  // a later request of its job
 }
 
 }  // namespace

@@ -70,15 +70,16 @@ class Reserver {
   }
 
   // Of the two kinds of searches those that end a wait come first.
-  void run() {
+  bool run() {
     lapse_idle();
-    if (!options_.is_on()) return;
+    if (!options_.is_on()) return false;
     if (may_begin_) {
       reclaim_due();
       search_due();
     }
     // What ends on reserved nodes may be the last that keeps a gang from taking back the others.
     if (count() > 0) placer_.waits_otherwise = true;
+    return has_made_one_;
   }
 
  private:
@@ -164,8 +165,8 @@ class Reserver {
 
   // ---- reserving nodes
 
-  // Who has waited longest for a search comes first, and then the order of service: otherwise gangs
-  // for which none finds nodes would delay all others.
+  // First searches come first, in the order of service. Then who has waited longest for another
+  // one: otherwise gangs for which none finds nodes would delay all others.
   void search_due() {
     std::map<GangKey, SysTime> known;
     const RefusedTurn* next = nullptr;
@@ -181,7 +182,7 @@ class Reserver {
       }
       const auto again = find_known(memory_.again, key(turn));
       const bool is_known = again && is_credible(*again, kReserveSearchAgain, now_);
-      const SysTime since = is_known ? *again : now_;
+      const SysTime since = is_known ? *again : SysTime::min();
       known.emplace(key(turn), since);
       if (since > now_) {
         look_by(next_look_, since);
@@ -490,12 +491,13 @@ class Reserver {
 
 }  // namespace
 
-void keep_reservations(const Snapshot& snapshot, CycleWork& work, Placer& placer,
+bool keep_reservations(const Snapshot& snapshot, CycleWork& work, Placer& placer,
                        const QueueState& queues, const queue::ReservationOptions& options,
                        const PreemptionTimes& times, bool may_begin, ReservationMemory& memory,
                        SysTime now, std::optional<SysTime>& next_look) {
-  if (!options.is_on() && placer.reserved().empty()) return;
-  Reserver(snapshot, work, placer, queues, options, times, may_begin, memory, now, next_look).run();
+  if (!options.is_on() && placer.reserved().empty()) return false;
+  return Reserver(snapshot, work, placer, queues, options, times, may_begin, memory, now, next_look)
+      .run();
 }
 
 }  // namespace nervex::extender

@@ -95,13 +95,22 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
   lapse_overlapping();
   const Ending ending(snapshot, work, now);
   std::vector<NodeTenant> tenants = list_tenants(snapshot, work, ending, nodes, now);
-  for (Entry& entry : entries_) {
-    if (entry.is_over) continue;
-    NodeNames lacking = weigh(entry, tenants, ledger);
-    if (!lacking.empty() && drop_late_plans(entry, lacking, tenants, ledger)) {
-      lacking = weigh(entry, tenants, ledger);
+  std::vector<NodeNames> lacking(entries_.size());
+  const auto weigh_all = [&] {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (!entries_[i].is_over) lacking[i] = weigh(entries_[i], tenants, ledger);
     }
-    const bool is_possible = lacking.empty() && is_unchanged(entry, ledger);
+  };
+  weigh_all();
+  bool is_any_dropped = false;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    is_any_dropped = drop_late_plans(entries_[i], lacking[i], tenants, ledger) || is_any_dropped;
+  }
+  if (is_any_dropped) weigh_all();  // others counted on what these plans were to use
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    if (entry.is_over) continue;
+    const bool is_possible = lacking[i].empty() && is_unchanged(entry, ledger);
     entry.can_reclaim = entry.can_reclaim && is_possible;
     const bool is_overdue = entry.terms.due && *entry.terms.due + kLongestOverdue <= now;
     const GangKey key(entry.group->seen->group->meta.uid, entry.gang->name);
@@ -158,7 +167,7 @@ void ReservedNodes::lapse_overlapping() {
           const bool is_before = other.terms.head != entry.terms.head
                                      ? other.terms.head < entry.terms.head
                                      : other.terms.since > entry.terms.since;
-          return &other != &entry && is_before &&
+          return &other != &entry && !other.is_over && is_before &&
                  std::any_of(entry.wanted.begin(), entry.wanted.end(),
                              [&](const auto& one) { return other.wanted.count(one.first) > 0; });
         });
@@ -178,8 +187,9 @@ bool ReservedNodes::is_unchanged(const Entry& entry, const Ledger& ledger) const
 
 NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tenants,
                                const Ledger& ledger) const {
-  NodeAmounts given;        // by all that end for it
-  NodeAmounts ending_soon;  // and reclaimable tenants
+  NodeAmounts given;          // by all that end for it
+  NodeAmounts given_in_time;  // before it is due, without pods that take long to end
+  NodeAmounts ending_soon;    // and reclaimable tenants
   NodeAmounts ending_alone;
   for (const NodeTenant& tenant : tenants) {
     const bool is_reclaimable = !tenant.is_ending && tenant.plan == nullptr &&
@@ -187,6 +197,8 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
     const bool is_given = tenant.is_ending || queue::ends_for(entry.terms, tenant.terms());
     for (const auto& [node, amount] : tenant.use) {
       if (is_given) given[node] += amount;
+      if (tenant.is_late) continue;
+      if (is_given) given_in_time[node] += amount;
       if (tenant.is_ending || is_reclaimable) ending_soon[node] += amount;
       if (tenant.is_ending) ending_alone[node] += amount;
     }
@@ -205,7 +217,8 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
     const kube::Resources free = ledger.nodes().free(*at);
     // Without a due time a tenant may stay for ever: what is free now is all that the head can
     // count on.
-    kube::Resources kept = at_most(entry.terms.due ? excess(wanted, given[node]) : wanted, free);
+    kube::Resources kept =
+        at_most(entry.terms.due ? excess(wanted, given_in_time[node]) : wanted, free);
     if (!kept.empty()) entry.kept.emplace(node, std::move(kept));
     const auto has = [&](const kube::Resources& more) {
       kube::Resources sum = free;
@@ -224,6 +237,7 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
 // lost their limit or `preemptible`. They get their turn again.
 bool ReservedNodes::drop_late_plans(const Entry& entry, const NodeNames& lacking,
                                     std::vector<NodeTenant>& tenants, Ledger& ledger) const {
+  if (lacking.empty()) return false;
   bool is_any_dropped = false;
   std::erase_if(tenants, [&](const NodeTenant& tenant) {
     const bool is_there = std::any_of(tenant.use.begin(), tenant.use.end(), [&](const auto& use) {

@@ -60,6 +60,7 @@ class TenantLister {
     if (nodes_.count(pod.node.str()) == 0) return;
     NodeTenant& tenant = tenants.emplace_back();
     tenant.is_ending = true;
+    tenant.is_late = !ending_.is_about_to_end(pod);
     tenant.use.emplace(pod.node.str(), pod.requests);
   }
 

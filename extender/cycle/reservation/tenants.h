@@ -27,6 +27,7 @@ struct NodeTenant {
   std::optional<SysTime> latest_end{};
   std::optional<SysTime> promised_end{};
   bool is_ending = false;    // by itself or for another gang
+  bool is_late = false;      // a pod that is being deleted, but takes long, or is stuck
   GangWork* plan = nullptr;  // it is planned, and not committed
   NodeAmounts use{};         // of these nodes
 

@@ -66,6 +66,62 @@ TEST_CASE("a gang that has waited long reserves the nodes that it gets first",
   }
 }
 
+TEST_CASE("a pod that takes hours to end gives the head nothing", "[extender][reservation]") {
+  Reservations world;
+  world.grace_period = seconds(36'000);
+  world.others = {{"n2", 8}};
+  world.run_for("a", {"n1"}, 100, 2);
+  world.run_for("ended", {"n1"}, 100, 2);
+  world.terminate("ended");
+  world.remove("ended");
+  world.wait("head", 1, 6);
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1");
+  SECTION("so jobs without a limit do not start on what is free") {
+    world.wait("endless", 1, 2, 0);
+    world.cycle();
+    CHECK(world.placed("endless") == "waits");
+  }
+  SECTION("so it reclaims what it needs") {
+    world.wait("tenant", 1, 2, 0).spec.preemptible = true;
+    world.cycle();
+    REQUIRE(world.placed("tenant") == "n1");
+    world.commit("tenant");
+    world.remove("a");
+    CHECK(world.run_until("tenant", gang::kReasonPreempted));
+  }
+}
+
+TEST_CASE("a gang that is due searches before gangs that found nothing",
+          "[extender][reservation]") {
+  Reservations world;
+  world.run_for("a", {"n1"}, 10'000);
+  world.others = {{"n2", 8}};
+  for (int i = 0; i < 40; ++i) world.wait("hopeless" + std::to_string(i), 2);
+  for (int i = 0; i < 60; ++i) world.cycle();
+  world.wait("urgent", 1).spec.priority = 1;
+  for (int i = 0; i < 2; ++i) world.cycle();
+  CHECK(world.reserved("urgent") == "n1");
+}
+
+TEST_CASE("no gang preempts on nodes that are reserved in the same cycle",
+          "[extender][reservation]") {
+  Reservations world;
+  world.mode = queue::PreemptionMode::kFull;
+  world.queues = {testing::for_all(testing::a_queue("plain")), testing::speech()};
+  world.queue("speech").min_runtime_seconds = 0;
+  world.nodes.resize(1);
+  world.run_for("low", {"n1"}, 1'000);
+  world.get("low").spec.queue = world.get("low").status.queue.name = "speech";
+  world.wait("head", 1).spec.queue = "plain";
+  gang::PodGroup& high = world.wait("high", 1, 8, 0);
+  high.spec.queue = "speech";
+  high.spec.priority = 1;
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1");
+  CHECK(world.base("high").victims.empty());
+}
+
 TEST_CASE("no nodes are reserved", "[extender][reservation]") {
   Reservations world;
   world.run_for("a", {"n1"}, 900);
