@@ -327,7 +327,10 @@ const char* Promises::find_reason_to_lapse(const GangSeen& head, const Known& kn
     const bool is_shared = std::any_of(wanted.begin(), wanted.end(), [&](const auto& one) {
       return known.wanted.count(one.first) > 0;
     });
-    if (is_shared && view_.may_be_before(other, head, use_before_)) {
+    // The order of gangs that wait in different queues is not judged.
+    const bool may_take =
+        other.queue() != head.queue() || view_.may_be_before(other, head, use_before_);
+    if (is_shared && may_take) {
       return "an earlier gang reserved its nodes";
     }
   }
