@@ -8,6 +8,7 @@ import pytest
 import yaml
 from support.commands import command, environment
 from support.jobs import job
+from support.queues import own_queues
 from support.wait import wait_for
 
 ENDS = {"annotations": {"nervex-e2e/main-exits": "0"}}
@@ -59,7 +60,13 @@ class Stage:
 CHANGING = ("scale", "suspend", "resume", "delete", "submit", "simulate", "wait", "replicas", "logs")
 
 
-def test_every_example_runs(jobs, pod_logs, nervexctl, target, env, tmp_path, namespace):
+@pytest.fixture
+def queue(custom, namespace):
+    with own_queues(custom, namespace) as made:
+        yield made.create("vision")
+
+
+def test_every_example_runs(jobs, pod_logs, nervexctl, target, env, tmp_path, namespace, queue):
     with open(target.kubeconfig, encoding="utf-8") as file:
         config = yaml.safe_load(file)
     for context in config["contexts"]:
@@ -86,6 +93,7 @@ def test_every_example_runs(jobs, pod_logs, nervexctl, target, env, tmp_path, na
             if "dqn-collector-x2b7k" in example:
                 (collector,) = jobs.pods("dqn", "collector")
                 example = example.replace("dqn-collector-x2b7k", collector.metadata.name)
+            example = example.replace("queue vision", f"queue {queue}")
             if "--learners 1 --gpus" in example:
                 example = example.replace("--gpus 10", "--gpus 2")  # the size of these nodes
             said = user(example)
