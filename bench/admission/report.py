@@ -6,8 +6,8 @@ import statistics
 from tables import markdown, spread, table, write_chapter
 
 SIDES = {
-    "asking": "nervex-webhook as it is installed: it asks whether the user may create pods, for dry runs of templates, for "
-              "the namespace's queue and the AggregatorConfig, and whether the pods could ever run on {nodes:,} nodes",
+    "asking": "nervex-webhook as it is installed: it asks for the user's right to create pods, dry runs of templates, the "
+              "queue, the AggregatorConfig, and whether the pods could ever run on {nodes:,} nodes",
     "nervex": "nervex-webhook with these questions off but those for namespace and AggregatorConfig",
     "typed": "Go: controller-runtime decodes into structs, defaults and checks as a typical operator has them",
     "openapi": "Go: the tree against the whole OpenAPI schema, with the API server's validator",
