@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "extender/cycle/settled.h"
 #include "queue/backlog.h"
 #include "queue/inadmissible.h"
 #include "queue/line.h"

@@ -220,7 +220,7 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
     kube::Resources kept =
         at_most(entry.terms.due ? excess(wanted, given_in_time[node]) : wanted, free);
     if (!kept.empty()) entry.kept.emplace(node, std::move(kept));
-    const auto has = [&](const kube::Resources& more) {
+    const auto has = [&free, &wanted = wanted](const kube::Resources& more) {
       kube::Resources sum = free;
       sum += more;
       return has_all(wanted, sum);
