@@ -203,13 +203,13 @@ struct Victim {
   // It borrows what the other's queue is guaranteed; false: its priority is lower in one queue.
   bool is_reclaimed = false;
   std::string pod_group{};  // name; empty if it is in another namespace, whose names are private
-  // It runs on nodes that the other has reserved, and may be taken back. Not with is_reclaimed.
+  // It runs on nodes that the other has reserved, and may be reclaimed. Not with is_reclaimed.
   bool is_for_reservation = false;
   bool operator==(const Victim&) const = default;
 };
 
 // Nodes that are kept for a gang that waits: other gangs start there only if they end in time or
-// may be taken back (queue/reservation.h).
+// may be reclaimed (queue/reservation.h).
 struct Reservation {
   // For all pods of the gang; by set and node. Empty while it preempts: it has placements there,
   // and their nodes stay reserved if it stops.
@@ -220,9 +220,9 @@ struct Reservation {
   std::optional<SysTime> due{};
   // UIDs of the PodGroups of jobs that it counts on, sorted: they end by `due`, and a longer
   // deadline does not help them. Without `due`: they have no bound, and have to end. Not those that
-  // may be taken back anyway.
+  // may be reclaimed anyway.
   std::vector<std::string> counts_on{};
-  // Without `due`: then nodes are chosen anew.
+  // Without `due`: then nodes are chosen again.
   std::optional<SysTime> renew_after{};
   bool operator==(const Reservation&) const = default;
 };

@@ -225,7 +225,7 @@ void start_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer
                        const PreemptionTimes& times, PreemptionMemory& memory, SysTime now,
                        std::optional<SysTime>& next_look) {
   if (mode == queue::PreemptionMode::kOff) {
-    PreemptionMemory kept;  // of what was taken back for reservations
+    PreemptionMemory kept;  // of what was reclaimed for reservations
     kept.withdrawn = std::move(memory.withdrawn);
     memory = std::move(kept);
     return;

@@ -335,7 +335,7 @@ class Reserver {
     turn.gang->reservation = chosen;
     turn.gang->reserve_after.reset();
     has_made_one_ = true;
-    look_by(next_look_, now_);  // when this is stored: others may be kept off, or taken back
+    look_by(next_look_, now_);  // when this is stored: others may be kept off, or reclaimed
   }
   // Gangs that are served later lose the nodes, and one of too many its own.
   void displace(const RefusedTurn& turn, const gang::Reservation& reservation) {
