@@ -129,6 +129,14 @@ def with_registry(text, registry, scheduler=None):
     return text
 
 
+def split_image(image):
+    """Its name with the registry, its tag, its digest; a port of the registry is no tag."""
+    name, _, digest = image.partition("@")
+    before, _, last = name.rpartition("/")
+    last, _, tag = last.partition(":")
+    return f"{before}/{last}" if before else last, tag, digest
+
+
 def readme(version, registry):
     """What the folder is, for a reader who has nothing else."""
     with open(os.path.join(ROOT, "tools", "release", "readme.md.in"), encoding="utf-8") as file:
@@ -193,8 +201,7 @@ def with_names(text, registry, scheduler=None):
     if registry:
         text = re.sub(r"(?m)^- name: (nervex\S*)$", rf"- name: \1\n  newName: {registry}\1", text)
     if scheduler:
-        image, _, digest = scheduler.partition("@")
-        name, _, tag = image.rpartition(":") if ":" in image.rpartition("/")[2] else (image, "", "")
+        name, tag, digest = split_image(scheduler)
         version = f"  digest: {digest}" if digest else f"  newTag: {tag}"
         text, changed = re.subn(r"(?m)^  newName: registry.k8s.io/kube-scheduler\n  newTag: \S+$", f"  newName: {name}\n{version}", text)
         if not changed:
@@ -236,10 +243,8 @@ def with_default_images(values, registry, scheduler=None):
     the cluster's version."""
     defaults = [("image", "registry", registry.rstrip("/"))]
     if scheduler:
-        image, _, digest = scheduler.partition("@")
-        colon = image.rfind(":")
-        tag = image[colon + 1:] if colon > image.rfind("/") else ""
-        where, _, repository = image.removesuffix(f":{tag}").rpartition("/")
+        name, tag, digest = split_image(scheduler)
+        where, _, repository = name.rpartition("/")
         defaults += [("scheduler", name, value) for name, value in
                      (("registry", where), ("repository", repository), ("tag", tag), ("digest", digest))]
     for section, name, value in defaults:
