@@ -152,6 +152,17 @@ bool may_preempt(const QueueTree& tree, PreemptionMode mode, const Preemptor& pr
   return until && *until <= now;
 }
 
+bool may_reclaim_any(const QueueTree& tree, PreemptionMode mode, QueueIndex queue,
+                     QueueIndex from) {
+  const bool is_allowed =
+      mode != PreemptionMode::kOff && tree[queue].reclaim == Queue::Reclaim::kAny && queue != from;
+  if (!is_allowed) return false;
+  for (QueueIndex each = queue; each != kRoot; each = tree.parent(each)) {
+    if (!tree.quota(each).empty() && !is_part_of(tree, from, each)) return true;
+  }
+  return false;
+}
+
 std::optional<SysTime> preemptible_at(const QueueTree& tree, PreemptionMode mode,
                                       const Preemptor& preemptor,
                                       const PreemptionCandidate& candidate, SysTime now) {

@@ -58,6 +58,9 @@ void sort_by_cost(std::vector<PreemptionCandidate>& candidates);
 // old as its base gang; a young request is protected only from being ended alone.
 bool may_preempt(const QueueTree& tree, PreemptionMode mode, const Preemptor& preemptor,
                  const PreemptionCandidate& candidate, SysTime now);
+// Whatever their priorities, a workload of `queue` may reclaim what workloads of `from` borrow, as
+// soon as it is within a quota. False for the same queue.
+bool may_reclaim_any(const QueueTree& tree, PreemptionMode mode, QueueIndex queue, QueueIndex from);
 // The earliest time after `now` at which may_preempt() turns true; nullopt: not by time alone.
 std::optional<SysTime> preemptible_at(const QueueTree& tree, PreemptionMode mode,
                                       const Preemptor& preemptor,

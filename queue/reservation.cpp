@@ -7,8 +7,15 @@ namespace nervex::queue {
 
 namespace {
 
-bool can_be_taken_back(const ReservedFor& reserved, const Workload& workload) {
-  return workload.is_preemptible && reserved.head < rank(workload);
+bool is_of_reclaiming_queue(const ReservedFor& reserved, const Workload& workload) {
+  const auto& queues = reserved.reclaiming_queues;
+  return std::binary_search(queues.begin(), queues.end(), workload.queue, std::less<>());
+}
+
+// Whatever became of deadlines.
+bool may_always_reclaim(const ReservedFor& reserved, const Workload& workload) {
+  return workload.is_preemptible && reserved.head < rank(workload) &&
+         !is_of_reclaiming_queue(reserved, workload);
 }
 
 bool is_named(const ReservedFor& reserved, const Tenant& tenant) {
@@ -33,13 +40,23 @@ bool may_end_for(const ReservedFor& reserved, const Workload& workload) {
 
 }  // namespace
 
+std::vector<std::string_view> find_reclaiming_queues(const QueueTree& tree, PreemptionMode mode,
+                                                     std::string_view queue) {
+  std::vector<std::string_view> names;
+  const QueueIndex from = tree.find(queue).value_or(kRoot);
+  for (QueueIndex each = kRoot; each < tree.size(); ++each) {
+    if (may_reclaim_any(tree, mode, each, from)) names.emplace_back(tree[each].name);
+  }
+  return names;
+}
+
 bool is_of_its_job(const ReservedFor& reserved, const Workload& workload) {
   return reserved.head.ns == workload.ns && reserved.head.name == workload.name;
 }
 
 bool is_reclaimable(const ReservedFor& reserved, const Tenant& tenant) {
   if (!may_end_for(reserved, *tenant.workload)) return false;
-  if (can_be_taken_back(reserved, *tenant.workload)) return true;
+  if (may_always_reclaim(reserved, *tenant.workload)) return true;
   return is_counted_on(reserved, tenant) &&
          (!tenant.latest_end || *tenant.latest_end > *reserved.due);
 }
@@ -53,10 +70,10 @@ bool ends_for(const ReservedFor& reserved, const Tenant& tenant) {
   return is_named(reserved, tenant) || (started_at && *started_at <= reserved.since);
 }
 
-bool may_start(const ReservedFor& reserved, const Tenant& tenant) {
+bool may_start(const ReservedFor& reserved, const Tenant& tenant, std::chrono::seconds start_time) {
   if (!may_end_for(reserved, *tenant.workload)) return false;
-  if (can_be_taken_back(reserved, *tenant.workload)) return true;
-  return reserved.due && tenant.latest_end && *tenant.latest_end + kStartTime <= *reserved.due;
+  if (may_always_reclaim(reserved, *tenant.workload)) return true;
+  return reserved.due && tenant.latest_end && *tenant.latest_end + start_time <= *reserved.due;
 }
 
 }  // namespace nervex::queue

@@ -155,12 +155,14 @@ void Planner::schedule_once() {
   look_at_changes_since();
 }
 
-// Off while the API server does not store reservations.
+// No new ones while an API server does not store them. Those that others have stored are kept.
 queue::ReservationOptions Planner::find_reservation_options() {
   const MonoTime now = clock_.mono();
   if (!reserve_again_ || *reserve_again_ <= now) return reservation_;
   queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(*reserve_again_ - now));
-  return {};
+  queue::ReservationOptions options = reservation_;
+  options.may_begin = false;
+  return options;
 }
 
 void Planner::log_neglected(std::set<std::string> neglected) {

@@ -196,7 +196,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   const bool is_any_preempting =
       continue_preemptions(snapshot, work, placer, preemption, reservation.is_on(), now, next_look);
   next.reservation = std::move(state.reservation);
-  ReservedNodes reserved(snapshot, work, placer.ledger(), reservation.is_on(), now,
+  ReservedNodes reserved(snapshot, work, placer.ledger(), preemption, reservation.is_on(), now,
                          next.reservation, next_look);
   if (reserved.keeps_less()) state.waiting.gain_all();
   placer.keep(reserved);

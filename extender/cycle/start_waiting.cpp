@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "extender/cycle/preemption/preempting.h"
 #include "extender/cycle/settled.h"
 #include "queue/backlog.h"
 #include "queue/inadmissible.h"
@@ -240,9 +241,9 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   const auto note_refused = [&](const queue::Workload& workload) {
     const Turn& turn = waiting.turn(workload);
     if (turn.gang == nullptr) return;
-    refused.push_back({turn.group, turn.gang,
-                       static_cast<std::size_t>(&workload - waiting.workloads.data()),
-                       placer.reserved().find_blocking(*turn.group, *turn.gang).binding});
+    refused.push_back(
+        {turn.group, turn.gang, static_cast<std::size_t>(&workload - waiting.workloads.data()),
+         placer.reserved().find_blocking(*turn.group, *turn.gang, kLongestPreemption).binding});
   };
   while (const auto offer = backlog.next()) {
     const Turn& turn = waiting.turn(*offer->workload);

@@ -18,8 +18,9 @@ namespace nervex::extender {
 struct RefusedTurn {
   GroupWork* group = nullptr;
   GangWork* gang = nullptr;
-  std::size_t workload = 0;           // into QueueState::waiting
-  ReservedNodes::Indices reserved{};  // by gangs before it; it may not use them
+  std::size_t workload = 0;  // into QueueState::waiting
+  // By gangs before it: it may not preempt there.
+  ReservedNodes::Indices reserved{};
 };
 
 // What waits and what is used at the end of a cycle.

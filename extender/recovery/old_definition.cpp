@@ -16,6 +16,14 @@ bool has_lost(const gang::PodGroupStatus& decided, const gang::PodGroupStatus& s
   });
 }
 
+bool is_reserving(const gang::GangStatus& gang) { return gang.reservation.has_value(); }
+bool counts_on_jobs(const gang::GangStatus& gang) {
+  return gang.reservation && !gang.reservation->counts_on.empty();
+}
+bool is_renewed(const gang::GangStatus& gang) {
+  return gang.reservation && gang.reservation->renew_after.has_value();
+}
+
 }  // namespace
 
 std::string describe_old_definition(std::string_view definition) {
@@ -30,8 +38,8 @@ bool has_lost_victims(const gang::PodGroupStatus& decided, const gang::PodGroupS
 }
 
 bool has_lost_reservation(const gang::PodGroupStatus& decided, const gang::PodGroupStatus& stored) {
-  return has_lost(decided, stored,
-                  [](const gang::GangStatus& gang) { return gang.reservation.has_value(); });
+  return has_lost(decided, stored, is_reserving) || has_lost(decided, stored, counts_on_jobs) ||
+         has_lost(decided, stored, is_renewed);
 }
 
 }  // namespace nervex::extender

@@ -20,7 +20,7 @@ std::string describe_old_definition(std::string_view definition);
 
 // A gang is to preempt, and its stored status names no victims.
 bool has_lost_victims(const gang::PodGroupStatus& decided, const gang::PodGroupStatus& stored);
-// The same for nodes that are to be reserved.
+// The same for nodes that are to be reserved, or for a field of the reservation.
 bool has_lost_reservation(const gang::PodGroupStatus& decided, const gang::PodGroupStatus& stored);
 
 }  // namespace nervex::extender

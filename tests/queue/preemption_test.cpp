@@ -280,6 +280,36 @@ TEST_CASE("a job and one of its requests end once", "[queue][preemption]") {
                          at_second(kNow)) == std::vector<std::size_t>{0, 1});
 }
 
+TEST_CASE("a queue that reclaims from any other may reclaim once it keeps a quota",
+          "[queue][preemption]") {
+  using Reclaim = Queue::Reclaim;
+  struct Row {
+    std::string when;
+    std::string queue;
+    std::string from;
+    bool want;
+    PreemptionMode mode = PreemptionMode::kReclaim;
+  };
+  const QueueTree tree =
+      a_tree({reclaiming(with_quota(a_queue("any"), 8)),
+              reclaiming(with_quota(a_queue("lower"), 8), Reclaim::kLowerPriority),
+              reclaiming(a_queue("without-quota")), with_quota(a_queue("team"), 8),
+              reclaiming(a_queue("part", "team")), a_queue("other-part", "team")});
+  const auto row = GENERATE(values<Row>({
+      {"it keeps its own quota", "any", "lower", true},
+      {"the other one is the root", "any", "", true},
+      {"the flag is off", "any", "lower", false, PreemptionMode::kOff},
+      {"it is the same queue", "any", "any", false},
+      {"it asks for priorities", "lower", "any", false},
+      {"nothing is guaranteed", "without-quota", "any", false},
+      {"its parent has a quota", "part", "any", true},
+      {"its parent has a quota, which the other one is a part of", "part", "other-part", false},
+      {"it is the root", "", "any", false},
+  }));
+  INFO("when " << row.when);
+  CHECK(may_reclaim_any(tree, row.mode, *tree.find(row.queue), *tree.find(row.from)) == row.want);
+}
+
 TEST_CASE("a candidate becomes preemptible when it has run for long enough",
           "[queue][preemption]") {
   const QueueTree tree = a_tree({reclaiming(with_quota(a_queue("vision"), 8)), a_queue("speech")});

@@ -16,10 +16,12 @@ using testing::queued;
 
 // Queued at 100 with priority 5, waits for nodes since 1,000, which it has by 2,000 when job
 // "known" has ended.
+// Queue "guaranteed" may reclaim its nodes.
 ReservedFor head(std::optional<SysTime> due = at_second(2'000)) {
   static const Workload kHead = queued("", "head", 8, 100, 5);
   static const std::vector<std::string> kJobs{"known"};
-  return {rank(kHead), at_second(1'000), due, kJobs};
+  static const std::vector<std::string_view> kReclaiming{"guaranteed"};
+  return {rank(kHead), at_second(1'000), due, kJobs, kReclaiming};
 }
 
 Workload gang_of(int priority, std::int64_t since, bool is_preemptible) {
@@ -40,7 +42,11 @@ TEST_CASE("who starts on reserved nodes ends in time or can be reclaimed", "[que
   own.name = "head";
   Workload foreign = gang_of(0, 200, true);
   foreign.kind = std::nullopt;
+  Workload reclaiming = gang_of(5, 101, true);
+  reclaiming.queue = "guaranteed";
   const auto row = GENERATE_REF(values<Row>({
+      {"it may reclaim the head's nodes", reclaiming, std::nullopt, false},
+      {"it may reclaim the head's nodes, and ends in time", reclaiming, at_second(1'940), true},
       {"it has no bound", gang_of(0, 200, false), std::nullopt, false},
       {"it ends in time, even if it takes a minute to start", gang_of(0, 200, false),
        at_second(1'940), true},

@@ -18,8 +18,6 @@ namespace {
 
 // While victims end; watches report it mostly.
 constexpr std::chrono::seconds kPreemptingLook{5};
-// Since a gang named victims that have ended.
-constexpr std::chrono::minutes kLongestWait{10};
 // After one was stopped: for the gangs behind it. It stops again if its status was not written.
 constexpr std::chrono::seconds kStoppedLook{1};
 
@@ -148,7 +146,7 @@ class Continuation {
   }
   // Its victims have ended, and it has waited long enough for what else is ending.
   bool is_overdue(const GangWork& gang) const {
-    return gang.before != nullptr && gang.before->since + kLongestWait <= now_;
+    return gang.before != nullptr && gang.before->since + kLongestPreemption <= now_;
   }
   static bool is_changed(const GroupWork& group, const GangWork& gang, const Ledger& ledger) {
     return !gang.missing.empty() || gang.is_rejected || group.is_drained ||
@@ -205,7 +203,8 @@ class Continuation {
                   const std::vector<VictimWork>& unmarked) {
     if (is_for_reservation(gang)) {
       return std::all_of(unmarked.begin(), unmarked.end(), [&](const VictimWork& victim) {
-        return is_still_reclaimable(group, gang, *victim.group, *victim.gang);
+        return is_still_reclaimable(snapshot_.facts.tree(), mode_, group, gang, *victim.group,
+                                    *victim.gang);
       });
     }
     std::vector<const gang::Victim*> victims;

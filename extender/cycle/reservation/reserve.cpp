@@ -12,6 +12,7 @@
 
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/preemption/victim_trials.h"
+#include "extender/cycle/reservation/choose_nodes.h"
 #include "extender/cycle/reservation/tenants.h"
 #include "extender/recovery/refusals.h"
 
@@ -23,17 +24,8 @@ using std::chrono::seconds;
 // A search that found nothing is repeated after this.
 constexpr seconds kReserveSearchAgain{30};
 constexpr seconds kReserveSearchPause{1};
-constexpr std::size_t kMostEndTrials = 48;
 // As in the schema of PodGroups.
 constexpr std::size_t kMostReclaimed = 1'024;
-constexpr std::size_t kMostCountedOn = 1'024;
-// Until pods of gangs that end for others, or whose grace period is over, are gone.
-constexpr seconds kEndingTime{360};
-constexpr seconds kLateEndingPod{60};
-// A reservation without a due time is reconsidered after this.
-constexpr std::chrono::minutes kRenewPeriod{10};
-constexpr std::chrono::hours kLongestRenewPeriod{7 * 24};
-
 // A time that is too far ahead was noted by a clock that was wrong: it does not count.
 bool is_credible(SysTime time, seconds period, SysTime now) { return time <= now + 2 * period; }
 
@@ -42,15 +34,10 @@ std::optional<SysTime> find_known(const std::map<GangKey, SysTime>& times, const
   return known == times.end() ? std::nullopt : std::optional(known->second);
 }
 
-queue::Tenant make_tenant(const RunningGang& gang, const queue::Workload& workload) {
-  return {&workload, queue::latest_end(workload), find_promised_end(*gang.group),
-          gang.group->meta.uid};
-}
-
 class Reserver {
  public:
   Reserver(const Snapshot& snapshot, CycleWork& work, Placer& placer, const QueueState& queues,
-           const queue::ReservationOptions& options, const PreemptionTimes& times, bool may_begin,
+           const queue::ReservationOptions& options, const PreemptionTimes& times, bool may_change,
            ReservationMemory& memory, SysTime now, std::optional<SysTime>& next_look)
       : snapshot_(snapshot),
         tree_(snapshot.facts.tree()),
@@ -60,7 +47,7 @@ class Reserver {
         queues_(queues),
         options_(options),
         times_(times),
-        may_begin_(may_begin),
+        may_change_(may_change),
         memory_(memory),
         now_(now),
         next_look_(next_look) {
@@ -73,9 +60,9 @@ class Reserver {
   bool run() {
     lapse_idle();
     if (!options_.is_on()) return false;
-    if (may_begin_) {
+    if (may_change_) {
       reclaim_due();
-      search_due();
+      if (options_.may_begin) search_due();
     }
     // What ends on reserved nodes may be the last that keeps a gang from taking back the others.
     if (count() > 0) placer_.waits_otherwise = true;
@@ -158,11 +145,6 @@ class Reserver {
     }
     return facts_->make_trials(turn, {&workload(turn), find_queue(turn)}, placer_, earlier);
   }
-  queue::Tenant tenant(const queue::Workload& workload) const {
-    const RunningGangs& running = facts_->running;
-    return make_tenant(running.gang(running.index(workload)), workload);
-  }
-
   // ---- reserving nodes
 
   // First searches come first, in the order of service. Then who has waited longest for another
@@ -198,136 +180,41 @@ class Reserver {
     memory_.again[key(*next)] = now_ + kReserveSearchAgain;
     look_by(next_look_, now_ + (due > 1 ? kReserveSearchPause : kReserveSearchAgain));
     facts_.emplace(snapshot_, work_, queues_, now_);
-    const auto chosen = choose_nodes(*next);
+    NodeChooser chooser(snapshot_, work_, *facts_, now_);
+    const auto chosen = choose_nodes(*next, chooser);
     if (next->gang->reservation) {
-      renew(*next, chosen);
+      renew(*next, chosen, chooser);
     } else if (chosen) {
       take(*next, *chosen);
     }
   }
+  std::optional<gang::Reservation> choose_nodes(const RefusedTurn& turn, NodeChooser& chooser) {
+    if (facts_->is_of_ending_job(turn)) return std::nullopt;
+    const auto reclaiming = reserved_.find_reclaiming_queues(tree_[find_queue(turn)].name);
+    return chooser.choose(make_trials(turn),
+                          {queue::rank(workload(turn)), now_, std::nullopt, {}, reclaiming});
+  }
+  void renew(const RefusedTurn& turn, const std::optional<gang::Reservation>& chosen,
+             NodeChooser& chooser) {
+    gang::Reservation& present = *turn.gang->reservation;
+    if (const auto better = chooser.find_better(present, chosen)) return take(turn, *better);
+    present = chooser.prolong(present);
+    if (auto* entry = reserved_.find(*turn.gang)) entry->terms.counts_on = present.counts_on;
+  }
   // Since when the gang wants nodes, or other nodes; nullopt: it does not.
   std::optional<SysTime> find_search_time(const RefusedTurn& turn) {
     if (!waits_for_capacity(turn)) return std::nullopt;
-    if (turn.gang->reservation) return find_renewal(*turn.gang->reservation);
+    if (turn.gang->reservation) return find_renewal(*turn.gang->reservation, now_);
     const bool is_full = count() >= static_cast<std::size_t>(options_.most);
     if (is_full && find_later(turn) == nullptr) return std::nullopt;
     const SysTime at = waits_since(turn) + options_.after;
     const auto& after = turn.gang->reserve_after;
     return after && is_credible(*after, kReserveAgain, now_) ? std::max(at, *after) : at;
   }
-  std::optional<SysTime> find_renewal(const gang::Reservation& reservation) const {
-    if (reservation.due) return std::nullopt;
-    const SysTime at = reservation.renew_after.value_or(reservation.since + kRenewPeriod);
-    return is_credible(at, kLongestRenewPeriod, now_) ? at : now_;
-  }
   SysTime waits_since(const RefusedTurn& turn) const {
     return std::max(workload(turn).queued_since, turn.group->seen->group->meta.created);
   }
 
-  // Those on which the gang starts first; nullopt: none were found, or it needs none.
-  std::optional<gang::Reservation> choose_nodes(const RefusedTurn& turn) {
-    if (facts_->is_of_ending_job(turn)) return std::nullopt;
-    VictimTrials trials = make_trials(turn);
-    const queue::ReservedFor terms{queue::rank(workload(turn)), now_, std::nullopt, {}};
-    queue::VictimSearch found;
-    if (!trials.fits_without({})) {
-      found = queue::search_victims(
-          sort_by_end(terms),
-          [&](std::span<const std::size_t> ended) { return trials.fits_without(ended); },
-          kMostEndTrials);
-      if (found.victims.empty()) return std::nullopt;
-    }
-    gang::Reservation chosen;
-    chosen.nodes = reserved_capacity(trials.placed);
-    chosen.since = now_;
-    chosen.due = find_due(terms, found.victims, chosen);
-    chosen.counts_on = find_counted_on(terms, found.victims, chosen);
-    if (!chosen.due) chosen.renew_after = now_ + kRenewPeriod;
-    return chosen;
-  }
-  // What ends first: what the head may take, then by the latest end. What has no bound is likely to
-  // run on for as long as it has run: jobs differ by so much that age says most, and the oldest may
-  // be services that never end. Jobs that all run equally long are the exception; see renew().
-  std::vector<std::size_t> sort_by_end(const queue::ReservedFor& terms) const {
-    struct End {
-      int kind = 0;
-      SysTime::duration time{};
-      std::size_t candidate = 0;
-    };
-    std::vector<End> ends;
-    const auto& candidates = facts_->running.candidates();
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const queue::Workload& first = candidates[i].first();
-      if (queue::is_of_its_job(terms, first)) continue;
-      const queue::Tenant its = tenant(first);
-      if (queue::is_reclaimable(terms, its)) {
-        ends.push_back({0, {}, i});
-      } else if (its.latest_end) {
-        ends.push_back({1, its.latest_end->time_since_epoch(), i});
-      } else {
-        ends.push_back({2, now_ - first.started_at.value_or(SysTime{}), i});
-      }
-    }
-    std::stable_sort(ends.begin(), ends.end(), [](const End& a, const End& b) {
-      return std::tie(a.kind, a.time) < std::tie(b.kind, b.time);
-    });
-    std::vector<std::size_t> sorted;
-    sorted.reserve(ends.size());
-    for (const End& end : ends) sorted.push_back(end.candidate);
-    return sorted;
-  }
-  static NodeNames collect_names(const gang::Reservation& reservation) {
-    NodeNames names;
-    for (const gang::ReservedCapacity& one : reservation.nodes) names.insert(one.node);
-    return names;
-  }
-  std::optional<SysTime> find_due(const queue::ReservedFor& terms,
-                                  const std::vector<std::size_t>& ended,
-                                  const gang::Reservation& reservation) const {
-    SysTime due = now_;
-    for (const std::size_t candidate : ended) {
-      const queue::Tenant its = tenant(facts_->running.candidates()[candidate].first());
-      if (queue::is_reclaimable(terms, its)) continue;
-      if (!its.latest_end) return std::nullopt;
-      due = std::max(due, *its.latest_end);
-    }
-    const NodeNames nodes = collect_names(reservation);
-    bool is_any_terminating = false;
-    for (const PodPtr& pod : snapshot_.terminating) {
-      // The nodes were chosen without the capacity of pods that take longer.
-      if (nodes.count(pod->node.str()) == 0 || !facts_->ending.is_about_to_end(*pod)) continue;
-      is_any_terminating = true;
-      due = std::max(due, pod->deletion_timestamp + kLateEndingPod);
-    }
-    // Gangs that end for others have no terminating pods yet.
-    const bool is_any_ending = ended.empty() && !is_any_terminating;
-    return is_any_ending ? std::max(due, now_ + kEndingTime) : due;
-  }
-  // With a due time, all that ReservedNodes counts on: not only what had to end, since others may
-  // use what more is free. Of too many some are left out: they may get longer deadlines.
-  std::vector<std::string> find_counted_on(queue::ReservedFor terms,
-                                           const std::vector<std::size_t>& ended,
-                                           const gang::Reservation& reservation) {
-    terms.due = reservation.due;
-    std::set<std::string_view> jobs;
-    const auto note = [&](const queue::Tenant& its) {
-      const bool is_counted = terms.due || !its.latest_end;
-      if (!is_counted || queue::is_reclaimable(terms, its)) return;
-      if (jobs.size() < kMostCountedOn) jobs.insert(its.job);
-    };
-    for (const std::size_t candidate : ended) {
-      note(tenant(facts_->running.candidates()[candidate].first()));
-    }
-    if (terms.due) {
-      for (const NodeTenant& one : list_tenants_on(reservation)) {
-        if (!one.is_ending && queue::ends_for(terms, one.terms())) note(one.terms());
-      }
-    }
-    return {jobs.begin(), jobs.end()};
-  }
-  std::vector<NodeTenant> list_tenants_on(const gang::Reservation& reservation) {
-    return list_tenants(snapshot_, work_, facts_->ending, collect_names(reservation), now_);
-  }
   // The gang gets these nodes, instead of those that it may have.
   void take(const RefusedTurn& turn, const gang::Reservation& chosen) {
     reserved_.end(*turn.gang);
@@ -351,52 +238,6 @@ class Reserver {
       if (last == nullptr) return;
       give_up(*last);
     }
-  }
-
-  // ---- reservations without a due time
-
-  // What ends first was a guess. It was wrong if none of the jobs has ended after a while: then
-  // jobs that have run for a shorter time are a better one. A guess that came true in part is kept,
-  // and so is one without a better one. From the nodes that the gang gets then it does not turn
-  // away before twice the time that it had those before: otherwise it would always turn to the
-  // youngest jobs, and never start, where all run equally long.
-  void renew(const RefusedTurn& turn, const std::optional<gang::Reservation>& chosen) {
-    gang::Reservation& present = *turn.gang->reservation;
-    Awaited left = find_awaited(present);
-    const bool has_any_ended = left.jobs.size() < present.counts_on.size();
-    const bool is_better =
-        chosen && (chosen->due || (!has_any_ended && find_awaited(*chosen).oldest > left.oldest));
-    if (!is_better) {
-      present.counts_on = std::move(left.jobs);
-      present.renew_after = now_ + kRenewPeriod;
-      if (auto* entry = reserved_.find(*turn.gang)) entry->terms.counts_on = present.counts_on;
-      return;
-    }
-    gang::Reservation next = *chosen;
-    if (!next.due) {
-      next.renew_after = now_ + std::clamp<SysTime::duration>(2 * (now_ - present.since),
-                                                              kRenewPeriod, kLongestRenewPeriod);
-    }
-    take(turn, next);
-  }
-  // Jobs that the reservation counts on and that have not ended, and when the oldest one started.
-  struct Awaited {
-    std::vector<std::string> jobs;
-    SysTime oldest = SysTime::max();
-  };
-  Awaited find_awaited(const gang::Reservation& reservation) {
-    const auto& counted = reservation.counts_on;
-    std::set<std::string_view> jobs;
-    Awaited awaited;
-    for (const NodeTenant& tenant : list_tenants_on(reservation)) {
-      const bool is_counted =
-          std::binary_search(counted.begin(), counted.end(), tenant.job, std::less<>());
-      if (!is_counted || tenant.is_ending) continue;
-      jobs.insert(tenant.job);
-      awaited.oldest = std::min(awaited.oldest, tenant.workload.started_at.value_or(SysTime{}));
-    }
-    awaited.jobs.assign(jobs.begin(), jobs.end());
-    return awaited;
   }
 
   // ---- taking nodes back
@@ -459,7 +300,10 @@ class Reserver {
     RunningGangs& running = facts_->running;
     const auto& candidates = running.candidates();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (!queue::is_reclaimable(entry.terms, tenant(candidates[i].first()))) continue;
+      if (!queue::is_reclaimable(entry.terms,
+                                 make_tenant(running.gang(running.index(candidates[i].first())),
+                                             candidates[i].first())))
+        continue;
       bool is_there = false;
       for (const queue::Workload* one : candidates[i].workloads) {
         const auto& uses = running.use(running.index(*one));
@@ -480,7 +324,7 @@ class Reserver {
   const QueueState& queues_;
   const queue::ReservationOptions& options_;
   const PreemptionTimes& times_;
-  const bool may_begin_;
+  const bool may_change_;
   ReservationMemory& memory_;
   const SysTime now_;
   std::optional<SysTime>& next_look_;
@@ -493,10 +337,11 @@ class Reserver {
 
 bool keep_reservations(const Snapshot& snapshot, CycleWork& work, Placer& placer,
                        const QueueState& queues, const queue::ReservationOptions& options,
-                       const PreemptionTimes& times, bool may_begin, ReservationMemory& memory,
+                       const PreemptionTimes& times, bool may_change, ReservationMemory& memory,
                        SysTime now, std::optional<SysTime>& next_look) {
   if (!options.is_on() && placer.reserved().empty()) return false;
-  return Reserver(snapshot, work, placer, queues, options, times, may_begin, memory, now, next_look)
+  return Reserver(snapshot, work, placer, queues, options, times, may_change, memory, now,
+                  next_look)
       .run();
 }
 

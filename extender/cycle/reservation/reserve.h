@@ -22,11 +22,11 @@ namespace nervex::extender {
 
 // After start_waiting(), which returned `queues`. At most one search in one cycle, which is bounded
 // as those for preemption are, then a pause; those for what to take back come first, then the gangs
-// take turns. `may_begin`: false in a simulation, which reserves nothing. True: nodes were
-// reserved, which what was decided before did not know.
+// take turns. `may_change`: false in a simulation of something else. True: nodes were reserved,
+// which what was decided before did not know.
 bool keep_reservations(const Snapshot& snapshot, CycleWork& work, Placer& placer,
                        const QueueState& queues, const queue::ReservationOptions& options,
-                       const PreemptionTimes& times, bool may_begin, ReservationMemory& memory,
+                       const PreemptionTimes& times, bool may_change, ReservationMemory& memory,
                        SysTime now, std::optional<SysTime>& next_look);
 
 }  // namespace nervex::extender

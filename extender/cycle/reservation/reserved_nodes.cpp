@@ -43,8 +43,9 @@ bool is_less_kept(const NodeShare& before, const NodeShare& now) {
 }
 
 // The tenant, which has its turn, may not use what is kept.
-bool binds(const ReservedNodes::Entry& entry, const queue::Tenant& tenant) {
-  return entry.is_reached && !entry.is_over && !queue::may_start(entry.terms, tenant);
+bool binds(const ReservedNodes::Entry& entry, const queue::Tenant& tenant,
+           std::chrono::seconds start_time = queue::kStartTime) {
+  return entry.is_reached && !entry.is_over && !queue::may_start(entry.terms, tenant, start_time);
 }
 
 // The gang wants the pods that the reservation is for.
@@ -78,10 +79,10 @@ NodeAmounts sum_reserved(const gang::PodGroup& group, const gang::Reservation& r
   return amounts;
 }
 
-ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& ledger, bool is_on,
-                             SysTime now, ReservationMemory& memory,
-                             std::optional<SysTime>& next_look)
-    : snapshot_(snapshot), is_on_(is_on), now_(now) {
+ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& ledger,
+                             queue::PreemptionMode preemption, bool is_on, SysTime now,
+                             ReservationMemory& memory, std::optional<SysTime>& next_look)
+    : snapshot_(snapshot), preemption_(preemption), is_on_(is_on), now_(now) {
   collect(work, memory);
   const auto broken = std::exchange(memory.broken, {});
   if (entries_.empty()) {
@@ -151,20 +152,27 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
       const gang::Gang& spec = group->seen->group->spec.gangs[gang.position];
       queue::Rank head = group->rank();
       if (spec.queued_since) head.queued_since = *spec.queued_since;
-      entry.terms = {head, gang.reservation->since, gang.reservation->due,
-                     gang.reservation->counts_on};
+      // Who starts from now on does so after it, also if the last leader's clock was ahead.
+      if (gang.reservation->due) gang.reservation->since = std::min(gang.reservation->since, now_);
+      entry.terms = {
+          head, gang.reservation->since, gang.reservation->due, gang.reservation->counts_on, {}};
       entry.wanted = sum_reserved(*group->seen->group, *gang.reservation);
+      entry.reclaiming_queues = find_reclaiming_queues(group->queue.name);
     }
   }
+  for (Entry& entry : entries_) entry.terms.reclaiming_queues = entry.reclaiming_queues;
 }
 
-// A gang that is served earlier has got nodes of this one, and the leader ended before it wrote so;
-// or that gang was taking its nodes back, and stopped.
+// Another gang has got nodes of this one, and the leader ended before it wrote so: the later
+// reservation counts. Or one of the two was reclaiming its nodes, and stopped: then the gang that
+// is served earlier keeps its own.
 void ReservedNodes::lapse_overlapping() {
   for (Entry& entry : entries_) {
     const bool is_displaced =
         std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) {
-          const bool is_before = other.terms.head != entry.terms.head
+          const bool has_any_stopped =
+              entry.gang->has_stopped_preempting || other.gang->has_stopped_preempting;
+          const bool is_before = has_any_stopped || other.terms.since == entry.terms.since
                                      ? other.terms.head < entry.terms.head
                                      : other.terms.since > entry.terms.since;
           return &other != &entry && !other.is_over && is_before &&
@@ -192,7 +200,7 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
   NodeAmounts ending_soon;    // and reclaimable tenants
   NodeAmounts ending_alone;
   for (const NodeTenant& tenant : tenants) {
-    const bool is_reclaimable = !tenant.is_ending && tenant.plan == nullptr &&
+    const bool is_reclaimable = !tenant.is_ending && !tenant.is_starting &&
                                 queue::is_reclaimable(entry.terms, tenant.terms());
     const bool is_given = tenant.is_ending || queue::ends_for(entry.terms, tenant.terms());
     for (const auto& [node, amount] : tenant.use) {
@@ -234,7 +242,8 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
 }
 
 // Plans that were to end in time, or that could be reclaimed: they were not bound for long, or have
-// lost their limit or `preemptible`. They get their turn again.
+// lost their limit or `preemptible`. They get their turn again. Not those of other queues: they may
+// be there by the share of their queue.
 bool ReservedNodes::drop_late_plans(const Entry& entry, const NodeNames& lacking,
                                     std::vector<NodeTenant>& tenants, Ledger& ledger) const {
   if (lacking.empty()) return false;
@@ -244,6 +253,7 @@ bool ReservedNodes::drop_late_plans(const Entry& entry, const NodeNames& lacking
       return lacking.count(use.first) > 0;
     });
     const bool is_late = tenant.plan != nullptr && is_there && !tenant.plan->seen->unconfirmed &&
+                         tenant.workload.queue == entry.group->queue.name &&
                          entry.terms.head < queue::rank(tenant.workload) &&
                          !queue::ends_for(entry.terms, tenant.terms());
     if (!is_late) return false;
@@ -304,11 +314,12 @@ void ReservedNodes::end(const GangWork& gang) {
   }
 }
 
-ReservedNodes::Blocking ReservedNodes::find_blocking(const GroupWork& work,
-                                                     const GangWork& gang) const {
+ReservedNodes::Blocking ReservedNodes::find_blocking(const GroupWork& work, const GangWork& gang,
+                                                     std::chrono::seconds start_time) const {
   Blocking blocking;
   if (entries_.empty() || gang.committed || gang.is_within_reserved()) return blocking;
   queue::Workload workload = work.seen->make_workload(gang.position);
+  workload.queue = work.queue.name;
   const queue::QueueTree& tree = snapshot_.facts.tree();
   if (gang.kind == gang::GangKind::kBase) {
     const auto queue = tree.find(work.queue.name);
@@ -320,7 +331,7 @@ ReservedNodes::Blocking ReservedNodes::find_blocking(const GroupWork& work,
     const Entry& entry = entries_[i];
     if (entry.is_over || entry.gang == &gang) continue;
     blocking.all.push_back(i);
-    if (binds(entry, tenant)) blocking.binding.push_back(i);
+    if (binds(entry, tenant, start_time)) blocking.binding.push_back(i);
   }
   return blocking;
 }

@@ -45,6 +45,7 @@ class ReservedNodes {
     GroupWork* group = nullptr;
     GangWork* gang = nullptr;
     queue::ReservedFor terms;
+    std::vector<std::string_view> reclaiming_queues;  // terms borrows them
     NodeAmounts wanted;
     NodeAmounts kept;  // of it, from others: beside what tenants give back
     // With what is ending it has its nodes when reclaimable tenants have ended, too.
@@ -56,13 +57,18 @@ class ReservedNodes {
 
   // After what runs was healed, before anything starts. Gangs whose reservations cannot be kept
   // lose them; plans that would end too late are dropped.
-  ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& ledger, bool is_on, SysTime now,
+  ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& ledger,
+                queue::PreemptionMode preemption, bool is_on, SysTime now,
                 ReservationMemory& memory, std::optional<SysTime>& next_look);
 
   std::vector<Entry>& entries() { return entries_; }
   const std::vector<Entry>& entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }
   Entry* find(const GangWork& gang);
+  // queue::find_reclaiming_queues().
+  std::vector<std::string_view> find_reclaiming_queues(std::string_view queue) const {
+    return queue::find_reclaiming_queues(snapshot_.facts.tree(), preemption_, queue);
+  }
   // Gangs with a reservation that preempt. They are not among the entries: they have their nodes.
   std::size_t reclaiming() const { return reclaiming_; }
   // Less of a node is kept than in the last cycle, and no change of the node shows it.
@@ -81,7 +87,9 @@ class ReservedNodes {
     Indices all;
     Indices binding;
   };
-  Blocking find_blocking(const GroupWork& work, const GangWork& gang) const;
+  // `start_time`: as in queue::may_start().
+  Blocking find_blocking(const GroupWork& work, const GangWork& gang,
+                         std::chrono::seconds start_time = queue::kStartTime) const;
   // Those that bind what the running job reserves again for its requests.
   Indices find_binding(const GroupWork& work) const;
   Indices find_reached() const;  // bind gangs of other operators
@@ -107,6 +115,7 @@ class ReservedNodes {
   void note_shares(const Ledger& ledger, ReservationMemory& memory);
 
   const Snapshot& snapshot_;
+  const queue::PreemptionMode preemption_;
   const bool is_on_;
   const SysTime now_;
   std::vector<Entry> entries_;

@@ -18,8 +18,7 @@ class TenantLister {
   void add(GroupWork& group) {
     const gang::PodGroup& object = *group.seen->group;
     for (GangWork& gang : group.gangs) {
-      const bool is_plan = !gang.committed && gang.is_reserved && gang.victims.empty();
-      if (!gang.committed && !is_plan) continue;
+      if (!gang.committed && !gang.is_reserved) continue;
       NodeAmounts use;
       for (const PlacedSlot& slot : gang.placed) {
         const std::int64_t number = slot.placement.number;
@@ -31,9 +30,11 @@ class TenantLister {
       }
       if (use.empty()) continue;
       NodeTenant& tenant = make(object, group.seen->make_workload(gang.position), std::move(use));
+      tenant.workload.queue = group.queue.name;
       tenant.is_ending = tenant.is_ending || group.is_drained;
-      if (!is_plan) continue;
-      tenant.plan = &gang;
+      if (gang.committed) continue;
+      tenant.is_starting = true;
+      if (gang.victims.empty()) tenant.plan = &gang;
       tenant.latest_end = queue::latest_end(tenant.workload, now_);
     }
   }
@@ -122,14 +123,21 @@ std::optional<SysTime> find_promised_end(const gang::PodGroup& group) {
   return *base->started_at + std::chrono::seconds(*base->planned_run_seconds);
 }
 
-bool is_still_reclaimable(const GroupWork& group, const GangWork& gang, const GroupWork& victim,
+queue::Tenant make_tenant(const RunningGang& gang, const queue::Workload& workload) {
+  return {&workload, queue::latest_end(workload), find_promised_end(*gang.group),
+          gang.group->meta.uid};
+}
+
+bool is_still_reclaimable(const queue::QueueTree& tree, queue::PreemptionMode mode,
+                          const GroupWork& group, const GangWork& gang, const GroupWork& victim,
                           const GangWork& victim_gang) {
   if (!gang.reservation) return false;
+  const auto reclaiming_queues = queue::find_reclaiming_queues(tree, mode, group.queue.name);
   const queue::Workload head = group.seen->make_workload(gang.position);
   const queue::Workload other = victim.seen->make_workload(victim_gang.position);
   return queue::is_reclaimable(
       {queue::rank(head), gang.reservation->since, gang.reservation->due,
-       gang.reservation->counts_on},
+       gang.reservation->counts_on, reclaiming_queues},
       {&other, queue::latest_end(other), find_promised_end(*victim.seen->group),
        victim.seen->group->meta.uid});
 }

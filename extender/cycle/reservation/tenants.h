@@ -11,6 +11,7 @@
 
 #include "extender/cycle/group_work.h"
 #include "extender/cycle/preemption/ending.h"
+#include "extender/cycle/preemption/running_gangs.h"
 #include "extender/cycle/snapshot.h"
 #include "queue/reservation.h"
 #include "queue/workload.h"
@@ -20,7 +21,8 @@ namespace nervex::extender {
 using NodeNames = std::unordered_set<std::string_view>;
 using NodeAmounts = std::map<std::string, kube::Resources, std::less<>>;  // by node
 
-// A gang that runs on some of the nodes or is planned there, or a pod that is being deleted.
+// A gang that runs on some of the nodes, is planned there or preempts there, or a pod that is being
+// deleted.
 struct NodeTenant {
   queue::Workload workload{};
   std::string_view job{};  // UID of its PodGroup
@@ -28,7 +30,8 @@ struct NodeTenant {
   std::optional<SysTime> promised_end{};
   bool is_ending = false;    // by itself or for another gang
   bool is_late = false;      // a pod that is being deleted, but takes long, or is stuck
-  GangWork* plan = nullptr;  // it is planned, and not committed
+  bool is_starting = false;  // it is not committed yet
+  GangWork* plan = nullptr;  // it is planned, and neither committed nor preempting
   NodeAmounts use{};         // of these nodes
 
   queue::Tenant terms() const { return {&workload, latest_end, promised_end, job}; }
@@ -37,8 +40,12 @@ struct NodeTenant {
 // When the job has ended, as known when it was planned; nullopt: unknown, or without bound.
 std::optional<SysTime> find_promised_end(const gang::PodGroup& group);
 
+// A workload of that running gang.
+queue::Tenant make_tenant(const RunningGang& gang, const queue::Workload& workload);
+
 // The gang preempts for its reservation: may the victim be reclaimed still?
-bool is_still_reclaimable(const GroupWork& group, const GangWork& gang, const GroupWork& victim,
+bool is_still_reclaimable(const queue::QueueTree& tree, queue::PreemptionMode mode,
+                          const GroupWork& group, const GangWork& gang, const GroupWork& victim,
                           const GangWork& victim_gang);
 
 // Borrows its arguments, as the tenants do. Cost: the placements of all gangs.

@@ -136,5 +136,27 @@ TEST_CASE("reservations pause while the API server does not store them, and the 
   CHECK(c.gang("head").reservation.has_value());
 }
 
+TEST_CASE("an API server that does not store reservations ends none that another one has stored",
+          "[extender][reservation]") {
+  Reserving c;
+  c.add_node("n3", 8);
+  c.add_running("third", "n3", 3'000);
+  c.add_group("head", 2);
+  c.cycle();
+  c.cycle(300s);
+  REQUIRE(c.gang("head").reservation.has_value());
+  const testing::CapturedStderr log;
+  c.old_api.gang_fields = {"reservation"};
+  c.add_group("second", 1);
+  c.cycle();
+  c.cycle(300s);
+  REQUIRE(log.lines_with("does not store reservations").size() == 1);
+  c.end("short");
+  c.add_group("unbounded", 1);
+  c.cycle();
+  CHECK_FALSE(c.gang("unbounded").planned);
+  CHECK(c.gang("head").reservation.has_value());
+}
+
 }  // namespace
 }  // namespace nervex::extender

@@ -97,6 +97,7 @@ struct Preemptions : StoredCluster {
         extender::run_cycle(seen, std::move(state), now, {}, mode, reservation);
     state = std::move(result.state);
     neglected = std::move(result.neglected);
+    planned_gangs = result.planned;
     for (const extender::StatusWrite& write : result.writes) {
       if (most == 0) break;
       --most;
@@ -131,6 +132,7 @@ struct Preemptions : StoredCluster {
   queue::ReservationOptions reservation{};
   extender::CycleState state;
   std::set<std::string> neglected;  // in the last cycle
+  std::size_t planned_gangs = 0;    // in the last cycle
   bool tells_gains = true;          // each cycle plans all that waits, whatever has changed
   SysTime now{std::chrono::seconds(10'000)};
   int added = 0;

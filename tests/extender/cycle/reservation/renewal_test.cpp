@@ -85,6 +85,33 @@ TEST_CASE("a head stays where jobs that it waits for end", "[extender][reservati
   CHECK(world.reserved("head") == "n2");
 }
 
+TEST_CASE("a head whose guess comes true in part does not leave for a bound elsewhere",
+          "[extender][reservation]") {
+  Unbounded world;
+  world.run("young", "n1", minutes(5), 4);
+  world.run("younger", "n1", minutes(4), 4);
+  world.run("old", "n2", minutes(60));
+  world.wait("head", 1);
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1");
+  world.remove("younger");
+  world.remove("old");
+  world.run_for("bounded", {"n2"}, 36'000);
+  world.wait_for(minutes(10));
+  CHECK(world.reserved("head") == "n1");
+  CHECK_FALSE(world.reservation().due.has_value());
+}
+
+TEST_CASE("a head that does not know for whom it waits chooses again", "[extender][reservation]") {
+  Unbounded world = behind_a_young_job();
+  world.remove("old");
+  world.run("new", "n2", seconds(0));
+  world.base("head").reservation->counts_on.clear();
+  world.wait_for(minutes(10));
+  CHECK(world.reserved("head") == "n2");
+  CHECK(world.reservation().counts_on == std::vector<std::string>{world.get("new").meta.uid});
+}
+
 TEST_CASE("a head knows when it starts as soon as all others have a deadline",
           "[extender][reservation]") {
   Unbounded world;

@@ -491,6 +491,22 @@ TEST_CASE("times from a clock that was ahead do not delay a head", "[extender][r
   CHECK(world.reserved("head") == "n1 n2");
 }
 
+TEST_CASE("a head counts on what starts after it, also if the last leader's clock was ahead",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.base("head").reservation->since = world.in(20);
+  world.state = {};
+  world.remove("short");
+  world.wait("other", 1, 8, 0);
+  world.limit("other", 600);
+  world.cycle();
+  REQUIRE(world.placed("other") == "n1");
+  world.commit("other");
+  world.limit("other", 9'000);
+  for (int i = 0; i < 100; ++i) world.cycle();
+  CHECK(world.reserved("head") == "n1 n2");
+}
+
 TEST_CASE("times from a clock that was ahead do not keep a reservation",
           "[extender][reservation]") {
   Reservations world = with_a_head();
@@ -612,6 +628,20 @@ TEST_CASE("nodes have one reservation", "[extender][reservation]") {
     CHECK(world.reserved("urgent") == "n1 n2");
     CHECK(world.reserved("first").empty());
   }
+  SECTION("also of a queue with a smaller share, whose gang is later in the order of all") {
+    const auto before = world.base("first").reservation;
+    world.wait("fair", 2, 8, 0);
+    world.base("first").reservation.reset();
+    world.base("first").reserve_after = world.in(600);
+    world.now += seconds(300);
+    world.cycle();
+    REQUIRE(world.reserved("fair") == "n1 n2");
+    world.base("first").reservation = before;
+    world.state = {};
+    world.cycle();
+    CHECK(world.reserved("fair") == "n1 n2");
+    CHECK(world.reserved("first").empty());
+  }
   SECTION("and there are not too many of them") {
     world.reservation.most = 1;
     world.wait("second", 1);
@@ -668,6 +698,29 @@ TEST_CASE("a plan that may stay on reserved nodes no longer is dropped",
   world.cycle();
   CHECK(world.placed("other") == want);
   CHECK(world.reserved("head") == "n1 n2");
+}
+
+TEST_CASE("a plan that is on reserved nodes by the share of its queue stays",
+          "[extender][reservation]") {
+  Reservations world;
+  world.queues = {testing::for_all(testing::a_queue("large")),
+                  testing::for_all(testing::a_queue("small"))};
+  world.nodes.push_back(view(a_node("n3", 8)));
+  world.run_for("short", {"n1"}, 100);
+  world.run_for("long", {"n2"}, 1'000);
+  world.run_for("other", {"n3"}, 5'000);
+  for (const char* name : {"short", "long", "other"}) {
+    world.get(name).spec.queue = world.get(name).status.queue.name = "large";
+  }
+  world.wait("head", 2).spec.queue = "large";
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1 n2");
+  world.remove("short");
+  world.wait("fair", 1, 8, 0).spec.queue = "small";
+  world.cycle();
+  REQUIRE(world.placed("fair") == "n1");
+  CHECK(world.cycle() == 0);
+  CHECK(world.planned_gangs == 1);  // the head alone
 }
 
 TEST_CASE("a plan beside a head is not dropped with the head's other node",

@@ -59,9 +59,12 @@ void Promises::begin_cycle(SysTime now) {
     const auto head = view_.find(key);
     if (!head || view_.find_lacking(*head, known).empty()) continue;
     impossible_before_.insert(key);
-    // Since the last cycle users and controllers have acted, and nothing has started.
+    // Since the last cycle users and controllers have acted, and nothing has started. What preempts
+    // there may have become later, or not preemptible.
+    const auto lacking = view_.find_lacking(*head, known);
     const bool is_explained = known.impossible_since || head->is_preempting() ||
-                              has_preemption_ended_ || node_changed_at_ + kLook >= now_;
+                              is_any_preempting(lacking) || has_preemption_ended_ ||
+                              node_changed_at_ + kLook >= now_;
     if (is_explained) continue;
     fail(head->name() + " has lost its nodes between cycles: " + view_.describe(*head, known));
   }
@@ -104,7 +107,7 @@ void Promises::judge_victims(const GangSeen& head) {
                                          : "gang preempted by priority"];
     victim.is_for_reservation ? judge_reclaim(head, victim) : judge_preemption(head, victim);
     const auto seen = view_.find({victim.pod_group_uid, victim.gang});
-    if (seen) note_pair(head, *seen);
+    if (seen) note_pair(head, *seen, victim.is_reclaimed);
   }
 }
 
@@ -126,7 +129,11 @@ void Promises::judge_preemption(const GangSeen& head, const gang::Victim& victim
   if (is_own && mode_ != PreemptionMode::kFull) {
     fail(head.name() + " preempts in its own queue, and the flag is reclaim");
   }
-  if (seen->group->spec.priority >= head.group->spec.priority) {
+  const bool is_of_any =
+      std::any_of(cluster_.queues.begin(), cluster_.queues.end(), [&](const queue::Queue& one) {
+        return !is_own && one.name == head.queue() && one.reclaim == queue::Queue::Reclaim::kAny;
+      });
+  if (!is_of_any && seen->group->spec.priority >= head.group->spec.priority) {
     fail(head.name() + " preempts " + seen->name() + ", whose priority is not lower");
   }
   const gang::GangStatus* base = gang::find_gang(seen->group->status, gang::kBaseGang);
@@ -156,12 +163,15 @@ void Promises::judge_mark(const GangSeen& victim) {
   }
 }
 
-// A longer deadline makes a job reclaimable against the order of service, once.
-void Promises::note_pair(const GangSeen& head, const GangSeen& victim) {
+// A longer deadline makes a job reclaimable against the order of service, once. And what a queue
+// borrows may be within its quota later, when other jobs of it have ended.
+void Promises::note_pair(const GangSeen& head, const GangSeen& victim, bool is_for_quota) {
   const std::string a = job_name(head.group->meta.name);
   const std::string b = job_name(victim.group->meta.name);
-  pairs_.emplace(a, b);
-  if (raised_.count(a) > 0 || raised_.count(b) > 0 || pairs_.count({b, a}) == 0) return;
+  pairs_.emplace(std::pair(a, b), is_for_quota);
+  const auto other = pairs_.find({b, a});
+  const bool is_any_raised = raised_.count(a) > 0 || raised_.count(b) > 0;
+  if (other == pairs_.end() || is_any_raised || (is_for_quota && other->second)) return;
   fail(a + " and " + b + " preempt each other in turn");
 }
 
@@ -177,6 +187,10 @@ void Promises::end_cycle(bool is_cut, bool is_leader_new) {
       continue;
     }
     const auto& reservation = head->gang->reservation;
+    // It has begun no later than now, by the clock of each leader.
+    const bool is_corrected = reservation && reservation->since < known.since && known.due &&
+                              reservation->due == known.due;
+    if (is_corrected) known.since = reservation->since;
     if (!reservation || reservation->since != known.since) {
       if (!is_cut) check_lapse(*head, known);
       over.push_back(key);
@@ -194,6 +208,7 @@ void Promises::end_cycle(bool is_cut, bool is_leader_new) {
   for (const GangSeen& one : view_.list_gangs()) {
     if (one.is_preempting()) preempting_.insert(one.key());
   }
+  was_cut_ = is_cut;
   for (auto& [key, known] : known_) {
     if (is_leader_new && known.impossible_since) known.impossible_since = now_;
   }
@@ -215,8 +230,8 @@ void Promises::learn() {
     known.was_preempting = head.is_preempting();
     for (const auto& [node, wanted] : known.wanted) {
       for (const auto& [by, gpus] : view_.list_uses(node)) {
-        const auto end = KnownGaps::kEarlierRaise ? view_.promised_end(by) : view_.latest_end(by);
-        known.counted_on.try_emplace(by.group->meta.uid, end);
+        if (!by.gang->committed) continue;  // it may start later than planned
+        known.counted_on.try_emplace(by.group->meta.uid, view_.latest_end(by));
       }
     }
     if (!is_new) continue;
@@ -224,18 +239,15 @@ void Promises::learn() {
     const auto lacking = view_.find_lacking(head, known);
     if (lacking.empty()) continue;
     known.impossible_since = known.last_impossible = now_;
-    if (KnownGaps::kSameCycle && is_any_preempted(lacking)) continue;
     fail(head.name() + " cannot start on what it reserves: " + view_.describe(head, known));
   }
 }
 
-// A gang has named victims there in this cycle.
-bool Promises::is_any_preempted(const std::vector<std::string>& nodes) const {
+bool Promises::is_any_preempting(const std::vector<std::string>& nodes) const {
   return std::any_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
     const auto uses = view_.list_uses(node);
-    return std::any_of(uses.begin(), uses.end(), [&](const auto& use) {
-      return use.by.is_preempting() && starting_.count(use.by.key()) > 0;
-    });
+    return std::any_of(uses.begin(), uses.end(),
+                       [](const auto& use) { return use.by.is_preempting(); });
   });
 }
 
@@ -257,14 +269,13 @@ void Promises::check_nodes(const GangSeen& head, Known& known, bool is_cut) {
   if (!known.impossible_since) known.impossible_since = now_;
   known.last_impossible = now_;
   bool is_any_taken = false;
-  const bool is_spared = is_cut || (KnownGaps::kNodeDown && view_.is_any_down(known));
   for (const std::string& node : lacking) {
     for (const auto& [by, gpus] : view_.list_uses(node)) {
       const bool is_taking = starting_.count(by.key()) > 0 && by.key() != head.key() &&
                              !view_.ends_for(head, known, by);
       if (!is_taking) continue;
       is_any_taken = true;
-      if (is_spared || view_.may_be_before(by, head, use_before_)) continue;
+      if (is_cut || view_.may_be_before(by, head, use_before_)) continue;
       fail(by.name() + " takes nodes that are reserved for " + head.name() +
            ", which is served before it: " + view_.describe(head, known));
     }
@@ -321,23 +332,26 @@ const char* Promises::find_reason_to_lapse(const GangSeen& head, const Known& kn
   if (*known.due + kLongestOverdue <= latest) return "it was overdue";
   int others = 0;
   for (const GangSeen& other : view_.list_gangs()) {
-    if (!other.gang->reservation || other.key() == head.key()) continue;
-    ++others;
-    const auto wanted = list_wanted(other);
+    if (other.key() == head.key()) continue;
+    // One that was stored is over if its gang lost it in turn.
+    const auto last = known_.find(other.key());
+    if (!other.gang->reservation && last == known_.end()) continue;
+    if (other.gang->reservation) ++others;
+    const auto wanted = other.gang->reservation ? list_wanted(other) : last->second.wanted;
     const bool is_shared = std::any_of(wanted.begin(), wanted.end(), [&](const auto& one) {
       return known.wanted.count(one.first) > 0;
     });
     // The order of gangs that wait in different queues is not judged.
     const bool may_take =
         other.queue() != head.queue() || view_.may_be_before(other, head, use_before_);
-    if (is_shared && may_take) {
+    // It had been given up, and the leader ended before it wrote so.
+    const bool was_given_up = was_cut_ && known.impossible_since.has_value();
+    if (is_shared && (may_take || was_given_up)) {
       return "an earlier gang reserved its nodes";
     }
   }
   if (others >= options_.most) return "there were too many";
-  if (const char* reason = find_reason_of_queue(head)) return reason;
-  const bool is_young = now_ <= known.since + kSoon + 2 * clock_error_;
-  return KnownGaps::kShortLived && is_young ? "at once" : nullptr;
+  return find_reason_of_queue(head);
 }
 
 const char* Promises::find_reason_of_queue(const GangSeen& head) const {

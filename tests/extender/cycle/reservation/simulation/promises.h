@@ -7,7 +7,8 @@
 //   lapse    a reservation is given up for one of the reasons that docs/concepts/queue.md has
 //   reclaim  only what is preemptible and served after the gang ends for it, and what has got a
 //            longer deadline than the one that the reservation counted on
-//   turns    no two jobs preempt each other in turn, and no start is ended twice
+//   turns    no two jobs preempt each other in turn, and no start is ended twice. Quotas alone may
+//            let two do so while the use of their queues changes
 //   modes    quotas and priorities end what the flag and the queues allow, counted by the Queue
 #pragma once
 
@@ -37,7 +38,7 @@ class Promises {
         mode_(mode),
         options_(options),
         clock_error_(clock_error),
-        view_(cluster, clock_error) {}
+        view_(cluster, mode, clock_error) {}
 
   // Before the leader decides.
   void begin_cycle(SysTime now);
@@ -67,10 +68,10 @@ class Promises {
   void judge_reclaim(const GangSeen& head, const gang::Victim& victim);
   void judge_preemption(const GangSeen& head, const gang::Victim& victim);
   void judge_mark(const GangSeen& victim);
-  void note_pair(const GangSeen& head, const GangSeen& victim);
+  void note_pair(const GangSeen& head, const GangSeen& victim, bool is_for_quota);
 
   void learn();  // of new reservations, and of who came to their nodes
-  bool is_any_preempted(const std::vector<std::string>& nodes) const;
+  bool is_any_preempting(const std::vector<std::string>& nodes) const;
   void check_due(const GangSeen& head, const Known& known);
   void check_nodes(const GangSeen& head, Known& known, bool is_cut);
   void check_bound(const GangSeen& head, const Known& known);
@@ -90,18 +91,20 @@ class Promises {
   SysTime now_{};
   std::map<Key, Known> known_;
   std::set<Key> preempting_;  // when the last cycle had ended
+  bool was_cut_ = false;      // the last cycle was
   // Of this cycle.
   QueueUse use_before_;
   std::set<Key> impossible_before_;
   std::set<Key> starting_;
   bool has_preemption_ended_ = false;
 
-  std::set<std::string> raised_;                         // jobs that have raised their deadline
-  std::set<std::string> preempted_;                      // jobs
-  std::set<std::pair<Key, std::int64_t>> ended_;         // gang, first placement
-  std::set<std::pair<std::string, std::string>> pairs_;  // a job has preempted the other one
-  std::map<std::string, SysTime> held_since_;            // by queue
-  std::string head_;                                     // PodGroup UID
+  std::set<std::string> raised_;                  // jobs that have raised their deadline
+  std::set<std::string> preempted_;               // jobs
+  std::set<std::pair<Key, std::int64_t>> ended_;  // gang, first placement
+  // A job has preempted the other one, for a quota or not.
+  std::map<std::pair<std::string, std::string>, bool> pairs_;
+  std::map<std::string, SysTime> held_since_;  // by queue
+  std::string head_;                           // PodGroup UID
   SysTime head_since_{};
   SysTime node_changed_at_{};
 };

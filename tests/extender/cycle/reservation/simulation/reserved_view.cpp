@@ -86,12 +86,6 @@ std::optional<SysTime> ReservedView::latest_end(const GangSeen& seen) const {
          seconds(*spec.active_deadline_seconds + *spec.grace_seconds);
 }
 
-std::optional<SysTime> ReservedView::promised_end(const GangSeen& seen) const {
-  const gang::GangStatus* base = gang::find_gang(seen.group->status, gang::kBaseGang);
-  if (base == nullptr || !base->started_at || !base->planned_run_seconds) return latest_end(seen);
-  return *base->started_at + seconds(*base->planned_run_seconds);
-}
-
 bool ReservedView::is_counted_on(const Reserved& reserved, const GangSeen& tenant) const {
   const auto at = reserved.counted_on.find(tenant.group->meta.uid);
   return reserved.due && at != reserved.counted_on.end() && at->second &&
@@ -100,14 +94,19 @@ bool ReservedView::is_counted_on(const Reserved& reserved, const GangSeen& tenan
 
 bool ReservedView::is_reclaimable(const GangSeen& head, const Reserved& reserved,
                                   const GangSeen& tenant) const {
-  if (tenant.group->spec.preemptible && head.rank() < tenant.rank()) return true;
+  const bool is_after = tenant.group->spec.preemptible && head.rank() < tenant.rank();
+  if (is_after && !may_reclaim(tenant, head)) return true;
   const auto end = latest_end(tenant);
   return is_counted_on(reserved, tenant) && (!end || *end > *reserved.due);
 }
 
-bool ReservedView::is_any_down(const Reserved& reserved) const {
-  return std::any_of(reserved.wanted.begin(), reserved.wanted.end(),
-                     [&](const auto& one) { return !is_up(one.first); });
+// Its queue takes its quota back from others, whatever their priorities.
+bool ReservedView::may_reclaim(const GangSeen& tenant, const GangSeen& head) const {
+  if (mode_ == queue::PreemptionMode::kOff || tenant.queue() == head.queue()) return false;
+  return std::any_of(cluster_.queues.begin(), cluster_.queues.end(), [&](const queue::Queue& one) {
+    return one.name == tenant.queue() && one.reclaim == queue::Queue::Reclaim::kAny &&
+           !one.quota.empty();
+  });
 }
 
 bool ReservedView::ends_for(const GangSeen& head, const Reserved& reserved,

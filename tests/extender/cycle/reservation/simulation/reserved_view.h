@@ -13,22 +13,10 @@
 #include <vector>
 
 #include "queue/order.h"
+#include "queue/preemption.h"
 #include "tests/extender/cycle/stored_cluster.h"
 
 namespace nervex::testing {
-
-// What the planner does not promise yet (docs/adr/2026-11-27-reservation.md, Consequences). False:
-// the gap is closed, and the promise is checked.
-struct KnownGaps {
-  // A deadline that was raised before the reservation was made makes a job reclaimable.
-  static constexpr bool kEarlierRaise = false;
-  // While a node of a reservation is down, its other nodes are not kept.
-  static constexpr bool kNodeDown = false;
-  // A gang preempts on nodes that are reserved in the same cycle.
-  static constexpr bool kSameCycle = false;
-  // A reservation may be given up seconds after it was made.
-  static constexpr bool kShortLived = true;
-};
 
 // A gang that has a status. Borrows both.
 struct GangSeen {
@@ -62,8 +50,9 @@ using QueueUse = std::map<std::string, std::int64_t>;  // GPUs by queue
 class ReservedView {
  public:
   // `clock_error`: how far the clocks of two leaders may differ.
-  ReservedView(const StoredCluster& cluster, std::chrono::seconds clock_error)
-      : cluster_(cluster), clock_error_(clock_error) {}
+  ReservedView(const StoredCluster& cluster, queue::PreemptionMode mode,
+               std::chrono::seconds clock_error)
+      : cluster_(cluster), mode_(mode), clock_error_(clock_error) {}
 
   void set_now(SysTime now) { now_ = now; }
 
@@ -77,11 +66,8 @@ class ReservedView {
   bool is_up(std::string_view node) const;
   // Of its job; nullopt: without bound.
   std::optional<SysTime> latest_end(const GangSeen& seen) const;
-  // The same as known when the job was planned.
-  std::optional<SysTime> promised_end(const GangSeen& seen) const;
 
   bool is_reclaimable(const GangSeen& head, const Reserved& reserved, const GangSeen& tenant) const;
-  bool is_any_down(const Reserved& reserved) const;
   // It will have ended, by itself or for the head, when the head starts.
   bool ends_for(const GangSeen& head, const Reserved& reserved, const GangSeen& tenant) const;
   // Its nodes that lack something when all that ends for it has ended.
@@ -96,10 +82,12 @@ class ReservedView {
   std::string describe(const GangSeen& head, const Reserved& reserved) const;
 
  private:
+  bool may_reclaim(const GangSeen& tenant, const GangSeen& head) const;
   bool is_counted_on(const Reserved& reserved, const GangSeen& tenant) const;
   std::int64_t quota(const std::string& queue) const;
 
   const StoredCluster& cluster_;
+  const queue::PreemptionMode mode_;
   const std::chrono::seconds clock_error_;
   SysTime now_{};
 };

@@ -71,8 +71,8 @@ std::vector<queue::Queue> make_trace_queues() {
   std::vector<queue::Queue> queues{a_taking_queue(with_quota(a_queue("a"), 24)),
                                    a_taking_queue(with_quota(a_queue("b"), 16)),
                                    a_taking_queue(with_limit(a_queue("c"), 48))};
-  // With Any, a job that was reclaimed for a reservation may reclaim the nodes within its quota.
   for (queue::Queue& one : queues) one.reclaim = queue::Queue::Reclaim::kLowerPriority;
+  queues[0].reclaim = queue::Queue::Reclaim::kAny;
   return queues;
 }
 
