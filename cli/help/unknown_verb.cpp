@@ -57,13 +57,26 @@ std::string find_meant(const CLI::App& app, const std::string& word) {
   return closest_name(word, verbs);
 }
 
+// Before any verb there are few flags; all others follow the verb that they are of.
+std::string describe_unknown_flag(const CLI::App& app, const std::string& flag) {
+  if (app.get_option_no_throw(flag) != nullptr) return "";
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  const std::string meant = closest_name(flag, known);
+  return fmt::format("{} is not a flag without a verb: {}", flag,
+                     meant.empty() ? "flags follow the verb" : "did you mean " + meant + "?");
+}
+
 }  // namespace
 
 std::string describe_unknown_verb(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App* at = &app;
   for (const auto& word : words) {
     const auto verbs = list_verbs(*at);
-    if (verbs.empty() || word.starts_with('-')) return "";
+    if (verbs.empty()) return "";
+    if (word.starts_with('-')) return at == &app ? describe_unknown_flag(app, word) : "";
     if (std::find(verbs.begin(), verbs.end(), word) == verbs.end()) {
       const std::string meant = find_meant(*at, word);
       return fmt::format("{} is not a verb{}", word,

@@ -57,7 +57,9 @@ TEST_CASE("an unknown verb is named, with what may have been meant", "[cli][help
       {{"replicas", "stop"}, "stop is not a verb"},
       {{"replicas"}, "replicas needs a verb: add"},
       {{"replicas", "--help"}, ""},
-      {{"--version"}, ""},
+      {{"--help"}, ""},
+      {{"--hlep"}, "--hlep is not a flag without a verb: did you mean --help?"},
+      {{"-n", "default", "top"}, "-n is not a flag without a verb: flags follow the verb"},
       {{}, ""},
   }));
   CHECK(describe_unknown_verb(ProgramWithHelp().app, row.words) == row.want);
