@@ -181,6 +181,11 @@ void note_reservation(NoFit& no_fit, ReservationOutcome outcome) {
   if (auto* cause = std::get_if<InsufficientCapacity>(&no_fit)) cause->reservation = outcome;
 }
 
+void note_preemption(NoFit& no_fit, PreemptionOutcome outcome) {
+  auto* cause = std::get_if<InsufficientCapacity>(&no_fit);
+  if (cause != nullptr && outcome != PreemptionOutcome::kNotSearched) cause->preemption = outcome;
+}
+
 bool same_cause(const NoFit& a, const NoFit& b) {
   if (a.index() != b.index()) return false;
   if (const auto* quota = std::get_if<OverQuota>(&a)) {

@@ -131,6 +131,8 @@ using NoFit = std::variant<InsufficientCapacity, NoNodeAllowed, NeverFits, Never
 
 // Of InsufficientCapacity; does nothing to other causes.
 void note_reservation(NoFit& no_fit, ReservationOutcome outcome);
+// The same for preemption; what was said before stays where nothing was searched.
+void note_preemption(NoFit& no_fit, PreemptionOutcome outcome);
 
 // nullptr: the cause is about the whole gang, not about nodes (OverQuota, NotAdmitted).
 const UnplacedSet* find_set(const NoFit& no_fit);

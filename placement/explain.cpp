@@ -160,7 +160,7 @@ std::string_view reservation_part(const gang::NoFit& no_fit) {
       return "; nodes are reserved for the gang until it fits there";
     case ReservationOutcome::kOfOthers:
       return "; some nodes are reserved for another job: only jobs that end in time "
-             "(activeDeadlineSeconds) or are preemptible start there";
+             "(activeDeadlineSeconds) or can be reclaimed (preemptible) start there";
     case ReservationOutcome::kNone:
       break;
   }

@@ -14,9 +14,6 @@ Workload::State state_in(const gang::PodGroupStatus& status, std::string_view na
   return gang->planned ? Workload::State::kPlanned : Workload::State::kWaiting;
 }
 
-// Longer limits bound nothing that matters, and times with them could overflow.
-constexpr std::int64_t kLongestSeconds = 10LL * 366 * 24 * 3600;
-
 }  // namespace
 
 std::optional<std::chrono::seconds> longest_run(const gang::PodGroupSpec& spec,
@@ -24,7 +21,7 @@ std::optional<std::chrono::seconds> longest_run(const gang::PodGroupSpec& spec,
   if (!spec.grace_seconds) return std::nullopt;
   std::optional<std::int64_t> limit = spec.active_deadline_seconds;
   if (max_runtime_seconds && (!limit || *max_runtime_seconds < *limit)) limit = max_runtime_seconds;
-  if (!limit || *limit > kLongestSeconds || *spec.grace_seconds > kLongestSeconds) {
+  if (!limit || *limit > kLongestLimit.count() || *spec.grace_seconds > kLongestLimit.count()) {
     return std::nullopt;
   }
   return std::chrono::seconds(*limit + *spec.grace_seconds);

@@ -56,6 +56,8 @@ Workload make_workload(const gang::PodGroup& group, std::size_t index);
 // of an earlier look. Leaves out what a PodGroup does not say: classes.
 std::vector<Workload> list_workloads(const gang::PodGroup& group);
 
+// Longer limits, and times to end, bound nothing that matters: times with them could overflow.
+inline constexpr std::chrono::seconds kLongestLimit{10LL * 366 * 24 * 3600};
 // Workload::longest_run of the gangs of a job in a queue with that limit.
 std::optional<std::chrono::seconds> longest_run(const gang::PodGroupSpec& spec,
                                                 std::optional<std::int64_t> max_runtime_seconds);

@@ -134,8 +134,8 @@ Result<Answer> Simulator::answer(const Simulation& simulation) {
     Answer answer =
         simulate(std::move(snapshot), question, now, healing_, preemption_, reservation_);
     if (answer.verdict == SimulationVerdict::kWaits && question.candidate) {
-      answer.latest_start =
-          find_latest_start(cache_.snapshot_for(ns, WithRunning::kYes), question, now, healing_);
+      answer.latest_start = find_latest_start(cache_.snapshot_for(ns, WithRunning::kYes), question,
+                                              now, healing_, preemption_);
     }
     return answer;
   } catch (const std::exception& error) {

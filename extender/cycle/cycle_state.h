@@ -57,9 +57,10 @@ struct NodeShare {
 };
 
 struct ReservationMemory {
-  std::map<GangKey, SysTime> again{};          // since then the gang waits for a search for nodes
-  std::map<GangKey, SysTime> reclaim_again{};  // before that none for what it takes back
-  std::map<GangKey, SysTime> broken{};         // since when its reservation is impossible
+  std::map<GangKey, SysTime> again{};  // since then the gang waits for a search for nodes
+  // Before that none for what it reclaims.
+  std::map<GangKey, PreemptionMemory::Search> reclaims{};
+  std::map<GangKey, SysTime> broken{};  // since when its reservation is impossible
   std::map<GangKey, std::map<std::string, NodeShare, std::less<>>> shares{};  // by node
   SysTime next_search{};                                                      // none before
   std::optional<GangKey> asked{};  // a simulation: this gang alone reserves nodes, at once

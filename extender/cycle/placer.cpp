@@ -112,10 +112,10 @@ std::optional<gang::NoFit> Placer::plan(GroupWork& work, GangWork& gang,
 std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
   const GangKey key(work.seen->group->meta.uid, gang.name);
   const bool may_remember = !gang.committed && !gang.claims_reserved();
-  const auto [all, binding] =
+  const auto [all, forbidden] =
       reserved_ == nullptr ? ReservedNodes::Blocking() : reserved_->find_blocking(work, gang);
   const std::vector<ReservedBy> reserved_by =
-      binding.empty() ? std::vector<ReservedBy>() : reserved_->name(binding);
+      forbidden.empty() ? std::vector<ReservedBy>() : reserved_->name(forbidden);
   // The nodes do not show yet what was given back in this cycle.
   if (may_remember && gang.placed.empty() && !ledger_.has_given_back()) {
     if (auto known = waiting_.still_refused(key, gang.missing, gang.limits, now_, gang.group_limits,
@@ -125,7 +125,7 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
       return no_fit;
     }
   }
-  if (const GangWork* equal = find_equal_refused(work, gang, binding)) {
+  if (const GangWork* equal = find_equal_refused(work, gang, forbidden)) {
     const RefusedGang now_refused{gang.missing, gang.limits, *equal->no_fit, now_, {}, reserved_by};
     refused.insert_or_assign(key, std::make_shared<const RefusedGang>(now_refused));
     return equal->no_fit;
@@ -133,9 +133,9 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
   ++planned;
   const bool is_new = gang.placed.empty();
   std::optional<gang::NoFit> no_fit = plan(work, gang, all);
-  if (no_fit && all != binding) no_fit = plan(work, gang, binding);
+  if (no_fit && all != forbidden) no_fit = plan(work, gang, forbidden);
   refused.erase(key);
-  if (no_fit && !binding.empty()) {
+  if (no_fit && !forbidden.empty()) {
     gang::note_reservation(*no_fit, gang::ReservationOutcome::kOfOthers);
   }
   if (!no_fit) {
@@ -148,7 +148,7 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
                                   now_,         gang.group_limits, reserved_by};
     refused.emplace(key, std::make_shared<const RefusedGang>(now_refused));
     if (depends_on_nodes_alone(gang)) {
-      refused_now_.push_back({work.priority(), ledger_.gains(), &gang, binding});
+      refused_now_.push_back({work.priority(), ledger_.gains(), &gang, forbidden});
     }
   } else {
     waits_otherwise = true;

@@ -211,13 +211,12 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
     times = collect_preemption_times(tree, work, now, next.preemption);
     out.neglected = find_neglected(snapshot, work, now);
   }
-  const bool may_reserve = !next.preemption.asked || next.reservation.asked;
+  const bool may_change = !next.preemption.asked || next.reservation.asked;
+  const bool has_reserved = keep_reservations(snapshot, work, placer, queues, reservation, times,
+                                              may_change, next.reservation, now, next_look);
   // The next cycle, which follows at once, preempts on what is left.
-  if (!keep_reservations(snapshot, work, placer, queues, reservation, times, may_reserve,
-                         next.reservation, now, next_look)) {
-    start_preemptions(snapshot, work, placer, queues, preemption, times, next.preemption, now,
-                      next_look);
-  }
+  start_preemptions(snapshot, work, placer, queues, preemption, times, !has_reserved,
+                    next.preemption, now, next_look);
   reserved.note_promises(work);
   // 6. What was decided becomes a status, or why not.
   const StatusContext context{state, healing, now, state.waiting.size(), next, next_look};

@@ -10,7 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "extender/cycle/preemption/preempting.h"
 #include "extender/cycle/settled.h"
 #include "queue/backlog.h"
 #include "queue/inadmissible.h"
@@ -138,16 +137,26 @@ gang::NotAdmitted describe_caps(const queue::Workload& workload, const queue::Cl
   return queue::describe(reason);
 }
 
+// As our own gangs: first without any reserved nodes, then without those that it may not use.
+bool place(ForeignWork& gang, const std::vector<placement::GroupLimit>& limits, bool needed_first,
+           Placer& placer) {
+  const ReservedNodes& reserved = placer.reserved();
+  const auto try_without = [&](const ReservedNodes::Indices& indices) {
+    const auto held = reserved.hold(indices, placer.ledger());
+    const bool is_placed = gang.complete(placer.ledger(), limits, needed_first);
+    ReservedNodes::release(held, placer.ledger());
+    return is_placed;
+  };
+  const ReservedNodes::Indices reached = reserved.find_reached();
+  const ReservedNodes::Indices all = reserved.find_kept();
+  return try_without(all) || (all != reached && try_without(reached));
+}
+
 bool place(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Facts& facts,
            Placer& placer) {
   auto limits = make_limits(offer.caps, facts.class_label);
   if (turn.foreign != nullptr) {
-    const ReservedNodes& reserved = placer.reserved();
-    const auto held = reserved.hold(reserved.find_reached(), placer.ledger());
-    const bool is_placed =
-        turn.foreign->complete(placer.ledger(), std::move(limits), !facts.tree().is_root_alone());
-    ReservedNodes::release(held, placer.ledger());
-    return is_placed;
+    return place(*turn.foreign, limits, !facts.tree().is_root_alone(), placer);
   }
   placer.reserved().reach(*turn.gang);
   if (!limits.empty()) turn.gang->group_limit_cause = describe_caps(*offer.workload, offer.caps);
@@ -181,7 +190,7 @@ class Restorer {
     if (!reserves_capacity(*group.seen->group)) return;
     const ReservedNodes& reserved = placer_.reserved();
     Ledger& ledger = placer_.ledger_for(group);
-    const auto held = reserved.hold(reserved.find_binding(group), ledger);
+    const auto held = reserved.hold(reserved.find_forbidden(group), ledger);
     group.reserved.restore(ledger, group.gangs.front());
     ReservedNodes::release(held, ledger);
   }
@@ -242,8 +251,7 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
     const Turn& turn = waiting.turn(workload);
     if (turn.gang == nullptr) return;
     refused.push_back(
-        {turn.group, turn.gang, static_cast<std::size_t>(&workload - waiting.workloads.data()),
-         placer.reserved().find_blocking(*turn.group, *turn.gang, kLongestPreemption).binding});
+        {turn.group, turn.gang, static_cast<std::size_t>(&workload - waiting.workloads.data())});
   };
   while (const auto offer = backlog.next()) {
     const Turn& turn = waiting.turn(*offer->workload);

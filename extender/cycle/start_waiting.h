@@ -19,8 +19,6 @@ struct RefusedTurn {
   GroupWork* group = nullptr;
   GangWork* gang = nullptr;
   std::size_t workload = 0;  // into QueueState::waiting
-  // By gangs before it: it may not preempt there.
-  ReservedNodes::Indices reserved{};
 };
 
 // What waits and what is used at the end of a cycle.

@@ -265,6 +265,15 @@ std::optional<gang::PodGroupStatus> expire_preemption(const gang::PodGroup& grou
   const auto gang = find(status, gang_name);
   if (gang == status.gangs.end() || gang->committed || gang->victims.empty()) return std::nullopt;
   release_reserved(group, {}, status, *gang);
+  const bool is_for_reservation =
+      std::all_of(gang->victims.begin(), gang->victims.end(),
+                  [](const gang::Victim& victim) { return victim.is_for_reservation; });
+  if (gang->reservation && is_for_reservation) {  // meanwhile the placements alone named its nodes
+    for (const auto& [where, count] : placed_on(group, *gang)) {
+      gang->reservation->nodes.push_back(
+          {std::string(where.first), std::string(where.second), count});
+    }
+  }
   std::string why =
       "the workloads that it preempts have not ended in time: the controller (deployment "
       "nervex-operator) does not requeue them, or their pods do not end";

@@ -169,13 +169,12 @@ class Cycle {
   std::optional<SysTime> find_latest_start(int replicas) {
     CycleState state;
     put(replicas);
-    const GangKey key(snapshot_.groups[at_].group->meta.uid, candidate_->gang);
-    state.preemption.asked = key;
-    state.reservation.asked = key;
+    state.preemption.asked = GangKey();  // none preempts
+    state.reservation.asked = GangKey(snapshot_.groups[at_].group->meta.uid, candidate_->gang);
     constexpr queue::ReservationOptions kAtOnce{std::chrono::milliseconds(1),
                                                 std::numeric_limits<int>::max()};
-    const CycleResult result = run_cycle(snapshot_, std::move(state), now_, healing_,
-                                         queue::PreemptionMode::kOff, kAtOnce);
+    const CycleResult result =
+        run_cycle(snapshot_, std::move(state), now_, healing_, preemption_, kAtOnce);
     const gang::PodGroupStatus* status = find_status(result);
     const auto* gang = status == nullptr ? nullptr : gang::find_gang(*status, candidate_->gang);
     return gang == nullptr || !gang->reservation ? std::nullopt : gang->reservation->due;
@@ -394,11 +393,12 @@ Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const Healin
 }
 
 std::optional<SysTime> find_latest_start(Snapshot snapshot, const WhatIf& what, SysTime now,
-                                         const HealingOptions& healing) {
+                                         const HealingOptions& healing,
+                                         queue::PreemptionMode preemption) {
   auto nodes = change_nodes(snapshot.nodes, what, snapshot.facts.class_label);
   if (!nodes || !what.candidate) return std::nullopt;
   snapshot.nodes = *std::move(nodes);
-  Cycle cycle(std::move(snapshot), &*what.candidate, now, healing, queue::PreemptionMode::kOff, {});
+  Cycle cycle(std::move(snapshot), &*what.candidate, now, healing, preemption, {});
   if (cycle.is_being_written()) return std::nullopt;
   return cycle.find_latest_start(what.candidate->replicas);
 }

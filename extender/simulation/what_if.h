@@ -98,7 +98,8 @@ Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const Healin
 // When enough of what runs now has reached its time limit for the candidate, which would wait, to
 // start. nullopt: no such time is known. The snapshot has Snapshot::running. Cost: a cycle with a
 // search for what ends first.
-std::optional<SysTime> find_latest_start(Snapshot snapshot, const WhatIf& what, SysTime now,
-                                         const HealingOptions& healing);
+std::optional<SysTime> find_latest_start(
+    Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing,
+    queue::PreemptionMode preemption = queue::PreemptionMode::kOff);
 
 }  // namespace nervex::extender

@@ -289,7 +289,7 @@ TEST_CASE("an explanation says if nodes are reserved, and not for whom", "[place
   CHECK(explain(cause) ==
         start +
             "; some nodes are reserved for another job: only jobs that end in time "
-            "(activeDeadlineSeconds) or are preemptible start there");
+            "(activeDeadlineSeconds) or can be reclaimed (preemptible) start there");
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ constexpr std::size_t kMostVictims = 1'024;
 class Starter {
  public:
   Starter(const Snapshot& snapshot, CycleWork& work, Placer& placer, const QueueState& queues,
-          queue::PreemptionMode mode, const PreemptionTimes& times, PreemptionMemory& memory,
-          SysTime now, std::optional<SysTime>& next_look)
+          queue::PreemptionMode mode, const PreemptionTimes& times, bool may_search,
+          PreemptionMemory& memory, SysTime now, std::optional<SysTime>& next_look)
       : snapshot_(snapshot),
         tree_(snapshot.facts.tree()),
         work_(work),
@@ -42,6 +42,7 @@ class Starter {
         queues_(queues),
         mode_(mode),
         times_(times),
+        may_search_(may_search),
         memory_(memory),
         now_(now),
         next_look_(next_look) {}
@@ -67,11 +68,11 @@ class Starter {
         due.push_back({&turn, &search});
       }
     }
-    search_due(due);
+    if (may_search_) search_due(due);
     for (const RefusedTurn& turn : queues_.refused) {
       const auto at = kept.find({turn.group->seen->group->meta.uid, turn.gang->name});
       if (at == kept.end()) continue;
-      tell(*turn.gang, at->second.outcome);
+      if (turn.gang->no_fit) gang::note_preemption(*turn.gang->no_fit, at->second.outcome);
       if (at->second.again > now_) look_by(next_look_, at->second.again);
     }
     memory_.searches = std::move(kept);
@@ -150,6 +151,17 @@ class Starter {
     return false;
   }
 
+  // Nodes that are reserved for gangs before it. Until its victims have ended it does not run.
+  ReservedNodes::Indices find_closed(const RefusedTurn& turn) {
+    ReservedNodes& reserved = placer_.reserved();
+    if (reserved.empty()) return {};
+    reserved.begin_pass();
+    for (const RefusedTurn& before : queues_.refused) {
+      reserved.reach(*before.gang);
+      if (before.gang == turn.gang) break;
+    }
+    return reserved.find_blocking(*turn.group, *turn.gang, kLongestPreemption).forbidden;
+  }
   PreemptionMemory::Search find_victims(const RefusedTurn& turn) {
     if (!facts_) facts_.emplace(snapshot_, work_, queues_, now_);
     if (facts_->is_of_ending_job(turn)) return {now_ + kEndingLook, Outcome::kNotSearched};
@@ -159,7 +171,7 @@ class Starter {
                                                              queues_.waiting[turn.workload]);
     const auto preemptible =
         queue::find_preemptible(tree_, facts_->usage, mode_, preemptor, candidates, now_);
-    VictimTrials trials = facts_->make_trials(turn, preemptor, placer_, turn.reserved);
+    VictimTrials trials = facts_->make_trials(turn, preemptor, placer_, find_closed(turn));
     if (trials.fits_without({})) return {now_ + kEndingLook, Outcome::kNotSearched};
     const queue::VictimSearch found = queue::search_victims(
         preemptible,
@@ -195,13 +207,6 @@ class Starter {
     look_by(next_look_, now_);  // when this is stored
   }
 
-  static void tell(GangWork& gang, Outcome outcome) {
-    if (!gang.no_fit) return;
-    if (auto* cause = std::get_if<gang::InsufficientCapacity>(&*gang.no_fit)) {
-      cause->preemption = outcome;
-    }
-  }
-
   static constexpr seconds kLongestPause{600};
 
   const Snapshot& snapshot_;
@@ -211,6 +216,7 @@ class Starter {
   const QueueState& queues_;
   const queue::PreemptionMode mode_;
   const PreemptionTimes& times_;
+  const bool may_search_;
   PreemptionMemory& memory_;
   const SysTime now_;
   std::optional<SysTime>& next_look_;
@@ -222,15 +228,15 @@ class Starter {
 
 void start_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
                        const QueueState& queues, queue::PreemptionMode mode,
-                       const PreemptionTimes& times, PreemptionMemory& memory, SysTime now,
-                       std::optional<SysTime>& next_look) {
+                       const PreemptionTimes& times, bool may_search, PreemptionMemory& memory,
+                       SysTime now, std::optional<SysTime>& next_look) {
   if (mode == queue::PreemptionMode::kOff) {
     PreemptionMemory kept;  // of what was reclaimed for reservations
     kept.withdrawn = std::move(memory.withdrawn);
     memory = std::move(kept);
     return;
   }
-  Starter(snapshot, work, placer, queues, mode, times, memory, now, next_look).run();
+  Starter(snapshot, work, placer, queues, mode, times, may_search, memory, now, next_look).run();
 }
 
 }  // namespace nervex::extender

@@ -141,6 +141,8 @@ class Continuation {
     }
     take_unchecked(gang, future_);
     gang.victims.clear();
+    // If the plan is dropped in this cycle, its nodes stay reserved.
+    if (gang.reservation) gang.reservation->nodes = reserved_capacity(gang.placed);
     // They run on, and still count as ending for the gangs behind this one.
     has_stopped_any_ = has_stopped_any_ || !victims.unmarked.empty();
   }

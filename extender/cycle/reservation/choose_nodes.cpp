@@ -62,7 +62,7 @@ queue::Tenant NodeChooser::tenant(const queue::Workload& workload) const {
 
 // What ends first: what the head may take, then by the latest end. What has no bound is likely to
 // run on for as long as it has run: jobs differ by so much that age says most, and the oldest may
-// be services that never end. Jobs that all run equally long are the exception; see renew().
+// be services that never end. Jobs that all run equally long are the exception; see find_better().
 std::vector<std::size_t> NodeChooser::sort_by_end(const queue::ReservedFor& terms) const {
   struct End {
     int kind = 0;

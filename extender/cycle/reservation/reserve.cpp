@@ -20,6 +20,7 @@ namespace nervex::extender {
 namespace {
 
 using std::chrono::seconds;
+using Outcome = gang::PreemptionOutcome;
 
 // A search that found nothing is repeated after this.
 constexpr seconds kReserveSearchAgain{30};
@@ -94,14 +95,22 @@ class Reserver {
     return why != nullptr && std::holds_alternative<gang::InsufficientCapacity>(*why);
   }
 
-  // Nodes are not kept for a gang that a rule keeps from starting, or that may not be planned.
+  // Nodes are not kept for a gang that a rule keeps from starting, or that may not be planned for
+  // long.
   void lapse_idle() {
     for (ReservedNodes::Entry& entry : reserved_.entries()) {
-      if (entry.is_over || entry.group->seen->unconfirmed) continue;
+      if (entry.is_over || entry.group->seen->unconfirmed || is_back_soon(entry)) continue;
       const auto turn = turns_.find(entry.gang);
       if (turn != turns_.end() && waits_for_capacity(queues_.refused[turn->second])) continue;
       give_up(entry);
     }
+  }
+  // Its plan was dropped a moment ago.
+  bool is_back_soon(const ReservedNodes::Entry& entry) const {
+    if (!entry.gang->is_paused) return false;
+    const SysTime after = entry.gang->before->refusals.plan_after;
+    look_by(next_look_, after);
+    return after <= now_ + kLongestBroken;
   }
   void give_up(ReservedNodes::Entry& entry) {
     lapse(*entry.gang, now_);
@@ -243,14 +252,15 @@ class Reserver {
   // ---- taking nodes back
 
   void reclaim_due() {
-    std::erase_if(memory_.reclaim_again, [this](const auto& one) {
-      return one.second <= now_ || !is_credible(one.second, kReserveSearchAgain, now_);
+    std::erase_if(memory_.reclaims, [this](const auto& one) {
+      const SysTime again = one.second.again;
+      return again <= now_ || !is_credible(again, kReserveSearchAgain, now_);
     });
     for (const RefusedTurn& turn : queues_.refused) {
       if (!turn.gang->reservation || !is_asked(turn)) continue;
       // So that it does not end others again and again.
       if (turn.gang->has_stopped_preempting) {
-        memory_.reclaim_again[key(turn)] = now_ + kReserveSearchAgain;
+        memory_.reclaims[key(turn)].again = now_ + kReserveSearchAgain;
       }
       const ReservedNodes::Entry* entry = reserved_.find(*turn.gang);
       if (entry != nullptr && !entry->is_over && entry->can_reclaim) reclaim(turn, *entry);
@@ -261,20 +271,32 @@ class Reserver {
     const auto times = times_.find(tree_[find_queue(turn)].name);
     return times != times_.end() && times->second.size() >= queue::kMostPreemptions;
   }
+  // Until then it reclaims nothing, and its status says why.
+  void wait(const RefusedTurn& turn, SysTime again, Outcome why) {
+    look_by(next_look_, again);
+    if (turn.gang->no_fit) gang::note_preemption(*turn.gang->no_fit, why);
+  }
   void reclaim(const RefusedTurn& turn, const ReservedNodes::Entry& entry) {
-    if (const auto again = find_known(memory_.reclaim_again, key(turn))) {
-      return look_by(next_look_, *again);
+    const auto known = memory_.reclaims.find(key(turn));
+    if (known != memory_.reclaims.end()) {
+      return wait(turn, known->second.again, known->second.outcome);
     }
     const gang::Gang& spec = turn.group->seen->group->spec.gangs[turn.gang->position];
     if (const auto after = preempts_after(spec, turn.gang->before, now_)) {
-      return look_by(next_look_, *after);
+      return wait(turn, *after, Outcome::kBackOff);
     }
-    if (is_rate_used_up(turn)) return look_by(next_look_, now_ + kReserveSearchAgain);
+    if (is_rate_used_up(turn)) {
+      return wait(turn, now_ + kReserveSearchAgain, Outcome::kRateLimited);
+    }
     if (!may_search()) return;
-    memory_.reclaim_again[key(turn)] = now_ + kReserveSearchAgain;
-    look_by(next_look_, now_ + kReserveSearchAgain);
+    auto& search = memory_.reclaims[key(turn)];
+    search = {now_ + kReserveSearchAgain, Outcome::kNotSearched};
+    look_by(next_look_, search.again);
     facts_.emplace(snapshot_, work_, queues_, now_);
-    if (facts_->ending.is_requeue_late()) return;
+    if (facts_->ending.is_requeue_late()) {
+      search.outcome = Outcome::kControllerAway;
+      return wait(turn, search.again, search.outcome);
+    }
     VictimTrials trials = make_trials(turn);
     if (trials.fits_without({})) return;  // with what is ending
     const auto found = queue::search_victims(
@@ -300,10 +322,9 @@ class Reserver {
     RunningGangs& running = facts_->running;
     const auto& candidates = running.candidates();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (!queue::is_reclaimable(entry.terms,
-                                 make_tenant(running.gang(running.index(candidates[i].first())),
-                                             candidates[i].first())))
-        continue;
+      const queue::Workload& first = candidates[i].first();
+      const auto tenant = make_tenant(running.gang(running.index(first)), first);
+      if (!queue::is_reclaimable(entry.terms, tenant)) continue;
       bool is_there = false;
       for (const queue::Workload* one : candidates[i].workloads) {
         const auto& uses = running.use(running.index(*one));

@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "extender/cycle/next_look.h"
+#include "extender/cycle/start_waiting.h"
+#include "queue/backlog.h"
+#include "queue/settled.h"
 
 namespace nervex::extender {
 namespace {
@@ -42,10 +45,17 @@ bool is_less_kept(const NodeShare& before, const NodeShare& now) {
   });
 }
 
-// The tenant, which has its turn, may not use what is kept.
-bool binds(const ReservedNodes::Entry& entry, const queue::Tenant& tenant,
-           std::chrono::seconds start_time = queue::kStartTime) {
-  return entry.is_reached && !entry.is_over && !queue::may_start(entry.terms, tenant, start_time);
+// The head is served before the tenant, whose turn it is. A head that is not planned again yet gets
+// no turn.
+bool is_before(const ReservedNodes::Entry& entry, const queue::Workload& tenant) {
+  return entry.is_reached || (entry.gang->is_paused && entry.terms.head < queue::rank(tenant));
+}
+
+// The tenant, whose turn it is, may not use what is kept.
+bool keeps_off(const ReservedNodes::Entry& entry, const queue::Tenant& tenant,
+               std::chrono::seconds start_time = queue::kStartTime) {
+  return !entry.is_over && is_before(entry, *tenant.workload) &&
+         (entry.is_due || !queue::may_start(entry.terms, tenant, start_time));
 }
 
 // The gang wants the pods that the reservation is for.
@@ -82,7 +92,7 @@ NodeAmounts sum_reserved(const gang::PodGroup& group, const gang::Reservation& r
 ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& ledger,
                              queue::PreemptionMode preemption, bool is_on, SysTime now,
                              ReservationMemory& memory, std::optional<SysTime>& next_look)
-    : snapshot_(snapshot), preemption_(preemption), is_on_(is_on), now_(now) {
+    : snapshot_(snapshot), work_(work), preemption_(preemption), is_on_(is_on), now_(now) {
   collect(work, memory);
   const auto broken = std::exchange(memory.broken, {});
   if (entries_.empty()) {
@@ -113,7 +123,8 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
     if (entry.is_over) continue;
     const bool is_possible = lacking[i].empty() && is_unchanged(entry, ledger);
     entry.can_reclaim = entry.can_reclaim && is_possible;
-    const bool is_overdue = entry.terms.due && *entry.terms.due + kLongestOverdue <= now;
+    const bool is_overdue = entry.terms.due && *entry.terms.due + kLongestOverdue <= now &&
+                            !entry.can_reclaim;  // it may not do so yet
     const GangKey key(entry.group->seen->group->meta.uid, entry.gang->name);
     const auto known = broken.find(key);
     const SysTime since = known == broken.end() ? now : std::min(known->second, now);
@@ -163,18 +174,20 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
   for (Entry& entry : entries_) entry.terms.reclaiming_queues = entry.reclaiming_queues;
 }
 
-// Another gang has got nodes of this one, and the leader ended before it wrote so: the later
-// reservation counts. Or one of the two was reclaiming its nodes, and stopped: then the gang that
-// is served earlier keeps its own.
+// Another gang has got nodes of this one, and the leader ended before it wrote so; or one of the
+// two was reclaiming its nodes, and stopped. In one queue the gang that is served earlier keeps its
+// own; of two queues shares have decided, so the later reservation counts.
 void ReservedNodes::lapse_overlapping() {
+  const auto began = [this](const Entry& entry) { return std::min(entry.terms.since, now_); };
   for (Entry& entry : entries_) {
     const bool is_displaced =
         std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) {
           const bool has_any_stopped =
               entry.gang->has_stopped_preempting || other.gang->has_stopped_preempting;
-          const bool is_before = has_any_stopped || other.terms.since == entry.terms.since
+          const bool is_of_queue = other.group->queue.name == entry.group->queue.name;
+          const bool is_before = has_any_stopped || is_of_queue || began(other) == began(entry)
                                      ? other.terms.head < entry.terms.head
-                                     : other.terms.since > entry.terms.since;
+                                     : began(other) > began(entry);
           return &other != &entry && !other.is_over && is_before &&
                  std::any_of(entry.wanted.begin(), entry.wanted.end(),
                              [&](const auto& one) { return other.wanted.count(one.first) > 0; });
@@ -197,29 +210,33 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
                                const Ledger& ledger) const {
   NodeAmounts given;          // by all that end for it
   NodeAmounts given_in_time;  // before it is due, without pods that take long to end
-  NodeAmounts ending_soon;    // and reclaimable tenants
   NodeAmounts ending_alone;
+  NodeAmounts ending_soon;  // and reclaimable tenants
+  NodeAmounts at_once;      // and reclaimable plans, which end by being dropped
   for (const NodeTenant& tenant : tenants) {
-    const bool is_reclaimable = !tenant.is_ending && !tenant.is_starting &&
-                                queue::is_reclaimable(entry.terms, tenant.terms());
+    const bool may_reclaim =
+        !tenant.is_ending && queue::is_reclaimable(entry.terms, tenant.terms());
+    const bool is_soon = tenant.is_ending || (may_reclaim && !tenant.is_starting);
     const bool is_given = tenant.is_ending || queue::ends_for(entry.terms, tenant.terms());
     for (const auto& [node, amount] : tenant.use) {
       if (is_given) given[node] += amount;
       if (tenant.is_late) continue;
       if (is_given) given_in_time[node] += amount;
-      if (tenant.is_ending || is_reclaimable) ending_soon[node] += amount;
       if (tenant.is_ending) ending_alone[node] += amount;
+      if (is_soon) ending_soon[node] += amount;
+      if (is_soon || (may_reclaim && tenant.plan != nullptr)) at_once[node] += amount;
     }
   }
   NodeNames lacking;
   bool is_soon_enough = true;
   bool is_alone_enough = true;
+  bool is_at_once = true;
   entry.kept.clear();
   for (const auto& [node, wanted] : entry.wanted) {
     const auto at = ledger.nodes().find(node);
     if (!at) {
       lacking.insert(node);
-      is_soon_enough = false;
+      is_soon_enough = is_at_once = false;
       continue;
     }
     const kube::Resources free = ledger.nodes().free(*at);
@@ -236,27 +253,60 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
     if (!has(given[node])) lacking.insert(node);
     is_soon_enough = is_soon_enough && has(ending_soon[node]);
     is_alone_enough = is_alone_enough && has(ending_alone[node]);
+    is_at_once = is_at_once && has(at_once[node]);
   }
+  entry.waits_for_plans = is_at_once && !is_soon_enough;
+  entry.is_due = is_soon_enough;
   entry.can_reclaim = is_soon_enough && !is_alone_enough;
   return lacking;
 }
 
+// It would get its turn after the head if it had no plan.
+bool ReservedNodes::is_served_after(const Entry& entry, const GangWork& plan,
+                                    const Ledger& ledger) const {
+  const queue::QueueTree& tree = snapshot_.facts.tree();
+  const auto make_waiting = [](const GroupSeen& seen, std::size_t position,
+                               const std::string& queue) {
+    queue::Workload workload = seen.make_workload(position);
+    workload.state = queue::Workload::State::kWaiting;
+    workload.queue = queue;
+    return workload;
+  };
+  std::vector<queue::Workload> two{
+      make_waiting(*entry.group->seen, entry.gang->position, entry.group->queue.name),
+      make_waiting(*plan.seen, plan.position, plan.seen->group->status.queue.name)};
+  queue::Usage usage = count_use(work_, snapshot_.facts, ledger);
+  if (!tree.is_root_alone()) {
+    queue::Workload planned = two[1];
+    set_class_requests(planned, *plan.seen->group, snapshot_);
+    usage.remove(tree, queue::find_home(tree, planned), planned);
+  }
+  const kube::Resources capacity =
+      tree.is_root_alone() ? kube::Resources() : ledger.nodes().allocatable();
+  queue::Backlog backlog(tree, capacity, std::move(usage), two);
+  const auto first = backlog.next();
+  return first && first->workload == two.data();
+}
+
 // Plans that were to end in time, or that could be reclaimed: they were not bound for long, or have
-// lost their limit or `preemptible`. They get their turn again. Not those of other queues: they may
-// be there by the share of their queue.
+// lost their limit or `preemptible`. And those that can be reclaimed when nothing else keeps the
+// head from its nodes. They get their turn again.
 bool ReservedNodes::drop_late_plans(const Entry& entry, const NodeNames& lacking,
                                     std::vector<NodeTenant>& tenants, Ledger& ledger) const {
-  if (lacking.empty()) return false;
+  if (lacking.empty() && !entry.waits_for_plans) return false;
   bool is_any_dropped = false;
   std::erase_if(tenants, [&](const NodeTenant& tenant) {
-    const bool is_there = std::any_of(tenant.use.begin(), tenant.use.end(), [&](const auto& use) {
-      return lacking.count(use.first) > 0;
-    });
-    const bool is_late = tenant.plan != nullptr && is_there && !tenant.plan->seen->unconfirmed &&
-                         tenant.workload.queue == entry.group->queue.name &&
-                         entry.terms.head < queue::rank(tenant.workload) &&
-                         !queue::ends_for(entry.terms, tenant.terms());
-    if (!is_late) return false;
+    if (tenant.plan == nullptr || tenant.plan->seen->unconfirmed) return false;
+    const auto is_on = [&](const auto& nodes) {
+      return std::any_of(tenant.use.begin(), tenant.use.end(),
+                         [&](const auto& use) { return nodes.count(use.first) > 0; });
+    };
+    const bool is_in_the_way = entry.waits_for_plans && is_on(entry.wanted) &&
+                               queue::is_reclaimable(entry.terms, tenant.terms());
+    const bool may_not_stay = !is_in_the_way && is_on(lacking) &&
+                              !queue::ends_for(entry.terms, tenant.terms()) &&
+                              is_served_after(entry, *tenant.plan, ledger);
+    if (!is_in_the_way && !may_not_stay) return false;
     yield(*tenant.plan, ledger);
     is_any_dropped = true;
     return true;
@@ -331,29 +381,38 @@ ReservedNodes::Blocking ReservedNodes::find_blocking(const GroupWork& work, cons
     const Entry& entry = entries_[i];
     if (entry.is_over || entry.gang == &gang) continue;
     blocking.all.push_back(i);
-    if (binds(entry, tenant, start_time)) blocking.binding.push_back(i);
+    if (keeps_off(entry, tenant, start_time)) blocking.forbidden.push_back(i);
   }
   return blocking;
 }
 
-ReservedNodes::Indices ReservedNodes::find_binding(const GroupWork& work) const {
-  Indices binding;
-  if (entries_.empty()) return binding;
+ReservedNodes::Indices ReservedNodes::find_forbidden(const GroupWork& work) const {
+  Indices forbidden;
+  if (entries_.empty()) return forbidden;
   for (const GangWork& gang : work.gangs) {
     if (gang.kind != gang::GangKind::kBase || !gang.committed) continue;
     const queue::Workload job = work.seen->make_workload(gang.position);
     const queue::Tenant tenant{&job, queue::latest_end(job)};
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (binds(entries_[i], tenant)) binding.push_back(i);
+      if (keeps_off(entries_[i], tenant)) forbidden.push_back(i);
     }
   }
-  return binding;
+  return forbidden;
+}
+
+ReservedNodes::Indices ReservedNodes::find_kept() const {
+  Indices kept;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (!entries_[i].is_over) kept.push_back(i);
+  }
+  return kept;
 }
 
 ReservedNodes::Indices ReservedNodes::find_reached() const {
   Indices reached;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].is_reached && !entries_[i].is_over) reached.push_back(i);
+    const Entry& entry = entries_[i];
+    if ((entry.is_reached || entry.gang->is_paused) && !entry.is_over) reached.push_back(i);
   }
   return reached;
 }

@@ -48,10 +48,13 @@ class ReservedNodes {
     std::vector<std::string_view> reclaiming_queues;  // terms borrows them
     NodeAmounts wanted;
     NodeAmounts kept;  // of it, from others: beside what tenants give back
-    // With what is ending it has its nodes when reclaimable tenants have ended, too.
-    bool can_reclaim = false;
-    bool is_reached = false;  // in this pass: who is served from now on comes after it
-    bool is_over = false;     // it started, or the reservation lapsed
+    // It has its nodes when reclaimable tenants and what is ending have ended: nothing more starts
+    // there that is served after it.
+    bool is_due = false;
+    bool can_reclaim = false;      // the same, and what is ending does not suffice
+    bool waits_for_plans = false;  // it would be due without reclaimable plans, which are dropped
+    bool is_reached = false;       // in this pass: who is served from now on comes after it
+    bool is_over = false;          // it started, or the reservation lapsed
   };
   using Indices = std::vector<std::size_t>;  // of entries()
 
@@ -85,14 +88,15 @@ class ReservedNodes {
   // reserved nodes alone.
   struct Blocking {
     Indices all;
-    Indices binding;
+    Indices forbidden;
   };
   // `start_time`: as in queue::may_start().
   Blocking find_blocking(const GroupWork& work, const GangWork& gang,
                          std::chrono::seconds start_time = queue::kStartTime) const;
-  // Those that bind what the running job reserves again for its requests.
-  Indices find_binding(const GroupWork& work) const;
-  Indices find_reached() const;  // bind gangs of other operators
+  // Those that are closed to what the running job reserves again for its requests.
+  Indices find_forbidden(const GroupWork& work) const;
+  Indices find_kept() const;     // all that are not over
+  Indices find_reached() const;  // of these: closed to gangs of other operators
   // For a plan: hold, plan, release what was held. No node gets less than nothing by it: what may
   // start there has used a part of what is kept.
   using Held = std::vector<std::pair<std::string_view, kube::Resources>>;  // nodes of entries()
@@ -110,11 +114,13 @@ class ReservedNodes {
   bool is_unchanged(const Entry& entry, const Ledger& ledger) const;
   // The nodes that cannot suffice any more.
   NodeNames weigh(Entry& entry, const std::vector<NodeTenant>& tenants, const Ledger& ledger) const;
+  bool is_served_after(const Entry& entry, const GangWork& plan, const Ledger& ledger) const;
   bool drop_late_plans(const Entry& entry, const NodeNames& lacking,
                        std::vector<NodeTenant>& tenants, Ledger& ledger) const;
   void note_shares(const Ledger& ledger, ReservationMemory& memory);
 
   const Snapshot& snapshot_;
+  CycleWork& work_;
   const queue::PreemptionMode preemption_;
   const bool is_on_;
   const SysTime now_;

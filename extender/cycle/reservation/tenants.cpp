@@ -120,7 +120,9 @@ class TenantLister {
 std::optional<SysTime> find_promised_end(const gang::PodGroup& group) {
   const gang::GangStatus* base = gang::find_gang(group.status, gang::kBaseGang);
   if (base == nullptr || !base->started_at || !base->planned_run_seconds) return std::nullopt;
-  return *base->started_at + std::chrono::seconds(*base->planned_run_seconds);
+  const std::chrono::seconds run(*base->planned_run_seconds);
+  if (run > 2 * queue::kLongestLimit) return std::nullopt;  // not written by a planner
+  return *base->started_at + run;
 }
 
 queue::Tenant make_tenant(const RunningGang& gang, const queue::Workload& workload) {

@@ -204,6 +204,30 @@ TEST_CASE("a job that would wait starts when what is in its way has reached its 
   SECTION("never, if the nodes are too small") { CHECK_FALSE(find(9)); }
 }
 
+TEST_CASE("a latest start counts on no job that its queue may get the nodes back for",
+          "[extender][simulation]") {
+  testing::Reservations world;
+  world.queues = {testing::vision(), testing::speech()};
+  world.nodes.resize(1);
+  world.add_running("quota", "vision", {"n1"}, 8);
+  world.get("quota").spec.preemptible = true;
+  WhatIf what;
+  what.ns = "rl";
+  Candidate candidate;
+  candidate.make = [](int) {
+    gang::PodGroup group = a_group("what-if", {a_set("learner", 1, testing::ask(8))});
+    group.spec.queue = "speech";
+    group.spec.priority = 1;
+    return group;
+  };
+  what.candidate = std::move(candidate);
+  const auto find = [&](queue::PreemptionMode mode) {
+    return find_latest_start(world.snapshot(), what, world.now, {}, mode);
+  };
+  CHECK(find(queue::PreemptionMode::kOff));
+  CHECK_FALSE(find(queue::PreemptionMode::kReclaim));
+}
+
 // -- the gang that is asked about
 
 const job::PriorityClasses kNoClasses;

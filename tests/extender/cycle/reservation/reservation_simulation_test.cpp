@@ -3,7 +3,7 @@
 // and one whose head blocks everything behind it. Leaders end between any two writes; what a new
 // one knows is in the stored statuses. In half of the traces, each with an even chance: there are
 // queues that preempt, jobs grow, become preemptible or are not any more, nodes are lost, clocks of
-// leaders differ.
+// leaders differ, jobs are bound late.
 //
 //   NERVEX_SIM_SEEDS=5000 cycle_simulation_test "[reservation][property]"
 //   NERVEX_SIM_SEED=17 cycle_simulation_test "[reservation][property]"
@@ -87,11 +87,11 @@ TEST_CASE("gangs with a reservation start in time, and little is lost by it",
   CHECK(mean(figures.to_blocking) > 1.0);
   for (const char* what :
        {"deadline raised", "gang preempted by priority", "gang reclaimed for a quota",
-        "gang reclaimed for a reservation", "job requeued", "leader ended between two writes",
-        "node cordoned", "node lost", "not preemptible any more", "preemptible from now on",
-        "queue held", "request added", "request bound", "reservation", "reservation of a request",
-        "reservation without a bound", "reserved nodes taken by an earlier gang",
-        "start of a reserving gang"}) {
+        "gang reclaimed for a reservation", "job bound", "job requeued",
+        "leader ended between two writes", "node cordoned", "node lost", "not preemptible any more",
+        "preemptible from now on", "queue held", "request added", "request bound", "reservation",
+        "reservation of a request", "reservation without a bound",
+        "reserved nodes taken by an earlier gang", "start of a reserving gang"}) {
     INFO(what);
     CHECK(figures.happened.count(what) == 1);
   }
@@ -114,6 +114,9 @@ TEST_CASE("a scheduler that breaks a rule of reservations is caught",
       {"it believes in the first deadline",
        ReservationFault::kIgnoresRaises,
        {.some_raise_them = true}},
+      {"it believes in the first `preemptible`",
+       ReservationFault::kIgnoresPreemptible,
+       {.some_change_preemptible = true, .some_bind_late = true}},
       {"a running job is not preemptible any more",
        ReservationFault::kForgetsPreemptible,
        {.some_change_preemptible = true}},

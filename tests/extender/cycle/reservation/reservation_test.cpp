@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "extender/recovery/refusals.h"
 #include "tests/extender/cycle/reservation/reservations.h"
 
 namespace nervex::extender {
@@ -262,6 +263,30 @@ TEST_CASE("a head reclaims its nodes when all the others there have ended",
   CHECK(world.placed("tenant-again") == "waits");
 }
 
+TEST_CASE("a head does not wait until what it would reclaim has started",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.wait("tenant", 1, 8, 0).spec.preemptible = true;
+  world.cycle();
+  REQUIRE(world.placed("tenant") == "n1");
+  world.cycle();
+  CHECK(world.placed("tenant") == "n1");  // "long" runs
+  world.remove("long");
+  world.cycle();
+  CHECK(world.placed("head") == "n1 n2");
+  CHECK(world.placed("tenant") == "waits");
+}
+
+TEST_CASE("nothing more starts where a head reclaims its nodes next", "[extender][reservation]") {
+  Reservations world = with_a_tenant();
+  world.get("head").spec.gangs[0].preempt_after = world.in(600);
+  world.remove("long");
+  world.wait("another", 1, 8, 0).spec.preemptible = true;
+  for (int i = 0; i < 5; ++i) world.cycle();
+  CHECK(world.placed("another") == "waits");
+}
+
 TEST_CASE("a head whose freed node goes to another scheduler does not end others at once",
           "[extender][reservation]") {
   Reservations world = with_a_tenant();
@@ -278,6 +303,37 @@ TEST_CASE("a head whose freed node goes to another scheduler does not end others
   world.cycle();
   CHECK(world.reserved("head").empty());
   CHECK(world.base("head").reserve_after.has_value());
+}
+
+TEST_CASE("nodes stay reserved when a gang that reclaims has waited for its victims in vain",
+          "[extender][reservation]") {
+  Reservations world = with_a_tenant();
+  world.remove("long");
+  REQUIRE(world.run_until("tenant", gang::kReasonPreempted));
+  auto expired = expire_preemption(world.get("head"), gang::kBaseGang, true, world.now);
+  REQUIRE(expired);
+  world.get("head").status = *std::move(expired);
+  world.wait("small", 1, 8, 0);
+  for (int i = 0; i < 20; ++i) {
+    world.cycle();
+    CHECK(world.reserved("head") == "n1 n2");
+    CHECK(world.placed("small") == "waits");
+  }
+}
+
+TEST_CASE("a head that may not reclaim yet keeps its nodes and says why",
+          "[extender][reservation]") {
+  Reservations world = with_a_tenant();
+  world.get("head").spec.gangs[0].preempt_after = world.in(1'800);
+  world.remove("long");
+  for (int i = 0; i < 17; ++i) {
+    world.now += seconds(99);
+    world.cycle();
+  }
+  CHECK(world.reserved("head") == "n1 n2");
+  CHECK(world.base("head").message.find("it preempts nothing for now") != std::string::npos);
+  world.now += seconds(200);
+  CHECK(world.run_until("head", gang::kReasonPreempting));
 }
 
 TEST_CASE("nodes that are idle stay reserved when a reclaim stops", "[extender][reservation]") {
@@ -526,7 +582,7 @@ TEST_CASE("times from a clock that was ahead do not keep a reservation",
     world.cycle();
     world.commit("other");
     world.remove("long");
-    world.state.reservation.reclaim_again[key] = world.in(3'600);
+    world.state.reservation.reclaims[key].again = world.in(3'600);
     CHECK(world.run_until("head", gang::kReasonPreempting));
   }
 }
@@ -630,7 +686,10 @@ TEST_CASE("nodes have one reservation", "[extender][reservation]") {
   }
   SECTION("also of a queue with a smaller share, whose gang is later in the order of all") {
     const auto before = world.base("first").reservation;
-    world.wait("fair", 2, 8, 0);
+    world.queues = {testing::for_all(testing::a_queue("one")),
+                    testing::for_all(testing::a_queue("two"))};
+    world.get("first").spec.queue = world.get("first").status.queue.name = "one";
+    world.wait("fair", 2, 8, 0).spec.queue = "two";
     world.base("first").reservation.reset();
     world.base("first").reserve_after = world.in(600);
     world.now += seconds(300);
@@ -721,6 +780,41 @@ TEST_CASE("a plan that is on reserved nodes by the share of its queue stays",
   REQUIRE(world.placed("fair") == "n1");
   CHECK(world.cycle() == 0);
   CHECK(world.planned_gangs == 1);  // the head alone
+}
+
+TEST_CASE("a plan of a queue that has more than the head's is dropped if it may not stay",
+          "[extender][reservation]") {
+  Reservations world;
+  world.queues = {testing::for_all(testing::a_queue("large")),
+                  testing::for_all(testing::a_queue("small"))};
+  for (const char* name : {"n3", "n4"}) world.nodes.push_back(view(a_node(name, 8)));
+  world.run_for("short", {"n1"}, 100);
+  world.run_for("long", {"n2"}, 1'000);
+  for (const char* name : {"short", "long"}) {
+    world.get(name).spec.queue = world.get(name).status.queue.name = "small";
+  }
+  world.add_running("others", "large", {"n3", "n4"}, 8);
+  world.wait("head", 2).spec.queue = "small";
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1 n2");
+  world.remove("short");
+  gang::PodGroup& late = world.wait("late", 1, 8, 0);
+  late.spec.queue = "large";
+  SECTION("it is not preemptible any more") {
+    late.spec.preemptible = true;
+    world.cycle();
+    REQUIRE(world.placed("late") == "n1");
+    world.get("late").spec.preemptible = false;
+  }
+  SECTION("it is not bound in time") {
+    world.limit("late", 900);
+    world.cycle();
+    REQUIRE(world.placed("late") == "n1");
+    world.now += seconds(200);
+  }
+  world.cycle();
+  CHECK(world.placed("late") == "waits");
+  CHECK(world.reserved("head") == "n1 n2");
 }
 
 TEST_CASE("a plan beside a head is not dropped with the head's other node",

@@ -98,7 +98,7 @@ void ReservationLife::submit() {
     group.spec.preemptible = job.is_preemptible;
     group.spec.grace_seconds = kTraceGrace;
     if (job.deadline) group.spec.active_deadline_seconds = *job.deadline;
-    group.spec.direct_placement = true;
+    group.spec.direct_placement = !job.binds_after;
     cluster_.groups.push_back(std::move(group));
   }
 }
@@ -251,15 +251,19 @@ void ReservationLife::note_terminating() {
   }
 }
 
-// kube-scheduler binds requests; base gangs are placed directly.
+// kube-scheduler binds requests, and base gangs that are not placed directly.
 void ReservationLife::start_jobs() {
   for (gang::PodGroup& group : cluster_.groups) {
+    const TraceJob& job = job_of(group);
     for (gang::GangStatus& gang : group.status.gangs) {
-      const bool is_bound = gang.planned && !gang.committed && cluster_.try_bind(gang, group, now_);
-      if (is_bound) note("request bound");
+      const bool is_base = gang.name == gang::kBaseGang;
+      const seconds pause(is_base ? job.binds_after.value_or(0) : 0);
+      const bool is_due = gang.planned && !gang.committed && gang.since + pause <= now_;
+      if (is_due && cluster_.try_bind(gang, group, now_)) {
+        note(is_base ? "job bound" : "request bound");
+      }
     }
     if (!runs(group) || running_.count(group.meta.uid) > 0) continue;
-    const TraceJob& job = job_of(group);
     const int runs_for = job.runs + static_cast<int>(below(rng_, kTraceGrace));
     running_[group.meta.uid] = {&job, now_, now_ + seconds(runs_for)};
     note("job started");
@@ -307,6 +311,9 @@ void ReservationLife::distort(gang::PodGroup& group) const {
   if (is(ReservationFault::kReclaimsAny) && runs(group)) group.spec.preemptible = true;
   if (is(ReservationFault::kIgnoresRaises))
     group.spec.active_deadline_seconds = job_of(group).deadline;
+  if (is(ReservationFault::kIgnoresPreemptible)) {
+    group.spec.preemptible = job_of(group).is_preemptible;
+  }
   const bool grows = group.spec.gangs.size() > 1 && group.status.gangs.size() > 1 &&
                      !group.status.gangs[1].committed;
   if (is(ReservationFault::kShortensRequests) && grows) group.spec.active_deadline_seconds = 1;

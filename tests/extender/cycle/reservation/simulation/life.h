@@ -30,6 +30,7 @@ enum class ReservationFault {
   kReclaimsEarlier,      // takes nodes from what is served before the head, too
   kReclaimsAny,          // takes nodes from jobs that are not preemptible
   kIgnoresRaises,        // sees the deadline that a job had first
+  kIgnoresPreemptible,   // sees whether a job was preemptible at first
   kForgetsPreemptible,   // the controller: a running job is not preemptible any more
   kShortensRequests,     // believes that requests end at once
   kIgnoresHolds,         // sees queues as they were first

@@ -63,7 +63,7 @@ void Promises::begin_cycle(SysTime now) {
     // there may have become later, or not preemptible.
     const auto lacking = view_.find_lacking(*head, known);
     const bool is_explained = known.impossible_since || head->is_preempting() ||
-                              is_any_preempting(lacking) || has_preemption_ended_ ||
+                              is_any_starting(lacking) || has_preemption_ended_ ||
                               node_changed_at_ + kLook >= now_;
     if (is_explained) continue;
     fail(head->name() + " has lost its nodes between cycles: " + view_.describe(*head, known));
@@ -80,7 +80,9 @@ void Promises::judge(const gang::PodGroup& group, const gang::PodGroupStatus& af
     const GangSeen seen{&written, &gang};
     const bool had_nodes = before != nullptr && GangSeen{&group, before}.has_nodes();
     const bool was_preempting = before != nullptr && gang::is_preempting(*before);
-    if (!had_nodes && seen.has_nodes()) {
+    // A plan may be dropped, and made elsewhere when it is the gang's turn.
+    const bool is_moved = had_nodes && !before->committed && before->placements != gang.placements;
+    if ((!had_nodes || is_moved) && seen.has_nodes()) {
       starting_.insert(seen.key());
       for (const gang::Placement& placement : gang.placements) {
         if (!view_.is_up(placement.node)) fail(seen.name() + " is planned on a node that is down");
@@ -168,10 +170,11 @@ void Promises::judge_mark(const GangSeen& victim) {
 void Promises::note_pair(const GangSeen& head, const GangSeen& victim, bool is_for_quota) {
   const std::string a = job_name(head.group->meta.name);
   const std::string b = job_name(victim.group->meta.name);
-  pairs_.emplace(std::pair(a, b), is_for_quota);
+  bool& is_quota_alone = pairs_.emplace(std::pair(a, b), true).first->second;
+  is_quota_alone = is_quota_alone && is_for_quota;
   const auto other = pairs_.find({b, a});
   const bool is_any_raised = raised_.count(a) > 0 || raised_.count(b) > 0;
-  if (other == pairs_.end() || is_any_raised || (is_for_quota && other->second)) return;
+  if (other == pairs_.end() || is_any_raised || (is_quota_alone && other->second)) return;
   fail(a + " and " + b + " preempt each other in turn");
 }
 
@@ -243,11 +246,11 @@ void Promises::learn() {
   }
 }
 
-bool Promises::is_any_preempting(const std::vector<std::string>& nodes) const {
+bool Promises::is_any_starting(const std::vector<std::string>& nodes) const {
   return std::any_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
     const auto uses = view_.list_uses(node);
     return std::any_of(uses.begin(), uses.end(),
-                       [](const auto& use) { return use.by.is_preempting(); });
+                       [](const auto& use) { return !use.by.gang->committed; });
   });
 }
 
@@ -268,6 +271,7 @@ void Promises::check_nodes(const GangSeen& head, Known& known, bool is_cut) {
   if (lacking.empty()) return known.impossible_since.reset();
   if (!known.impossible_since) known.impossible_since = now_;
   known.last_impossible = now_;
+  check_plans(head, known, lacking, is_cut);
   bool is_any_taken = false;
   for (const std::string& node : lacking) {
     for (const auto& [by, gpus] : view_.list_uses(node)) {
@@ -275,7 +279,7 @@ void Promises::check_nodes(const GangSeen& head, Known& known, bool is_cut) {
                              !view_.ends_for(head, known, by);
       if (!is_taking) continue;
       is_any_taken = true;
-      if (is_cut || view_.may_be_before(by, head, use_before_)) continue;
+      if (is_cut || may_be_before(by, head)) continue;
       fail(by.name() + " takes nodes that are reserved for " + head.name() +
            ", which is served before it: " + view_.describe(head, known));
     }
@@ -290,6 +294,36 @@ void Promises::check_nodes(const GangSeen& head, Known& known, bool is_cut) {
   const auto longest = kLongestImpossible + kLook + 2 * clock_error_;
   if (*known.impossible_since + longest >= now_) return;
   fail(head.name() + " keeps nodes that it cannot use: " + view_.describe(head, known));
+}
+
+// In this cycle, in which its queue may have lost plans before it was the gang's turn.
+bool Promises::may_be_before(const GangSeen& one, const GangSeen& head) const {
+  const bool counts = one.gang->committed || one.gang->planned;  // in the use of its queue
+  const std::int64_t its = counts ? view_.sum_gpus(one) : 0;
+  const bool had_nodes = starting_.count(one.key()) == 0;
+  QueueUse use = use_before_;
+  std::int64_t& own = use[one.queue()];
+  own = std::min(own - (had_nodes ? its : 0), view_.sum_use(false)[one.queue()] - its);
+  return view_.may_be_before(one, head, use);
+}
+
+// A plan that has become too late for the reservation, or is not reclaimable any more, is dropped
+// if it is served after the gang.
+void Promises::check_plans(const GangSeen& head, const Known& known,
+                           const std::vector<std::string>& lacking, bool is_cut) {
+  const bool is_judged = !is_cut && clock_error_ == seconds(0) &&
+                         impossible_before_.count(head.key()) > 0 && !head.is_preempting();
+  if (!is_judged) return;
+  for (const std::string& node : lacking) {
+    for (const auto& [by, gpus] : view_.list_uses(node)) {
+      const bool is_plan = by.gang->planned && !by.gang->committed && by.key() != head.key() &&
+                           starting_.count(by.key()) == 0;
+      if (!is_plan || view_.ends_for(head, known, by)) continue;
+      if (may_be_before(by, head)) continue;
+      fail(by.name() + " keeps its plan on nodes that are reserved for " + head.name() + ": " +
+           view_.describe(head, known));
+    }
+  }
 }
 
 void Promises::check_bound(const GangSeen& head, const Known& known) {
@@ -342,8 +376,7 @@ const char* Promises::find_reason_to_lapse(const GangSeen& head, const Known& kn
       return known.wanted.count(one.first) > 0;
     });
     // The order of gangs that wait in different queues is not judged.
-    const bool may_take =
-        other.queue() != head.queue() || view_.may_be_before(other, head, use_before_);
+    const bool may_take = other.queue() != head.queue() || may_be_before(other, head);
     // It had been given up, and the leader ended before it wrote so.
     const bool was_given_up = was_cut_ && known.impossible_since.has_value();
     if (is_shared && (may_take || was_given_up)) {
@@ -395,7 +428,11 @@ void Promises::check_head() {
   }
   const SysTime waits_since =
       std::max(head->group->meta.created, head->group->spec.queued_since) + options_.after;
-  const SysTime since = std::max({head_since_, waits_since, node_changed_at_});
+  // What has a plan has not started, so nobody knows when it ends.
+  for (const GangSeen& one : view_.list_gangs()) {
+    if (one.gang->planned && !one.gang->committed) planned_at_ = now_;
+  }
+  const SysTime since = std::max({head_since_, waits_since, node_changed_at_, planned_at_});
   const bool is_due = since + kSearchTime + 2 * clock_error_ < now_;
   if (is_due && !head->gang->reservation && !head->gang->reserve_after) {
     fail(head->name() + " has no reservation");

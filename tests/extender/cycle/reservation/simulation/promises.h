@@ -71,9 +71,12 @@ class Promises {
   void note_pair(const GangSeen& head, const GangSeen& victim, bool is_for_quota);
 
   void learn();  // of new reservations, and of who came to their nodes
-  bool is_any_preempting(const std::vector<std::string>& nodes) const;
+  bool is_any_starting(const std::vector<std::string>& nodes) const;
   void check_due(const GangSeen& head, const Known& known);
   void check_nodes(const GangSeen& head, Known& known, bool is_cut);
+  bool may_be_before(const GangSeen& one, const GangSeen& head) const;
+  void check_plans(const GangSeen& head, const Known& known,
+                   const std::vector<std::string>& lacking, bool is_cut);
   void check_bound(const GangSeen& head, const Known& known);
   void check_lapse(const GangSeen& head, const Known& known);
   // nullptr: there is no reason.
@@ -101,12 +104,13 @@ class Promises {
   std::set<std::string> raised_;                  // jobs that have raised their deadline
   std::set<std::string> preempted_;               // jobs
   std::set<std::pair<Key, std::int64_t>> ended_;  // gang, first placement
-  // A job has preempted the other one, for a quota or not.
+  // A job has preempted the other one, and each time for a quota.
   std::map<std::pair<std::string, std::string>, bool> pairs_;
   std::map<std::string, SysTime> held_since_;  // by queue
   std::string head_;                           // PodGroup UID
   SysTime head_since_{};
   SysTime node_changed_at_{};
+  SysTime planned_at_{};  // when a gang was last planned, and not bound yet
 };
 
 // Without the marks of its attempts.

@@ -12,11 +12,6 @@ using std::chrono::seconds;
 
 namespace {
 
-// Of all its pods.
-std::int64_t sum_gpus(const GangSeen& seen) {
-  return static_cast<std::int64_t>(seen.gang->placements.size()) * gpus_of(*seen.group);
-}
-
 std::int64_t find_or_0(const QueueUse& use, const std::string& queue) {
   const auto at = use.find(queue);
   return at == use.end() ? 0 : at->second;
@@ -121,7 +116,11 @@ bool ReservedView::ends_for(const GangSeen& head, const Reserved& reserved,
     const auto end = latest_end(tenant);
     return end && *end <= *reserved.due;
   }
-  return tenant.gang->started_at && *tenant.gang->started_at <= reserved.since + 2 * clock_error_;
+  // What a job has requested since ends with the job.
+  const bool is_known = reserved.counted_on.count(uid) > 0;
+  const gang::GangStatus* base = gang::find_gang(tenant.group->status, gang::kBaseGang);
+  const auto& started_at = is_known && base ? base->started_at : tenant.gang->started_at;
+  return started_at && *started_at <= reserved.since + 2 * clock_error_;
 }
 
 std::vector<std::string> ReservedView::find_lacking(const GangSeen& head,
@@ -135,6 +134,10 @@ std::vector<std::string> ReservedView::find_lacking(const GangSeen& head,
     if (!is_up(node) || stays + wanted > kTraceGpus) lacking.push_back(node);
   }
   return lacking;
+}
+
+std::int64_t ReservedView::sum_gpus(const GangSeen& seen) {
+  return static_cast<std::int64_t>(seen.gang->placements.size()) * gpus_of(*seen.group);
 }
 
 QueueUse ReservedView::sum_use(bool is_most) const {

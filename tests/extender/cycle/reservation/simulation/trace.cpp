@@ -28,6 +28,7 @@ Habits habits_of(unsigned seed) {
   constexpr queue::PreemptionMode kModes[] = {
       queue::PreemptionMode::kOff, queue::PreemptionMode::kReclaim, queue::PreemptionMode::kFull};
   if (habits.have_queues) habits.mode = kModes[below(rng, 3)];
+  habits.some_bind_late = is_one();
   return habits;
 }
 
@@ -57,6 +58,9 @@ std::vector<TraceJob> make_trace(unsigned seed, const Habits& habits) {
     if (habits.some_grow && below(rng, 4) == 0) job.grows_after = in_its_run();
     if (habits.some_change_preemptible && below(rng, 4) == 0) {
       job.changes_preemptible_after = in_its_run();
+    }
+    if (habits.some_bind_late && below(rng, 2) == 0) {
+      job.binds_after = static_cast<int>(below(rng, 150));
     }
     if (habits.have_queues) {
       job.queue = std::string(1, static_cast<char>('a' + below(rng, 3)));

@@ -24,12 +24,13 @@ struct Habits {
   bool have_queues = false;
   queue::PreemptionMode mode = queue::PreemptionMode::kOff;  // with queues
   bool nodes_fail = false;
-  bool clocks_differ = false;  // of leaders
+  bool clocks_differ = false;   // of leaders
+  bool some_bind_late = false;  // half of the jobs: kube-scheduler binds them, after a while
 
   // What users do is the same for all schedulers, and no work is lost but by reservations.
   bool is_comparable() const {
     return !some_raise_them && !some_change_preemptible && !some_grow && !have_queues &&
-           !nodes_fail && !clocks_differ;
+           !nodes_fail && !clocks_differ && !some_bind_late;
   }
 };
 // Half of the seeds have only jobs that come and end.
@@ -46,6 +47,7 @@ struct TraceJob {
   int runs = 0;
   std::optional<int> deadline{};
   bool is_preemptible = false;
+  std::optional<int> binds_after{};  // its plan; otherwise it runs at once
   std::optional<int> raises_after{};
   std::optional<int> grows_after{};
   // It becomes preemptible when it has run for so long, or is not any more when it has waited.
