@@ -32,7 +32,7 @@ namespace nervex::queue {
 struct ReservationOptions {
   std::chrono::milliseconds after{0};  // a workload that waits reserves nodes; 0: never
   int most = 4;                        // at a time
-  bool may_begin = true;               // false: there are only those that are stored
+  bool may_begin = true;               // false: those that are stored are kept, and no more
   bool is_on() const { return after.count() > 0 && most > 0; }
 };
 

@@ -357,17 +357,20 @@ void Planner::pause_if_not_stored(const StatusWrite& decided, const gang::PodGro
     log_error(message, {{"podgroup", stored.meta.key()},
                         {"error", describe_old_definition(kPodGroupDefinition)}});
   };
-  if (has_lost_victims(decided.status, stored.status)) {
+  const bool has_lost_them = has_lost_victims(decided.status, stored.status);
+  if (has_lost_them) {
     log_lost("preemption pauses: the API server does not store victims");
     state_.preemption.next_search = clock_.now() + kRejectedRetry;
+    reserve_again_ = clock_.mono() + kRejectedRetry;
     wake();  // the nodes that were kept
   }
   if (has_lost_reservation(decided.status, stored.status)) {
-    if (!reserve_again_)
-      log_lost("nothing is reserved: the API server does not store reservations");
+    if (!reserve_again_) {
+      log_lost("no more nodes are reserved: the API server does not store reservations");
+    }
     reserve_again_ = clock_.mono() + kRejectedRetry;
     wake();
-  } else if (has_reservation(stored.status)) {
+  } else if (has_reservation(stored.status) && !has_lost_them) {
     reserve_again_.reset();
   }
 }
@@ -396,6 +399,8 @@ void Planner::pause_preemption(const gang::PodGroup& base, const gang::PodGroupS
   for (const gang::GangStatus& gang : decided.gangs) {
     if (!gang::is_preempting(gang)) continue;
     state_.preemption.searches[{base.meta.uid, gang.name}] = {
+        clock_.now() + kRejectedRetry, gang::PreemptionOutcome::kSearchGaveUp};
+    state_.reservation.reclaims[{base.meta.uid, gang.name}] = {
         clock_.now() + kRejectedRetry, gang::PreemptionOutcome::kSearchGaveUp};
   }
   wake();

@@ -269,7 +269,11 @@ std::optional<gang::PodGroupStatus> expire_preemption(const gang::PodGroup& grou
       std::all_of(gang->victims.begin(), gang->victims.end(),
                   [](const gang::Victim& victim) { return victim.is_for_reservation; });
   if (gang->reservation && is_for_reservation) {  // meanwhile the placements alone named its nodes
-    for (const auto& [where, count] : placed_on(group, *gang)) {
+    auto nodes = placed_on(group, *gang);
+    for (const gang::ReservedCapacity& one : gang::find_gang(group.status, gang_name)->reserved) {
+      nodes[{one.set, one.node}] += one.count;
+    }
+    for (const auto& [where, count] : nodes) {
       gang->reservation->nodes.push_back(
           {std::string(where.first), std::string(where.second), count});
     }

@@ -13,6 +13,7 @@ namespace {
 struct ProgramWithHelp {
   ProgramWithHelp() {
     app.formatter(std::make_shared<HelpFormatter>());
+    app.set_version_flag("--version", "1");
     CLI::App* top = app.add_subcommand(
         "top", "Shows resources such as nvidia.com/gpu. What is hidden is left out.");
     top->add_option("job", text, "name of the job")->required()->type_name("JOB");
@@ -58,6 +59,7 @@ TEST_CASE("an unknown verb is named, with what may have been meant", "[cli][help
       {{"replicas"}, "replicas needs a verb: add"},
       {{"replicas", "--help"}, ""},
       {{"--help"}, ""},
+      {{"--version"}, ""},
       {{"--hlep"}, "--hlep is not a flag without a verb: did you mean --help?"},
       {{"-n", "default", "top"}, "-n is not a flag without a verb: flags follow the verb"},
       {{}, ""},

@@ -151,7 +151,7 @@ class Starter {
     return false;
   }
 
-  // Nodes that are reserved for gangs before it. Until its victims have ended it does not run.
+  // Nodes that are reserved for gangs before it.
   ReservedNodes::Indices find_closed(const RefusedTurn& turn) {
     ReservedNodes& reserved = placer_.reserved();
     if (reserved.empty()) return {};
@@ -160,7 +160,7 @@ class Starter {
       reserved.reach(*before.gang);
       if (before.gang == turn.gang) break;
     }
-    return reserved.find_blocking(*turn.group, *turn.gang, kLongestPreemption).forbidden;
+    return reserved.find_closed(*turn.group, *turn.gang);
   }
   PreemptionMemory::Search find_victims(const RefusedTurn& turn) {
     if (!facts_) facts_.emplace(snapshot_, work_, queues_, now_);

@@ -25,6 +25,8 @@ using Outcome = gang::PreemptionOutcome;
 // A search that found nothing is repeated after this.
 constexpr seconds kReserveSearchAgain{30};
 constexpr seconds kReserveSearchPause{1};
+// After the API server has rejected what it was to store.
+constexpr seconds kLongestReclaimPause{300};
 // As in the schema of PodGroups.
 constexpr std::size_t kMostReclaimed = 1'024;
 // A time that is too far ahead was noted by a clock that was wrong: it does not count.
@@ -61,9 +63,9 @@ class Reserver {
   bool run() {
     lapse_idle();
     if (!options_.is_on()) return false;
-    if (may_change_) {
+    if (may_change_ && options_.may_begin) {
       reclaim_due();
-      if (options_.may_begin) search_due();
+      search_due();
     }
     // What ends on reserved nodes may be the last that keeps a gang from taking back the others.
     if (count() > 0) placer_.waits_otherwise = true;
@@ -254,7 +256,7 @@ class Reserver {
   void reclaim_due() {
     std::erase_if(memory_.reclaims, [this](const auto& one) {
       const SysTime again = one.second.again;
-      return again <= now_ || !is_credible(again, kReserveSearchAgain, now_);
+      return again <= now_ || !is_credible(again, kLongestReclaimPause, now_);
     });
     for (const RefusedTurn& turn : queues_.refused) {
       if (!turn.gang->reservation || !is_asked(turn)) continue;
@@ -263,7 +265,7 @@ class Reserver {
         memory_.reclaims[key(turn)].again = now_ + kReserveSearchAgain;
       }
       const ReservedNodes::Entry* entry = reserved_.find(*turn.gang);
-      if (entry != nullptr && !entry->is_over && entry->can_reclaim) reclaim(turn, *entry);
+      if (entry != nullptr && !entry->is_over && entry->needs_reclaim) reclaim(turn, *entry);
     }
   }
   // Reservations of one queue are on different nodes, so they need not wait for each other.
@@ -303,7 +305,10 @@ class Reserver {
         find_reclaimable(entry),
         [&](std::span<const std::size_t> victims) { return trials.fits_without(victims); },
         kMostEndTrials);
-    if (found.victims.empty() || found.victims.size() > kMostReclaimed) return;
+    if (found.victims.empty() || found.victims.size() > kMostReclaimed) {
+      search.outcome = Outcome::kNotEnough;
+      return wait(turn, search.again, search.outcome);
+    }
     const RunningGangs& running = facts_->running;
     for (const std::size_t victim : found.victims) {
       const queue::Workload& first = running.candidates()[victim].first();

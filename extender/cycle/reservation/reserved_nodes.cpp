@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "extender/cycle/next_look.h"
+#include "extender/cycle/preemption/preempting.h"
 #include "extender/cycle/start_waiting.h"
+#include "extender/recovery/refusals.h"
 #include "queue/backlog.h"
 #include "queue/settled.h"
 
@@ -45,17 +47,33 @@ bool is_less_kept(const NodeShare& before, const NodeShare& now) {
   });
 }
 
-// The head is served before the tenant, whose turn it is. A head that is not planned again yet gets
-// no turn.
-bool is_before(const ReservedNodes::Entry& entry, const queue::Workload& tenant) {
-  return entry.is_reached || (entry.gang->is_paused && entry.terms.head < queue::rank(tenant));
+// It gets no turn in this cycle: its plan was dropped a moment ago, or nobody knows whether its
+// status was stored.
+bool has_no_turn(const ReservedNodes::Entry& entry) {
+  return entry.gang->is_paused || entry.group->seen->unconfirmed;
 }
 
-// The tenant, whose turn it is, may not use what is kept.
-bool keeps_off(const ReservedNodes::Entry& entry, const queue::Tenant& tenant,
-               std::chrono::seconds start_time = queue::kStartTime) {
-  return !entry.is_over && is_before(entry, *tenant.workload) &&
-         (entry.is_due || !queue::may_start(entry.terms, tenant, start_time));
+// The head is served before the tenant, whose turn it is.
+bool is_before(const ReservedNodes::Entry& entry, const queue::Workload& tenant) {
+  return entry.is_reached || (has_no_turn(entry) && entry.terms.head < queue::rank(tenant));
+}
+
+// The tenant, whose turn it is, may not use what is kept. Not even before the head's turn if the
+// head would reclaim it at once.
+bool keeps_off(const ReservedNodes::Entry& entry, const queue::Tenant& tenant) {
+  if (entry.is_over) return false;
+  if (entry.is_due && queue::is_reclaimable(entry.terms, tenant)) return true;
+  return is_before(entry, *tenant.workload) &&
+         (entry.is_due || !queue::may_start(entry.terms, tenant));
+}
+
+// The same for a tenant that preempts there: it would end others and be ended itself, or end too
+// late if its victims are slow.
+bool keeps_from_preempting(const ReservedNodes::Entry& entry, const queue::Tenant& tenant) {
+  if (entry.is_over) return false;
+  if (queue::is_reclaimable(entry.terms, tenant)) return true;
+  return is_before(entry, *tenant.workload) &&
+         (entry.is_due || !queue::may_start(entry.terms, tenant, kLongestPreemption));
 }
 
 // The gang wants the pods that the reservation is for.
@@ -94,6 +112,11 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
                              ReservationMemory& memory, std::optional<SysTime>& next_look)
     : snapshot_(snapshot), work_(work), preemption_(preemption), is_on_(is_on), now_(now) {
   collect(work, memory);
+  for (Entry& entry : entries_) {
+    const auto known = memory.reclaims.find({entry.group->seen->group->meta.uid, entry.gang->name});
+    entry.has_failed_to_reclaim = known != memory.reclaims.end() &&
+                                  known->second.outcome == gang::PreemptionOutcome::kNotEnough;
+  }
   const auto broken = std::exchange(memory.broken, {});
   if (entries_.empty()) {
     memory.shares.clear();
@@ -122,9 +145,9 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
     Entry& entry = entries_[i];
     if (entry.is_over) continue;
     const bool is_possible = lacking[i].empty() && is_unchanged(entry, ledger);
-    entry.can_reclaim = entry.can_reclaim && is_possible;
+    entry.needs_reclaim = entry.needs_reclaim && is_possible;
     const bool is_overdue = entry.terms.due && *entry.terms.due + kLongestOverdue <= now &&
-                            !entry.can_reclaim;  // it may not do so yet
+                            (!entry.needs_reclaim || entry.has_failed_to_reclaim);
     const GangKey key(entry.group->seen->group->meta.uid, entry.gang->name);
     const auto known = broken.find(key);
     const SysTime since = known == broken.end() ? now : std::min(known->second, now);
@@ -213,6 +236,7 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
   NodeAmounts ending_alone;
   NodeAmounts ending_soon;  // and reclaimable tenants
   NodeAmounts at_once;      // and reclaimable plans, which end by being dropped
+  NodeAmounts dropped;      // what is ending, and these plans
   for (const NodeTenant& tenant : tenants) {
     const bool may_reclaim =
         !tenant.is_ending && queue::is_reclaimable(entry.terms, tenant.terms());
@@ -224,19 +248,22 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
       if (is_given) given_in_time[node] += amount;
       if (tenant.is_ending) ending_alone[node] += amount;
       if (is_soon) ending_soon[node] += amount;
-      if (is_soon || (may_reclaim && tenant.plan != nullptr)) at_once[node] += amount;
+      const bool can_drop = may_reclaim && tenant.plan != nullptr;
+      if (is_soon || can_drop) at_once[node] += amount;
+      if (tenant.is_ending || can_drop) dropped[node] += amount;
     }
   }
   NodeNames lacking;
   bool is_soon_enough = true;
   bool is_alone_enough = true;
   bool is_at_once = true;
+  bool is_enough_dropped = true;
   entry.kept.clear();
   for (const auto& [node, wanted] : entry.wanted) {
     const auto at = ledger.nodes().find(node);
     if (!at) {
       lacking.insert(node);
-      is_soon_enough = is_at_once = false;
+      is_soon_enough = is_at_once = is_alone_enough = is_enough_dropped = false;
       continue;
     }
     const kube::Resources free = ledger.nodes().free(*at);
@@ -254,10 +281,15 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
     is_soon_enough = is_soon_enough && has(ending_soon[node]);
     is_alone_enough = is_alone_enough && has(ending_alone[node]);
     is_at_once = is_at_once && has(at_once[node]);
+    is_enough_dropped = is_enough_dropped && has(dropped[node]);
   }
-  entry.waits_for_plans = is_at_once && !is_soon_enough;
-  entry.is_due = is_soon_enough;
-  entry.can_reclaim = is_soon_enough && !is_alone_enough;
+  const gang::Gang& spec = entry.group->seen->group->spec.gangs[entry.gang->position];
+  const bool may_reclaim =
+      !entry.has_failed_to_reclaim && !preempts_after(spec, entry.gang->before, now_);
+  entry.needs_reclaim = is_soon_enough && !is_alone_enough;
+  entry.is_due = is_alone_enough || (is_soon_enough && may_reclaim);
+  entry.waits_for_plans =
+      (is_enough_dropped && !is_alone_enough) || (is_at_once && !is_soon_enough && may_reclaim);
   return lacking;
 }
 
@@ -308,6 +340,7 @@ bool ReservedNodes::drop_late_plans(const Entry& entry, const NodeNames& lacking
                               is_served_after(entry, *tenant.plan, ledger);
     if (!is_in_the_way && !may_not_stay) return false;
     yield(*tenant.plan, ledger);
+    if (tenant.plan->reservation) lapse(*tenant.plan, now_);  // it has just preempted on them
     is_any_dropped = true;
     return true;
   });
@@ -364,26 +397,45 @@ void ReservedNodes::end(const GangWork& gang) {
   }
 }
 
-ReservedNodes::Blocking ReservedNodes::find_blocking(const GroupWork& work, const GangWork& gang,
-                                                     std::chrono::seconds start_time) const {
-  Blocking blocking;
-  if (entries_.empty() || gang.committed || gang.is_within_reserved()) return blocking;
+// As if it started now.
+queue::Workload ReservedNodes::make_candidate(const GroupWork& work, const GangWork& gang) const {
   queue::Workload workload = work.seen->make_workload(gang.position);
   workload.queue = work.queue.name;
-  const queue::QueueTree& tree = snapshot_.facts.tree();
   if (gang.kind == gang::GangKind::kBase) {
+    const queue::QueueTree& tree = snapshot_.facts.tree();
     const auto queue = tree.find(work.queue.name);
     workload.longest_run = queue::longest_run(
         work.seen->group->spec, queue ? tree.max_runtime_seconds(*queue) : std::nullopt);
   }
+  return workload;
+}
+
+ReservedNodes::Blocking ReservedNodes::find_blocking(const GroupWork& work,
+                                                     const GangWork& gang) const {
+  Blocking blocking;
+  if (entries_.empty() || gang.committed || gang.is_within_reserved()) return blocking;
+  const queue::Workload workload = make_candidate(work, gang);
   const queue::Tenant tenant{&workload, queue::latest_end(workload, now_)};
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     if (entry.is_over || entry.gang == &gang) continue;
     blocking.all.push_back(i);
-    if (keeps_off(entry, tenant, start_time)) blocking.forbidden.push_back(i);
+    if (keeps_off(entry, tenant)) blocking.forbidden.push_back(i);
   }
   return blocking;
+}
+
+ReservedNodes::Indices ReservedNodes::find_closed(const GroupWork& work,
+                                                  const GangWork& gang) const {
+  Indices closed;
+  if (entries_.empty()) return closed;
+  const queue::Workload workload = make_candidate(work, gang);
+  const queue::Tenant tenant{&workload, queue::latest_end(workload, now_)};
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (entry.gang != &gang && keeps_from_preempting(entry, tenant)) closed.push_back(i);
+  }
+  return closed;
 }
 
 ReservedNodes::Indices ReservedNodes::find_forbidden(const GroupWork& work) const {
@@ -412,7 +464,7 @@ ReservedNodes::Indices ReservedNodes::find_reached() const {
   Indices reached;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
-    if ((entry.is_reached || entry.gang->is_paused) && !entry.is_over) reached.push_back(i);
+    if ((entry.is_reached || has_no_turn(entry)) && !entry.is_over) reached.push_back(i);
   }
   return reached;
 }

@@ -27,7 +27,7 @@ namespace nervex::extender {
 // A reservation is given up when it has been impossible for so long: others took its nodes, or one
 // is lost. Not at once, as pods of a deleted job run on for a moment.
 inline constexpr std::chrono::seconds kLongestBroken{60};
-// Since the last tenant should have ended.
+// Since the last tenant should have ended, and nothing is left to reclaim.
 inline constexpr std::chrono::minutes kLongestOverdue{10};
 // Then the same gang may reserve again.
 inline constexpr std::chrono::seconds kReserveAgain{60};
@@ -48,10 +48,12 @@ class ReservedNodes {
     std::vector<std::string_view> reclaiming_queues;  // terms borrows them
     NodeAmounts wanted;
     NodeAmounts kept;  // of it, from others: beside what tenants give back
-    // It has its nodes when reclaimable tenants and what is ending have ended: nothing more starts
-    // there that is served after it.
+    // It has its nodes when reclaimable tenants have ended, and not with what is ending alone.
+    bool needs_reclaim = false;
+    bool has_failed_to_reclaim = false;  // others, or rules, keep it from them still
+    // What is ending suffices, or it reclaims its nodes next. Nothing more starts there that is
+    // served after it.
     bool is_due = false;
-    bool can_reclaim = false;      // the same, and what is ending does not suffice
     bool waits_for_plans = false;  // it would be due without reclaimable plans, which are dropped
     bool is_reached = false;       // in this pass: who is served from now on comes after it
     bool is_over = false;          // it started, or the reservation lapsed
@@ -90,9 +92,9 @@ class ReservedNodes {
     Indices all;
     Indices forbidden;
   };
-  // `start_time`: as in queue::may_start().
-  Blocking find_blocking(const GroupWork& work, const GangWork& gang,
-                         std::chrono::seconds start_time = queue::kStartTime) const;
+  Blocking find_blocking(const GroupWork& work, const GangWork& gang) const;
+  // Where it may not preempt.
+  Indices find_closed(const GroupWork& work, const GangWork& gang) const;
   // Those that are closed to what the running job reserves again for its requests.
   Indices find_forbidden(const GroupWork& work) const;
   Indices find_kept() const;     // all that are not over
@@ -114,6 +116,7 @@ class ReservedNodes {
   bool is_unchanged(const Entry& entry, const Ledger& ledger) const;
   // The nodes that cannot suffice any more.
   NodeNames weigh(Entry& entry, const std::vector<NodeTenant>& tenants, const Ledger& ledger) const;
+  queue::Workload make_candidate(const GroupWork& work, const GangWork& gang) const;
   bool is_served_after(const Entry& entry, const GangWork& plan, const Ledger& ledger) const;
   bool drop_late_plans(const Entry& entry, const NodeNames& lacking,
                        std::vector<NodeTenant>& tenants, Ledger& ledger) const;

@@ -278,13 +278,52 @@ TEST_CASE("a head does not wait until what it would reclaim has started",
   CHECK(world.placed("tenant") == "waits");
 }
 
+TEST_CASE("a queue with a smaller share starts nothing that the head would reclaim at once",
+          "[extender][reservation]") {
+  Reservations world;
+  world.queues = {testing::for_all(testing::a_queue("large")),
+                  testing::for_all(testing::a_queue("small"))};
+  world.nodes.push_back(view(a_node("n3", 8)));
+  world.run_for("short", {"n1"}, 100);
+  world.run_for("long", {"n2"}, 1'000);
+  world.run_for("other", {"n3"}, 5'000);
+  for (const char* name : {"short", "long", "other"}) {
+    world.get(name).spec.queue = world.get(name).status.queue.name = "large";
+  }
+  world.wait("head", 2).spec.queue = "large";
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1 n2");
+  world.remove("short");
+  world.remove("long");
+  gang::PodGroup& fair = world.wait("fair", 1, 8, 0);
+  fair.spec.queue = "small";
+  SECTION("a preemptible job") {
+    fair.spec.preemptible = true;
+    world.cycle();
+    CHECK(world.placed("head") == "n1 n2");
+    CHECK(world.placed("fair") == "waits");
+  }
+  SECTION("others start, since shares are kept") {
+    world.cycle();
+    CHECK(world.placed("fair") == "n1");
+  }
+}
+
 TEST_CASE("nothing more starts where a head reclaims its nodes next", "[extender][reservation]") {
   Reservations world = with_a_tenant();
-  world.get("head").spec.gangs[0].preempt_after = world.in(600);
   world.remove("long");
   world.wait("another", 1, 8, 0).spec.preemptible = true;
-  for (int i = 0; i < 5; ++i) world.cycle();
-  CHECK(world.placed("another") == "waits");
+  SECTION("at once") {
+    world.cycle();
+    CHECK(world.placed("another") == "waits");
+    CHECK(world.victims("head") == std::vector<std::string>{"tenant/base"});
+  }
+  SECTION("not while it may not, since its last start failed") {
+    world.get("head").spec.gangs[0].preempt_after = world.in(3'600);
+    world.cycle();
+    CHECK(world.placed("another") == "n2");
+    CHECK(world.reserved("head") == "n1 n2");
+  }
 }
 
 TEST_CASE("a head whose freed node goes to another scheduler does not end others at once",
@@ -319,6 +358,46 @@ TEST_CASE("nodes stay reserved when a gang that reclaims has waited for its vict
     CHECK(world.reserved("head") == "n1 n2");
     CHECK(world.placed("small") == "waits");
   }
+}
+
+TEST_CASE("what a gang reserves for its requests counts when its reclaim expires",
+          "[extender][reservation]") {
+  Reservations world = with_a_tenant();
+  world.remove("long");
+  REQUIRE(world.run_until("head", gang::kReasonPreempting));
+  world.base("head").reserved = {{"learner", "n1", 1}};
+  const auto expired = expire_preemption(world.get("head"), gang::kBaseGang, true, world.now);
+  REQUIRE(expired);
+  int pods = 0;
+  for (const auto& one : expired->gangs[0].reservation->nodes) pods += one.count;
+  CHECK(pods == 3);
+}
+
+TEST_CASE("a reservation lapses if all that can be reclaimed is not enough",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  for (const char* name : {"head", "port"}) {
+    if (world.find(name) == nullptr) world.wait(name, 1, 4, 0);
+    world.get(name).spec.gangs[0].members[0].shape.requests.set(kube::host_port("TCP", 8'080), 1);
+  }
+  world.get("head").spec.gangs[0].members[0].shape.requests.set(testing::kGpu, 4);
+  ++world.get("head").meta.generation;
+  world.remove("short");
+  world.wait("tenant", 1, 4, 0).spec.preemptible = true;
+  world.cycle();
+  REQUIRE(world.placed("port") == "n1");  // on the half that the head does not need
+  REQUIRE(world.placed("tenant") == "n1");
+  world.commit("port");
+  world.commit("tenant");
+  world.remove("long");
+  REQUIRE(world.base("head").reservation->due);
+  for (int i = 0; i < 20; ++i) {
+    world.now += seconds(98);
+    world.cycle();
+    world.cycle();
+  }
+  CHECK(world.base("head").victims.empty());
+  CHECK_FALSE(world.base("head").reservation->due);  // it waits for "port" now
 }
 
 TEST_CASE("a head that may not reclaim yet keeps its nodes and says why",

@@ -104,6 +104,7 @@ TEST_CASE(
     want = {"low/base"};
   }
   SECTION("it would end too late") { world.limit("high", 950); }
+  SECTION("it would be reclaimed") { world.get("high").spec.preemptible = true; }
   for (int i = 0; i < 3; ++i) world.cycle();
   CHECK(world.victims("high") == want);
   CHECK(world.reserved("head") == "n1");
