@@ -93,6 +93,9 @@ struct VictimSearch {
 VictimSearch search_victims(std::span<const std::size_t> preemptible, const FitsWithout& fits,
                             std::size_t most_trials);
 
+// A workload whose victims have not ended so long after it has named them waits again.
+inline constexpr std::chrono::minutes kLongestPreemption{10};
+
 // -- the rate
 
 // A queue starts at most this many workloads by preemption within the period, so that freed nodes

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "extender/cycle/queue_use.h"
 #include "extender/cycle/settled.h"
 #include "queue/backlog.h"
 #include "queue/inadmissible.h"
@@ -74,16 +75,6 @@ bool choose_queue(const queue::Facts& facts, queue::Workload& workload, const Tu
   return queue != nullptr;
 }
 
-// What a request that waits takes over from the base gang's reserved capacity: it stays in use.
-kube::Resources count_taken_over(const GangWork& gang) {
-  kube::Resources requests;
-  for (const gang::MemberSet* set : gang.sets) {
-    if (set->from_reserved.count == 0) continue;
-    queue::add_requests(requests, set->shape.requests, set->from_reserved.count);
-  }
-  return requests;
-}
-
 Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& placer) {
   Waiting waiting;
   const auto add = [&](queue::Workload workload, const Turn& turn) {
@@ -109,22 +100,10 @@ Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& plac
   return waiting;
 }
 
-// What the gang requests on the nodes of each class. Empty if no queue names classes.
-queue::ClassRequests count_classes(const Turn& turn, const queue::Facts& facts,
-                                   const Ledger& ledger) {
-  queue::ClassRequests classes;
-  if (!facts.tree().uses_classes()) return classes;
-  if (turn.foreign != nullptr) return turn.foreign->count_classes(ledger, facts.class_label);
-  const auto add = [&](const gang::MemberSet& set, std::string_view node, int pods) {
-    queue::add_requests(classes, ledger.label(node, facts.class_label), set.shape.requests, pods);
-  };
-  for (const PlacedSlot& slot : turn.gang->placed) add(*slot.set, slot.placement.node, 1);
-  if (!turn.is_base() || !turn.gang->committed) return classes;
-  for (const gang::ReservedCapacity& reserved : turn.group->reserved.places()) {
-    const gang::MemberSet* set = gang::find_set(turn.group->seen->group->spec, reserved.set);
-    if (set != nullptr && turn.gang->has_set(set)) add(*set, reserved.node, reserved.count);
-  }
-  return classes;
+queue::ClassRequests count_classes_of(const Turn& turn, const queue::Facts& facts,
+                                      const Ledger& ledger) {
+  return turn.foreign != nullptr ? count_classes(*turn.foreign, facts, ledger)
+                                 : count_classes(*turn.group, *turn.gang, facts, ledger);
 }
 
 gang::NotAdmitted describe_caps(const queue::Workload& workload, const queue::ClassCaps& caps) {
@@ -258,10 +237,10 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
     restorer.restore_before(queue::rank(*offer->workload));
     const queue::ClassRequests before = turn.foreign == nullptr
                                             ? queue::ClassRequests()
-                                            : count_classes(turn, facts, placer.ledger());
+                                            : count_classes_of(turn, facts, placer.ledger());
     if (place(*offer, turn, facts, placer)) {
       is_any_placed = true;
-      queue::ClassRequests classes = count_classes(turn, facts, placer.ledger());
+      queue::ClassRequests classes = count_classes_of(turn, facts, placer.ledger());
       for (const auto& [node_class, requests] : before) classes[node_class] -= requests;
       backlog.place(classes);
     } else {
@@ -282,41 +261,6 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
 }
 
 }  // namespace
-
-queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger,
-                       PreemptingUse preempting) {
-  queue::Usage usage = facts.settled->usage;
-  const queue::QueueTree& tree = facts.tree();
-  if (tree.is_root_alone()) return usage;  // the root has no limits
-  const auto add = [&](const queue::Workload& workload, const Turn& turn) {
-    usage.add(tree, queue::find_home(tree, workload), workload, count_classes(turn, facts, ledger));
-  };
-  for (const queue::Workload& orphaned : facts.orphaned) {
-    usage.add(tree, queue::find_home(tree, orphaned), orphaned);
-  }
-  for (GroupWork* group : work.groups) {
-    if (group->seen->is_settled) continue;
-    for (GangWork& gang : group->gangs) {
-      const bool is_left_out = preempting == PreemptingUse::kLeftOut && !gang.victims.empty();
-      const bool has_nodes = gang.committed || (gang.is_reserved && !is_left_out);
-      if (!has_nodes && !gang.claims_reserved()) continue;
-      queue::Workload workload = group->seen->make_workload(gang.position);
-      if (!has_nodes) workload.requests = count_taken_over(gang);
-      workload.queue = group->queue.name;
-      add(workload, {group, &gang, nullptr});
-    }
-  }
-  for (ForeignWork& foreign : work.foreign) {
-    queue::Workload workload = foreign.make_used_workload();
-    if (workload.requests.empty()) continue;
-    const auto queue = facts.find_queue("", workload.ns);
-    if (const auto* index = std::get_if<queue::QueueIndex>(&queue)) {
-      workload.queue = tree[*index].name;
-    }
-    add(workload, {nullptr, nullptr, &foreign});
-  }
-  return usage;
-}
 
 std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
                                                const std::string& label) {

@@ -40,12 +40,6 @@ QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& fa
 // has quota for it, and it does not take over capacity that its job has reserved. Null: more does.
 const gang::NoFit* find_shortage(const RefusedTurn& turn, const Placer& placer);
 
-// Of gangs that have nodes whose pods have to end first.
-enum class PreemptingUse { kCounted, kLeftOut };
-// What workloads with nodes use: the settled ones and those of `work`. Cost: the work's gangs.
-queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger,
-                       PreemptingUse preempting = PreemptingUse::kCounted);
-
 // The queue's caps as limits of the planner. `label`: of the nodes' class.
 std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
                                                const std::string& label);

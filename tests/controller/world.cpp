@@ -250,7 +250,7 @@ void World::perform(const DryRunPods& action) {
 void World::replan(std::string_view name) {
   change_group([&](gang::PodGroup& group) {
     for (auto& gang : group.status.gangs) {
-      if (gang.name != name) continue;
+      if (gang.name != name || gang::find_gang(group.spec, name) == nullptr) continue;
       gang.placements.clear();
       gang = plan_gang_on(group, gang.name, "n2", group.status.next_placement);
     }

@@ -148,7 +148,7 @@ class Continuation {
   }
   // Its victims have ended, and it has waited long enough for what else is ending.
   bool is_overdue(const GangWork& gang) const {
-    return gang.before != nullptr && gang.before->since + kLongestPreemption <= now_;
+    return gang.before != nullptr && gang.before->since + queue::kLongestPreemption <= now_;
   }
   static bool is_changed(const GroupWork& group, const GangWork& gang, const Ledger& ledger) {
     return !gang.missing.empty() || gang.is_rejected || group.is_drained ||

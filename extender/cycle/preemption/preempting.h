@@ -11,7 +11,6 @@
 //                was stopped before any victim was marked counts for nothing, and the gang pauses
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,9 +24,6 @@
 #include "queue/preemption.h"
 
 namespace nervex::extender {
-
-// A gang whose victims have not ended so long after it has named them waits again.
-inline constexpr std::chrono::minutes kLongestPreemption{10};
 
 // As far as its PodGroup says; null: it was deleted. kRuns or kGone.
 VictimState judge_victim(const gang::PodGroup* group, const gang::Victim& victim);

@@ -6,6 +6,7 @@
 
 #include "extender/cycle/preemption/ending.h"
 #include "extender/cycle/preemption/running_gangs.h"
+#include "extender/cycle/queue_use.h"
 #include "extender/cycle/start_waiting.h"
 #include "queue/admission.h"
 #include "queue/settled.h"

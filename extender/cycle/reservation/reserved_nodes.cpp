@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "extender/cycle/next_look.h"
-#include "extender/cycle/preemption/preempting.h"
-#include "extender/cycle/start_waiting.h"
+#include "extender/cycle/queue_use.h"
 #include "extender/recovery/refusals.h"
 #include "queue/backlog.h"
 #include "queue/settled.h"
@@ -73,7 +72,7 @@ bool keeps_from_preempting(const ReservedNodes::Entry& entry, const queue::Tenan
   if (entry.is_over) return false;
   if (queue::is_reclaimable(entry.terms, tenant)) return true;
   return is_before(entry, *tenant.workload) &&
-         (entry.is_due || !queue::may_start(entry.terms, tenant, kLongestPreemption));
+         (entry.is_due || !queue::may_start(entry.terms, tenant, queue::kLongestPreemption));
 }
 
 // The gang wants the pods that the reservation is for.

@@ -147,6 +147,7 @@ TEST_CASE("an API server that does not store reservations ends none that another
   REQUIRE(c.gang("head").reservation.has_value());
   const testing::CapturedStderr log;
   c.old_api.gang_fields = {"reservation"};
+  c.old_api.path_part = "second";
   c.add_group("second", 1);
   c.cycle();
   c.cycle(300s);

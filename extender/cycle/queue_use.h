@@ -1,0 +1,28 @@
+// extender/cycle/queue_use.h - what does each queue use in this cycle? Pure.
+#pragma once
+
+#include "extender/cycle/gang/ledger.h"
+#include "extender/cycle/group_work.h"
+#include "kube/model/resources.h"
+#include "queue/facts.h"
+#include "queue/usage.h"
+#include "queue/workload.h"
+
+namespace nervex::extender {
+
+// What a request that waits takes over from the base gang's reserved capacity: it stays in use.
+kube::Resources count_taken_over(const GangWork& gang);
+
+// What the gang requests on the nodes of each class. Empty if no queue names classes.
+queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
+                                   const queue::Facts& facts, const Ledger& ledger);
+queue::ClassRequests count_classes(const ForeignWork& gang, const queue::Facts& facts,
+                                   const Ledger& ledger);
+
+// Of gangs that have nodes whose pods have to end first.
+enum class PreemptingUse { kCounted, kLeftOut };
+// What workloads with nodes use: the settled ones and those of `work`. Cost: the work's gangs.
+queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger,
+                       PreemptingUse preempting = PreemptingUse::kCounted);
+
+}  // namespace nervex::extender
