@@ -49,7 +49,7 @@ std::string job_name(std::string_view pod_group) {
 void Promises::begin_cycle(SysTime now) {
   now_ = now;
   view_.set_now(now);
-  use_before_ = view_.sum_use(false);
+  use_before_ = view_.sum_committed();
   impossible_before_.clear();
   starting_.clear();
   // With its job; its victims run on.
@@ -296,14 +296,13 @@ void Promises::check_nodes(const GangSeen& head, Known& known, bool is_cut) {
   fail(head.name() + " keeps nodes that it cannot use: " + view_.describe(head, known));
 }
 
-// In this cycle, in which its queue may have lost plans before it was the gang's turn.
+// In this cycle, in which its queue may have lost plans before it was the gang's turn, and got them
+// again after it.
 bool Promises::may_be_before(const GangSeen& one, const GangSeen& head) const {
   const bool counts = one.gang->committed || one.gang->planned;  // in the use of its queue
-  const std::int64_t its = counts ? view_.sum_gpus(one) : 0;
-  const bool had_nodes = starting_.count(one.key()) == 0;
   QueueUse use = use_before_;
   std::int64_t& own = use[one.queue()];
-  own = std::min(own - (had_nodes ? its : 0), view_.sum_use(false)[one.queue()] - its);
+  own = std::min(own, view_.sum_use(false)[one.queue()] - (counts ? view_.sum_gpus(one) : 0));
   return view_.may_be_before(one, head, use);
 }
 

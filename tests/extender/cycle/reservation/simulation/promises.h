@@ -96,7 +96,7 @@ class Promises {
   std::set<Key> preempting_;  // when the last cycle had ended
   bool was_cut_ = false;      // the last cycle was
   // Of this cycle.
-  QueueUse use_before_;
+  QueueUse use_before_;  // by committed gangs
   std::set<Key> impossible_before_;
   std::set<Key> starting_;
   bool has_preemption_ended_ = false;

@@ -140,6 +140,14 @@ std::int64_t ReservedView::sum_gpus(const GangSeen& seen) {
   return static_cast<std::int64_t>(seen.gang->placements.size()) * gpus_of(*seen.group);
 }
 
+QueueUse ReservedView::sum_committed() const {
+  QueueUse use;
+  for (const GangSeen& one : list_gangs()) {
+    if (one.gang->committed) use[one.queue()] += sum_gpus(one);
+  }
+  return use;
+}
+
 QueueUse ReservedView::sum_use(bool is_most) const {
   QueueUse use;
   for (const GangSeen& one : list_gangs()) {

@@ -74,6 +74,7 @@ class ReservedView {
   std::vector<std::string> find_lacking(const GangSeen& head, const Reserved& reserved) const;
 
   static std::int64_t sum_gpus(const GangSeen& seen);  // of all its pods
+  QueueUse sum_committed() const;
   // `is_most`: with all that may count.
   QueueUse sum_use(bool is_most) const;
   // In a cycle that began with that use. True if in doubt.
