@@ -233,7 +233,9 @@ void Promises::learn() {
     known.was_preempting = head.is_preempting();
     for (const auto& [node, wanted] : known.wanted) {
       for (const auto& [by, gpus] : view_.list_uses(node)) {
-        if (!by.gang->committed) continue;  // it may start later than planned
+        // Its job may start later than planned; a request ends with a job that runs.
+        const auto* base = gang::find_gang(by.group->status, gang::kBaseGang);
+        if (base == nullptr || !base->committed) continue;
         known.counted_on.try_emplace(by.group->meta.uid, view_.latest_end(by));
       }
     }
