@@ -12,7 +12,7 @@ bool is_of_reclaiming_queue(const ReservedFor& reserved, const Workload& workloa
   return std::binary_search(queues.begin(), queues.end(), workload.queue, std::less<>());
 }
 
-// Whatever became of deadlines.
+// Without regard to deadlines.
 bool may_always_reclaim(const ReservedFor& reserved, const Workload& workload) {
   return workload.is_preemptible && reserved.head < rank(workload) &&
          !is_of_reclaiming_queue(reserved, workload);

@@ -398,9 +398,8 @@ void Planner::pause_preemption(const gang::PodGroup& base, const gang::PodGroupS
             {{"podgroup", base.meta.key()}, {"error", error.message}});
   for (const gang::GangStatus& gang : decided.gangs) {
     if (!gang::is_preempting(gang)) continue;
-    state_.preemption.searches[{base.meta.uid, gang.name}] = {
-        clock_.now() + kRejectedRetry, gang::PreemptionOutcome::kSearchGaveUp};
-    state_.reservation.reclaims[{base.meta.uid, gang.name}] = {
+    const GangKey key(base.meta.uid, gang.name);
+    state_.preemption.searches[key] = state_.reservation.reclaims[key] = {
         clock_.now() + kRejectedRetry, gang::PreemptionOutcome::kSearchGaveUp};
   }
   wake();

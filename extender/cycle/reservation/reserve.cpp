@@ -1,13 +1,10 @@
 #include "extender/cycle/reservation/reserve.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <set>
 #include <span>
-#include <string>
-#include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "extender/cycle/next_look.h"
@@ -29,6 +26,7 @@ constexpr seconds kReserveSearchPause{1};
 constexpr seconds kLongestReclaimPause{300};
 // As in the schema of PodGroups.
 constexpr std::size_t kMostReclaimed = 1'024;
+
 // A time that is too far ahead was noted by a clock that was wrong: it does not count.
 bool is_credible(SysTime time, seconds period, SysTime now) { return time <= now + 2 * period; }
 
@@ -156,6 +154,7 @@ class Reserver {
     }
     return facts_->make_trials(turn, {&workload(turn), find_queue(turn)}, placer_, earlier);
   }
+
   // ---- reserving nodes
 
   // First searches come first, in the order of service. Then who has waited longest for another

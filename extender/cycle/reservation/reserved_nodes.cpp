@@ -46,8 +46,8 @@ bool is_less_kept(const NodeShare& before, const NodeShare& now) {
   });
 }
 
-// It gets no turn in this cycle: its plan was dropped a moment ago, or nobody knows whether its
-// status was stored.
+// It gets no turn in this cycle: its plan was dropped a moment ago, or it is not known whether
+// its status was stored.
 bool has_no_turn(const ReservedNodes::Entry& entry) {
   return entry.gang->is_paused || entry.group->seen->unconfirmed;
 }
@@ -73,6 +73,15 @@ bool keeps_from_preempting(const ReservedNodes::Entry& entry, const queue::Tenan
   if (queue::is_reclaimable(entry.terms, tenant)) return true;
   return is_before(entry, *tenant.workload) &&
          (entry.is_due || !queue::may_start(entry.terms, tenant, queue::kLongestPreemption));
+}
+
+template <typename Is>
+ReservedNodes::Indices find_all(const std::vector<ReservedNodes::Entry>& entries, Is is_one) {
+  ReservedNodes::Indices found;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (is_one(entries[i])) found.push_back(i);
+  }
+  return found;
 }
 
 // The gang wants the pods that the reservation is for.
@@ -111,11 +120,6 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
                              ReservationMemory& memory, std::optional<SysTime>& next_look)
     : snapshot_(snapshot), work_(work), preemption_(preemption), is_on_(is_on), now_(now) {
   collect(work, memory);
-  for (Entry& entry : entries_) {
-    const auto known = memory.reclaims.find({entry.group->seen->group->meta.uid, entry.gang->name});
-    entry.has_failed_to_reclaim = known != memory.reclaims.end() &&
-                                  known->second.outcome == gang::PreemptionOutcome::kNotEnough;
-  }
   const auto broken = std::exchange(memory.broken, {});
   if (entries_.empty()) {
     memory.shares.clear();
@@ -147,7 +151,7 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
     entry.needs_reclaim = entry.needs_reclaim && is_possible;
     const bool is_overdue = entry.terms.due && *entry.terms.due + kLongestOverdue <= now &&
                             (!entry.needs_reclaim || entry.has_failed_to_reclaim);
-    const GangKey key(entry.group->seen->group->meta.uid, entry.gang->name);
+    const GangKey key = entry.key();
     const auto known = broken.find(key);
     const SysTime since = known == broken.end() ? now : std::min(known->second, now);
     const bool is_given_up = (!is_possible && since + kLongestBroken <= now) || is_overdue;
@@ -191,6 +195,9 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
           head, gang.reservation->since, gang.reservation->due, gang.reservation->counts_on, {}};
       entry.wanted = sum_reserved(*group->seen->group, *gang.reservation);
       entry.reclaiming_queues = find_reclaiming_queues(group->queue.name);
+      const auto reclaim = memory.reclaims.find(entry.key());
+      entry.has_failed_to_reclaim = reclaim != memory.reclaims.end() &&
+                                    reclaim->second.outcome == gang::PreemptionOutcome::kNotEnough;
     }
   }
   for (Entry& entry : entries_) entry.terms.reclaiming_queues = entry.reclaiming_queues;
@@ -252,43 +259,39 @@ NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tena
       if (tenant.is_ending || can_drop) dropped[node] += amount;
     }
   }
+  const auto has = [&](const std::string& node, const kube::Resources& wanted,
+                       const NodeAmounts& more) {
+    const auto at = ledger.nodes().find(node);
+    if (!at) return false;
+    kube::Resources sum = ledger.nodes().free(*at);
+    if (const auto its = more.find(node); its != more.end()) sum += its->second;
+    return has_all(wanted, sum);
+  };
+  const auto is_enough = [&](const NodeAmounts& more) {
+    return std::all_of(entry.wanted.begin(), entry.wanted.end(),
+                       [&](const auto& one) { return has(one.first, one.second, more); });
+  };
   NodeNames lacking;
-  bool is_soon_enough = true;
-  bool is_alone_enough = true;
-  bool is_at_once = true;
-  bool is_enough_dropped = true;
   entry.kept.clear();
   for (const auto& [node, wanted] : entry.wanted) {
+    if (!has(node, wanted, given)) lacking.insert(node);
     const auto at = ledger.nodes().find(node);
-    if (!at) {
-      lacking.insert(node);
-      is_soon_enough = is_at_once = is_alone_enough = is_enough_dropped = false;
-      continue;
-    }
-    const kube::Resources free = ledger.nodes().free(*at);
+    if (!at) continue;
     // Without a due time a tenant may stay for ever: what is free now is all that the head can
     // count on.
-    kube::Resources kept =
-        at_most(entry.terms.due ? excess(wanted, given_in_time[node]) : wanted, free);
+    kube::Resources kept = at_most(entry.terms.due ? excess(wanted, given_in_time[node]) : wanted,
+                                   ledger.nodes().free(*at));
     if (!kept.empty()) entry.kept.emplace(node, std::move(kept));
-    const auto has = [&free, &wanted = wanted](const kube::Resources& more) {
-      kube::Resources sum = free;
-      sum += more;
-      return has_all(wanted, sum);
-    };
-    if (!has(given[node])) lacking.insert(node);
-    is_soon_enough = is_soon_enough && has(ending_soon[node]);
-    is_alone_enough = is_alone_enough && has(ending_alone[node]);
-    is_at_once = is_at_once && has(at_once[node]);
-    is_enough_dropped = is_enough_dropped && has(dropped[node]);
   }
+  const bool is_alone_enough = is_enough(ending_alone);
+  const bool is_soon_enough = is_enough(ending_soon);
   const gang::Gang& spec = entry.group->seen->group->spec.gangs[entry.gang->position];
   const bool may_reclaim =
       !entry.has_failed_to_reclaim && !preempts_after(spec, entry.gang->before, now_);
   entry.needs_reclaim = is_soon_enough && !is_alone_enough;
   entry.is_due = is_alone_enough || (is_soon_enough && may_reclaim);
-  entry.waits_for_plans =
-      (is_enough_dropped && !is_alone_enough) || (is_at_once && !is_soon_enough && may_reclaim);
+  entry.waits_for_plans = (!is_alone_enough && is_enough(dropped)) ||
+                          (!is_soon_enough && may_reclaim && is_enough(at_once));
   return lacking;
 }
 
@@ -351,7 +354,7 @@ void ReservedNodes::note_shares(const Ledger& ledger, ReservationMemory& memory)
   const auto last = std::exchange(memory.shares, {});
   for (const Entry& entry : entries_) {
     if (entry.is_over) continue;
-    const GangKey key(entry.group->seen->group->meta.uid, entry.gang->name);
+    const GangKey key = entry.key();
     const auto before = last.find(key);
     auto& shares = memory.shares[key];
     for (const auto& [node, wanted] : entry.wanted) {
@@ -426,15 +429,12 @@ ReservedNodes::Blocking ReservedNodes::find_blocking(const GroupWork& work,
 
 ReservedNodes::Indices ReservedNodes::find_closed(const GroupWork& work,
                                                   const GangWork& gang) const {
-  Indices closed;
-  if (entries_.empty()) return closed;
+  if (entries_.empty()) return {};
   const queue::Workload workload = make_candidate(work, gang);
   const queue::Tenant tenant{&workload, queue::latest_end(workload, now_)};
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const Entry& entry = entries_[i];
-    if (entry.gang != &gang && keeps_from_preempting(entry, tenant)) closed.push_back(i);
-  }
-  return closed;
+  return find_all(entries_, [&](const Entry& entry) {
+    return entry.gang != &gang && keeps_from_preempting(entry, tenant);
+  });
 }
 
 ReservedNodes::Indices ReservedNodes::find_forbidden(const GroupWork& work) const {
@@ -452,20 +452,13 @@ ReservedNodes::Indices ReservedNodes::find_forbidden(const GroupWork& work) cons
 }
 
 ReservedNodes::Indices ReservedNodes::find_kept() const {
-  Indices kept;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (!entries_[i].is_over) kept.push_back(i);
-  }
-  return kept;
+  return find_all(entries_, [](const Entry& entry) { return !entry.is_over; });
 }
 
 ReservedNodes::Indices ReservedNodes::find_reached() const {
-  Indices reached;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const Entry& entry = entries_[i];
-    if ((entry.is_reached || has_no_turn(entry)) && !entry.is_over) reached.push_back(i);
-  }
-  return reached;
+  return find_all(entries_, [](const Entry& entry) {
+    return (entry.is_reached || has_no_turn(entry)) && !entry.is_over;
+  });
 }
 
 ReservedNodes::Held ReservedNodes::hold(const Indices& indices, Ledger& ledger) const {

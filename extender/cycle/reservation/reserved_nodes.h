@@ -57,6 +57,8 @@ class ReservedNodes {
     bool waits_for_plans = false;  // it would be due without reclaimable plans, which are dropped
     bool is_reached = false;       // in this pass: who is served from now on comes after it
     bool is_over = false;          // it started, or the reservation lapsed
+
+    GangKey key() const { return {group->seen->group->meta.uid, gang->name}; }
   };
   using Indices = std::vector<std::size_t>;  // of entries()
 
