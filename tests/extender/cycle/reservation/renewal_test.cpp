@@ -67,7 +67,8 @@ TEST_CASE("a head turns to younger jobs if none that it waits for has ended in t
   }
 }
 
-TEST_CASE("a head stays where jobs that it waits for end", "[extender][reservation]") {
+// Of two jobs on n1, where the head has reserved its node, "young" still runs. n2 is free.
+Unbounded behind_two_jobs_of_which_one_has_ended() {
   Unbounded world;
   world.run("young", "n1", minutes(5), 4);
   world.run("younger", "n1", minutes(4), 4);
@@ -77,6 +78,11 @@ TEST_CASE("a head stays where jobs that it waits for end", "[extender][reservati
   REQUIRE(world.reserved("head") == "n1");
   world.remove("younger");
   world.remove("old");
+  return world;
+}
+
+TEST_CASE("a head stays where jobs that it waits for end", "[extender][reservation]") {
+  Unbounded world = behind_two_jobs_of_which_one_has_ended();
   world.run("new", "n2", seconds(0));
   world.wait_for(minutes(10));
   CHECK(world.reserved("head") == "n1");
@@ -87,15 +93,7 @@ TEST_CASE("a head stays where jobs that it waits for end", "[extender][reservati
 
 TEST_CASE("a head whose guess comes true in part does not leave for a bound elsewhere",
           "[extender][reservation]") {
-  Unbounded world;
-  world.run("young", "n1", minutes(5), 4);
-  world.run("younger", "n1", minutes(4), 4);
-  world.run("old", "n2", minutes(60));
-  world.wait("head", 1);
-  world.cycle();
-  REQUIRE(world.reserved("head") == "n1");
-  world.remove("younger");
-  world.remove("old");
+  Unbounded world = behind_two_jobs_of_which_one_has_ended();
   world.run_for("bounded", {"n2"}, 36'000);
   world.wait_for(minutes(10));
   CHECK(world.reserved("head") == "n1");

@@ -105,24 +105,6 @@ TEST_CASE("a gang that is due searches before gangs that found nothing",
   CHECK(world.reserved("urgent") == "n1");
 }
 
-TEST_CASE("no gang preempts on nodes that are reserved in the same cycle",
-          "[extender][reservation]") {
-  Reservations world;
-  world.mode = queue::PreemptionMode::kFull;
-  world.queues = {testing::for_all(testing::a_queue("plain")), testing::speech()};
-  world.queue("speech").min_runtime_seconds = 0;
-  world.nodes.resize(1);
-  world.run_for("low", {"n1"}, 1'000);
-  world.get("low").spec.queue = world.get("low").status.queue.name = "speech";
-  world.wait("head", 1).spec.queue = "plain";
-  gang::PodGroup& high = world.wait("high", 1, 8, 0);
-  high.spec.queue = "speech";
-  high.spec.priority = 1;
-  world.cycle();
-  REQUIRE(world.reserved("head") == "n1");
-  CHECK(world.base("high").victims.empty());
-}
-
 TEST_CASE("no nodes are reserved", "[extender][reservation]") {
   Reservations world;
   world.run_for("a", {"n1"}, 900);
@@ -278,8 +260,9 @@ TEST_CASE("a head does not wait until what it would reclaim has started",
   CHECK(world.placed("tenant") == "waits");
 }
 
-TEST_CASE("a queue with a smaller share starts nothing that the head would reclaim at once",
-          "[extender][reservation]") {
+// All that runs is of queue "large", and so is "head", which has reserved n1 and n2. Queue "small"
+// uses nothing.
+Reservations with_a_head_of_a_large_queue() {
   Reservations world;
   world.queues = {testing::for_all(testing::a_queue("large")),
                   testing::for_all(testing::a_queue("small"))};
@@ -293,6 +276,12 @@ TEST_CASE("a queue with a smaller share starts nothing that the head would recla
   world.wait("head", 2).spec.queue = "large";
   world.cycle();
   REQUIRE(world.reserved("head") == "n1 n2");
+  return world;
+}
+
+TEST_CASE("a queue with a smaller share starts nothing that the head would reclaim at once",
+          "[extender][reservation]") {
+  Reservations world = with_a_head_of_a_large_queue();
   world.remove("short");
   world.remove("long");
   gang::PodGroup& fair = world.wait("fair", 1, 8, 0);
@@ -840,19 +829,7 @@ TEST_CASE("a plan that may stay on reserved nodes no longer is dropped",
 
 TEST_CASE("a plan that is on reserved nodes by the share of its queue stays",
           "[extender][reservation]") {
-  Reservations world;
-  world.queues = {testing::for_all(testing::a_queue("large")),
-                  testing::for_all(testing::a_queue("small"))};
-  world.nodes.push_back(view(a_node("n3", 8)));
-  world.run_for("short", {"n1"}, 100);
-  world.run_for("long", {"n2"}, 1'000);
-  world.run_for("other", {"n3"}, 5'000);
-  for (const char* name : {"short", "long", "other"}) {
-    world.get(name).spec.queue = world.get(name).status.queue.name = "large";
-  }
-  world.wait("head", 2).spec.queue = "large";
-  world.cycle();
-  REQUIRE(world.reserved("head") == "n1 n2");
+  Reservations world = with_a_head_of_a_large_queue();
   world.remove("short");
   world.wait("fair", 1, 8, 0).spec.queue = "small";
   world.cycle();

@@ -75,9 +75,8 @@ TEST_CASE("within a queue that reclaims, jobs are reclaimed for a reservation",
   CHECK(world.base("head").committed);
 }
 
-// "low" runs on n1 for 1,500 s, where "head" of another queue has reserved its node. "high" would
-// preempt it.
-Reservations behind_a_low_priority() {
+// "low" runs on n1 for 1,500 s. "head" of another queue waits for the node.
+Reservations with_a_low_priority() {
   Reservations world;
   world.mode = queue::PreemptionMode::kFull;
   world.queues = {testing::for_all(testing::a_queue("plain")), testing::speech()};
@@ -86,11 +85,29 @@ Reservations behind_a_low_priority() {
   world.run_for("low", {"n1"}, 1'500);
   world.get("low").spec.queue = world.get("low").status.queue.name = "speech";
   world.wait("head", 1).spec.queue = "plain";
-  world.cycle();
+  return world;
+}
+// "high" would preempt "low".
+void add_a_high_priority(Reservations& world) {
   gang::PodGroup& high = world.wait("high", 1, 8, 0);
   high.spec.queue = "speech";
   high.spec.priority = 1;
+}
+// The same when "head" has reserved the node.
+Reservations behind_a_low_priority() {
+  Reservations world = with_a_low_priority();
+  world.cycle();
+  add_a_high_priority(world);
   return world;
+}
+
+TEST_CASE("no gang preempts on nodes that are reserved in the same cycle",
+          "[extender][reservation]") {
+  Reservations world = with_a_low_priority();
+  add_a_high_priority(world);
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1");
+  CHECK(world.base("high").victims.empty());
 }
 
 TEST_CASE(
