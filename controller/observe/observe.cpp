@@ -286,10 +286,11 @@ bool is_removal(const Action& action) {
   return std::holds_alternative<DeletePods>(action);
 }
 
-// Decisions depend only on spec and status, not on labels.
+// Decisions depend only on spec, status, and how the job is deleted, not on labels.
 bool is_same(const job::Job& live, const job::Job& job) {
   return live.meta.uid == job.meta.uid && live.meta.generation == job.meta.generation &&
-         live.meta.deleting == job.meta.deleting && live.status == job.status;
+         live.meta.deleting == job.meta.deleting &&
+         live.meta.orphans_its_own == job.meta.orphans_its_own && live.status == job.status;
 }
 
 }  // namespace

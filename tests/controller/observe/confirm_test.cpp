@@ -88,6 +88,25 @@ TEST_CASE("objects that the live job does not want either are deleted, after one
   CHECK(cluster.names(kube::kPods).size() == 2);
 }
 
+TEST_CASE("a deleted job that lets its objects live meanwhile loses none",
+          "[controller][confirm]") {
+  GrownCluster cluster(false);
+  const auto keep_with = [&](const Json& finalizers) {
+    cluster.api.change(kube::kNervexJobs, "rl", "dqn",
+                       {{"metadata", {{"finalizers", finalizers}}}});
+  };
+  keep_with(Json::array({"example.com/keep"}));
+  REQUIRE(
+      kube::delete_object(cluster.api, kube::kNervexJobs, "rl", "dqn", cluster.before.meta.uid));
+  cluster.sync();
+  REQUIRE(cluster.job().meta.deleting);
+  keep_with(Json::array({"example.com/keep", "orphan"}));
+  cluster.api.clear_writes();
+
+  CHECK(cluster.controller->worker.process(kJobKey) == Outcome::kError);
+  CHECK(cluster.api.writes("DELETE", "").empty());
+}
+
 TEST_CASE("only a change of spec, status or the job itself stops a removal",
           "[controller][confirm]") {
   GrownCluster cluster(false);
