@@ -2,6 +2,7 @@
 end is lost."""
 
 import contextlib
+import uuid
 
 from support.jobs import job
 from support.wait import always, wait_for
@@ -125,15 +126,33 @@ def test_pods_of_a_job_deleted_while_the_controller_was_down_are_deleted_later(j
     wait_for(lambda: not jobs.pods("orphans"), "the pods to go", 40)
 
 
-def test_an_orphaned_gang_releases_its_capacity(jobs):
+def wait_until_collector_knows(core, namespace):
+    """The garbage collector orphans the dependants that it has seen, and deletes the others. A new cluster's collector
+    learns of our kinds within 30 s, and a busy one sees pods late: it has seen all those that are older than one that it
+    deletes because its job does not exist."""
+    owner = {"apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob", "name": "never", "uid": str(uuid.uuid4())}
+    core.create_namespaced_pod(namespace, {
+        "metadata": {"name": "canary", "ownerReferences": [owner]},
+        "spec": {"schedulerName": "none", "containers": [{"name": "main", "image": "x"}]}})
+    wait_for(lambda: all(pod.metadata.name != "canary" for pod in core.list_namespaced_pod(namespace).items),
+             "the garbage collector to delete a pod without its job", 120)
+
+
+def test_an_orphaned_gang_releases_its_capacity(jobs, core, namespace):
     jobs.create(job("orphaned"))
     jobs.wait_pods("orphaned", 2, "Running")
+    wait_until_collector_knows(core, namespace)
     jobs.custom.delete_namespaced_custom_object(
-        "nervex.sensetime.com", "v1alpha1", jobs.namespace, "nervexjobs", "orphaned", propagation_policy="Orphan")
+        "nervex.sensetime.com", "v1alpha1", namespace, "nervexjobs", "orphaned", propagation_policy="Orphan")
 
-    def podgroups():
-        return jobs.custom.list_namespaced_custom_object(
-            "nervex.sensetime.com", "v1alpha1", jobs.namespace, "podgroups")["items"]
-    wait_for(lambda: not podgroups(), "the PodGroup to go", 120)  # as the garbage collector above
-    assert len(jobs.pods("orphaned")) == 2, "its pods stay"
+    def objects(kind):
+        return jobs.custom.list_namespaced_custom_object("nervex.sensetime.com", "v1alpha1", namespace, kind)["items"]
+
+    def group_is_gone():
+        groups, pods = objects("podgroups"), jobs.pods("orphaned")
+        seen = [one["metadata"] for one in objects("nervexjobs") + groups] + [pod.metadata.to_dict() for pod in pods]
+        assert len(pods) == 2 and not any(pod.metadata.deletion_timestamp for pod in pods), f"its pods stay: {seen}"
+        return not groups, seen
+    wait_for(group_is_gone, "the PodGroup to go")
     wait_for(lambda: not any(pod.metadata.finalizers for pod in jobs.pods("orphaned")), "the finalizers to go")
+    assert len(jobs.pods("orphaned")) == 2
