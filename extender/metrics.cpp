@@ -121,8 +121,8 @@ std::function<void(const gang::PodGroupStatus&, const gang::GangStatus&)> preemp
       metrics
           .counter("nervex_preemptions_total",
                    "Jobs, and gangs of requests, that end so that a workload of the queue can "
-                   "start: reason Reclaim (they borrow what the queue is guaranteed) or "
-                   "LowerPriority.",
+                   "start: reason Reclaim (they borrow what the queue is guaranteed), "
+                   "LowerPriority, or Reservation (they run on nodes that are reserved for it).",
                    {{"queue", status.queue.name}, {"reason", std::string(reason)}})
           .add();
     }

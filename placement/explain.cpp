@@ -135,7 +135,7 @@ std::string_view preemption_part(const gang::NoFit& no_fit) {
   const auto* cause = std::get_if<InsufficientCapacity>(&no_fit);
   switch (cause == nullptr ? PreemptionOutcome::kNotSearched : cause->preemption) {
     case PreemptionOutcome::kNotEnough:
-      return "; what its queue may preempt is not enough";
+      return "; what may be preempted for it is not enough";
     case PreemptionOutcome::kSearchGaveUp:
       return "; preemption may help: the search for victims stopped at its limit";
     case PreemptionOutcome::kRateLimited:

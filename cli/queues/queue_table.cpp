@@ -130,11 +130,14 @@ Rows queue_rows(const std::vector<Json>& queues) {
 }
 
 std::vector<JobRow> find_waiting(std::vector<JobRow> jobs) {
-  std::erase_if(jobs, [](const JobRow& job) { return job.queue_position == 0; });
-  std::sort(jobs.begin(), jobs.end(), [](const JobRow& a, const JobRow& b) {
-    return std::tie(a.queue, a.queue_position, a.queued, a.ns, a.name) <
-           std::tie(b.queue, b.queue_position, b.queued, b.ns, b.name);
-  });
+  std::erase_if(jobs, [](const JobRow& job) { return job.queue_position == 0 && !job.queued; });
+  const auto key = [](const JobRow& job) {
+    const bool has_no_position = job.queue_position == 0;
+    return std::tuple(std::string_view(job.queue), has_no_position, job.queue_position, job.queued,
+                      std::string_view(job.ns), std::string_view(job.name));
+  };
+  std::sort(jobs.begin(), jobs.end(),
+            [&](const JobRow& a, const JobRow& b) { return key(a) < key(b); });
   return jobs;
 }
 

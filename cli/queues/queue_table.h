@@ -20,7 +20,8 @@ std::vector<Json> sort_queues(std::vector<Json> queues);
 // QUEUE, PENDING, RUNNING, SHARE, USE, QUOTA, LIMIT, STATE; parts are indented. `queues` as sorted.
 Rows queue_rows(const std::vector<Json>& queues);
 
-// The jobs that wait, in the order of their queues, positions and times.
+// The jobs that wait, in the order of their queues, positions and times. Those without a position,
+// such as one that is Preempting, come last in their queue.
 std::vector<JobRow> find_waiting(std::vector<JobRow> jobs);
 // NAMESPACE, NAME, QUEUE, POSITION, PODS, REASON, WAITING.
 Rows waiting_rows(const std::vector<JobRow>& jobs, SysTime now);

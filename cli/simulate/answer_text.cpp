@@ -121,8 +121,7 @@ std::string describe_started(const Json& status) {
     if (job.is_string()) names += (names.empty() ? "" : ", ") + job.get<std::string>();
   }
   const auto own = static_cast<std::int64_t>(kube::array_at(status, {"starts", "jobs"}).size());
-  const std::string others =
-      all > own ? count(all - own, own > 0 ? "other" : "job") + " of other namespaces" : "";
+  const std::string others = all > own ? count(all - own, "job") + " of other namespaces" : "";
   return fmt::format("These nodes would start {}{}{}.\n", printable(names),
                      names.empty() || others.empty() ? "" : " and ", others);
 }

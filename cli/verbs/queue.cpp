@@ -124,9 +124,8 @@ int run_queue(const QueueFlags& flags) {
     is_table ? print_tables(seen) : print_as_json(seen, flags.output);
     if (is_table && seen.queues.empty()) note("there are no Queues: all jobs wait in one line");
     if (is_table && seen.waiting.empty()) {
-      note(flags.all_namespaces
-               ? "no job waits for capacity"
-               : fmt::format("no job of namespace {} waits for capacity (-A: of all)", ns));
+      note(flags.all_namespaces ? "no job waits"
+                                : fmt::format("no job of namespace {} waits (-A: of all)", ns));
     }
     for (const auto& missing : seen.left_out) note(missing);
     return kExitOk;
@@ -140,13 +139,17 @@ void add_queue(Verbs& verbs) {
       {.name = "queue",
        .what =
            "Shows the Queues: what they use, what they may use, and the jobs that wait in them. "
-           "What a Queue uses may be a minute old. The waiting jobs come in their order; those of "
-           "other namespaces are only counted, unless you may list them (-A). A position of 10+ "
-           "means 10 or more. Jobs for which nodes are reserved come last: how many nodes each "
-           "keeps, and when it starts at the latest.",
+           "What a Queue uses may be a minute old. Jobs of other namespaces are only counted, "
+           "unless you ask for them (-A) and may list them. The waiting jobs come by position, "
+           "then "
+           "the oldest first; a position of 10+ means 10 or more, and - that the job has none: the "
+           "reason says why. Requests of running jobs are not listed. Jobs for which nodes are "
+           "reserved come last: how many nodes each keeps, and when it starts at the latest. With "
+           "a "
+           "name: this Queue, and the jobs of the Queue itself, not of its parts.",
        .examples = {"queue", "queue vision", "queue -A", "queue -o json"},
-       .exit_codes = "0 success, 1 the queue was not found or something could not be read, 2 wrong "
-                     "usage"},
+       .exit_codes = "0 success, also if reserved nodes could not be read, 1 the queue was not "
+                     "found, or Queues or jobs could not be read, 2 wrong usage"},
       define_queue, run_queue);
 }
 

@@ -47,7 +47,7 @@ Roles
   coordinator  1       0       0        0          0
   learner      2       0       0        0          0
 
-What to do: wait: the job starts by itself, whole, as soon as it fits. Who uses the accelerators: kubectl nervex top; what is ahead in the queue: kubectl nervex queue; other resources: kubectl describe nodes
+What to do: wait: the job starts by itself, whole, as soon as it fits. Who uses the accelerators: kubectl nervex top; what waits in the queue: kubectl nervex queue (-A: of all namespaces); other resources: kubectl describe nodes
 )");
 }
 

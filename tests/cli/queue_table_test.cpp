@@ -58,7 +58,7 @@ TEST_CASE("a queue without a status yet has no numbers", "[cli][queue]") {
 }
 
 TEST_CASE("jobs that wait are listed in the order of their queue", "[cli][queue]") {
-  std::vector<JobRow> jobs(4);
+  std::vector<JobRow> jobs(5);
   jobs[0].name = "late", jobs[0].queue = "rl", jobs[0].queue_position = 3;
   jobs[0].queued = view::at("2026-11-21T14:02:00Z");
   jobs[1].name = "runs", jobs[1].queue = "rl";
@@ -67,12 +67,15 @@ TEST_CASE("jobs that wait are listed in the order of their queue", "[cli][queue]
   jobs[3].name = "first", jobs[3].queue = "rl", jobs[3].queue_position = 1;
   jobs[3].reason = "LimitExceeded", jobs[3].wanted = 5, jobs[3].ns = "team-a";
   jobs[3].queued = view::at("2026-11-21T14:03:00Z");
+  jobs[4].name = "preempts", jobs[4].queue = "rl", jobs[4].reason = "Preempting";
+  jobs[4].queued = view::at("2026-11-21T14:00:00Z");
   const Rows rows = waiting_rows(find_waiting(jobs), view::at("2026-11-21T14:05:00Z"));
-  REQUIRE(rows.size() == 4);
+  REQUIRE(rows.size() == 5);
   CHECK(rows[1] ==
         std::vector<std::string>{"team-a", "first", "rl", "1", "5", "LimitExceeded", "2m"});
   CHECK(rows[2][1] == "early");
   CHECK(rows[3][1] == "late");
+  CHECK(rows[4] == std::vector<std::string>{"", "preempts", "rl", "-", "0", "Preempting", "5m"});
 }
 
 // Nodes n1 and n2 are reserved for the base gang of job dqn in queue rl, and n3 for a request.

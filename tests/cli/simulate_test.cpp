@@ -105,7 +105,7 @@ TEST_CASE("an answer says what would happen, where, and what helps", "[cli][simu
         {"message", "3 waiting jobs would start"},
         {"starts", {{"count", 3}, {"jobs", {"a", "b"}}}}},
        "3 waiting jobs would start\n"
-       "These nodes would start a, b and 1 other of other namespaces.\n"},
+       "These nodes would start a, b and 1 job of other namespaces.\n"},
   }));
   CHECK(describe_answer(row.what, row.spec, row.status) == row.text);
 }

@@ -129,7 +129,7 @@ TEST_CASE("advice follows from the first problem", "[view][advice]") {
                    "QueueStopped");
        },
        "name another one in spec.queue; the gang keeps its place and starts by itself. The "
-       "queues: kubectl get nvxq; what waits in them: kubectl nervex queue"},
+       "queues, and what waits in them: kubectl nervex queue"},
       {"its queue is used up", Phase::kCreated,
        [](JobSnapshot& v) {
          wait_with(v, gang::NotAdmitted{"LimitExceeded", "vision", "cpu", "3 are used"},

@@ -113,7 +113,8 @@ class Gangs:
     def wait_running(self, name, count, timeout=60):
         def look():
             pods = self.pods(name)
-            seen = [(one.metadata.name, one.status.phase, one.spec.node_name) for one in pods]
+            seen = [(one.metadata.name, one.metadata.resource_version, one.status.phase, one.spec.node_name,
+                     one.status.nominated_node_name) for one in pods]
             return sum(one.status.phase == "Running" for one in pods) == count, seen
         wait_for(look, f"{count} pods of {name} to run", timeout)
 

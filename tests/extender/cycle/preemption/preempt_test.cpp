@@ -81,7 +81,7 @@ TEST_CASE("what the search found is said, and it is not repeated in each cycle",
   Preemptions world = a_full_cluster();
   world.base("old").started_at = world.base("older").started_at = world.now;
   world.cycle();
-  CHECK(world.base("new").message.find("what its queue may preempt is not enough") !=
+  CHECK(world.base("new").message.find("what may be preempted for it is not enough") !=
         std::string::npos);
   REQUIRE(world.state.preemption.searches.size() == 1);
   const SysTime again = world.state.preemption.searches.begin()->second.again;
