@@ -39,7 +39,8 @@ void drop_unbindable(CycleWork& work, Placer& placer) {
 void take_plans(const Snapshot& snapshot, CycleWork& work, Placer& placer, SysTime now) {
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
-      if (group->seen->unconfirmed) take_unchecked(gang, placer.ledger());
+      const bool may_have_nodes = gang.committed || !gang.placed.empty();
+      if (group->seen->unconfirmed && may_have_nodes) take_unchecked(gang, placer.ledger());
     }
   }
   std::optional<Ledger> kept = keep_for_preempting(snapshot, work, placer.ledger(), now);

@@ -258,6 +258,11 @@ std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
   return status;
 }
 
+bool is_for_reservation(const std::vector<gang::Victim>& victims) {
+  return std::all_of(victims.begin(), victims.end(),
+                     [](const gang::Victim& victim) { return victim.is_for_reservation; });
+}
+
 std::optional<gang::PodGroupStatus> expire_preemption(const gang::PodGroup& group,
                                                       std::string_view gang_name, bool is_counted,
                                                       SysTime now) {
@@ -265,10 +270,8 @@ std::optional<gang::PodGroupStatus> expire_preemption(const gang::PodGroup& grou
   const auto gang = find(status, gang_name);
   if (gang == status.gangs.end() || gang->committed || gang->victims.empty()) return std::nullopt;
   release_reserved(group, {}, status, *gang);
-  const bool is_for_reservation =
-      std::all_of(gang->victims.begin(), gang->victims.end(),
-                  [](const gang::Victim& victim) { return victim.is_for_reservation; });
-  if (gang->reservation && is_for_reservation) {  // meanwhile the placements alone named its nodes
+  if (gang->reservation &&
+      is_for_reservation(gang->victims)) {  // meanwhile the placements alone named its nodes
     auto nodes = placed_on(group, *gang);
     for (const gang::ReservedCapacity& one : gang::find_gang(group.status, gang_name)->reserved) {
       nodes[{one.set, one.node}] += one.count;

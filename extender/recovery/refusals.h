@@ -58,6 +58,9 @@ std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
                                                 std::string_view gang_name, UnboundPods pods,
                                                 std::chrono::milliseconds waited, SysTime now);
 
+// They end for a gang that takes its reserved nodes back.
+bool is_for_reservation(const std::vector<gang::Victim>& victims);
+
 // The same for a gang whose victims have not ended in time. Those that are marked are requeued all
 // the same. `is_counted`: by the status of its Queue; otherwise no victim was marked.
 std::optional<gang::PodGroupStatus> expire_preemption(const gang::PodGroup& group,

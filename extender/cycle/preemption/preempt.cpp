@@ -9,7 +9,6 @@
 
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/preemption/victim_trials.h"
-#include "extender/recovery/refusals.h"
 #include "queue/settled.h"
 
 namespace nervex::extender {
@@ -62,8 +61,9 @@ class Starter {
       } else {
         search = known->second;
       }
-      if (const auto blocked = find_block(turn)) {
-        search = *blocked;
+      const std::string& queue = tree_[find_queue(turn)].name;
+      if (const auto pause = find_preemption_pause(*turn.group, *turn.gang, queue, times_, now_)) {
+        search = *pause;
       } else if (search.again <= now_) {
         due.push_back({&turn, &search});
       }
@@ -106,19 +106,6 @@ class Starter {
   }
   queue::QueueIndex find_queue(const RefusedTurn& turn) const {
     return tree_.find(queues_.waiting[turn.workload].queue).value_or(queue::kRoot);
-  }
-
-  // Why it may not preempt yet, even if a search would find victims.
-  std::optional<PreemptionMemory::Search> find_block(const RefusedTurn& turn) const {
-    const gang::Gang& gang = turn.group->seen->group->spec.gangs[turn.gang->position];
-    const auto after = preempts_after(gang, turn.gang->before, now_);
-    if (after) return PreemptionMemory::Search{*after, Outcome::kBackOff};
-    const auto times = times_.find(tree_[find_queue(turn)].name);
-    if (times == times_.end() || times->second.size() < queue::kMostPreemptions) {
-      return std::nullopt;
-    }
-    return PreemptionMemory::Search{times->second.front() + queue::kPreemptionPeriod,
-                                    Outcome::kRateLimited};
   }
 
   // Who has waited longest for a search comes first, and then the queues' order: otherwise one

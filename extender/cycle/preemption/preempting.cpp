@@ -12,6 +12,7 @@
 #include "extender/cycle/preemption/recheck_preemption.h"
 #include "extender/cycle/reservation/reserved_nodes.h"
 #include "extender/cycle/reservation/tenants.h"
+#include "extender/recovery/refusals.h"
 
 namespace nervex::extender {
 namespace {
@@ -20,6 +21,8 @@ namespace {
 constexpr std::chrono::seconds kPreemptingLook{5};
 // After one was stopped: for the gangs behind it. It stops again if its status was not written.
 constexpr std::chrono::seconds kStoppedLook{1};
+// No sooner: the gang that keeps the rate used up is preempting.
+constexpr std::chrono::seconds kRateLook{10};
 
 struct PreemptingGang {
   GroupWork* group = nullptr;
@@ -117,7 +120,7 @@ class Continuation {
     if (is_over) return stop(*gang, victims, ledger);
     const bool will_fit = try_take(*gang, future_);
     const bool is_on =
-        is_for_reservation(*gang) ? may_reclaim_ : mode_ != queue::PreemptionMode::kOff;
+        is_for_reservation(gang->victims) ? may_reclaim_ : mode_ != queue::PreemptionMode::kOff;
     const bool may_mark = is_on && !ending_.is_requeue_late();
     const bool may_go_on =
         (will_fit || victims.is_any_ending) && (victims.unmarked.empty() || may_mark);
@@ -169,7 +172,7 @@ class Continuation {
   // gang. While it preempts its placements alone name them: the status has to stay small.
   void keep_reservation(GangWork& gang) const {
     if (!gang.reservation) return;
-    if (!is_for_reservation(gang)) return lapse(gang, now_);
+    if (!is_for_reservation(gang.victims)) return lapse(gang, now_);
     gang.reservation->nodes = reserved_capacity(gang.placed);
   }
   VictimsSeen see_victims(const GroupWork& group, const GangWork& gang) const {
@@ -196,24 +199,23 @@ class Continuation {
     }
     return seen;
   }
-  // Beside all modes of preemption.
-  static bool is_for_reservation(const GangWork& gang) {
-    return std::all_of(gang.victims.begin(), gang.victims.end(),
-                       [](const gang::Victim& victim) { return victim.is_for_reservation; });
-  }
   bool is_allowed(const GroupWork& group, const GangWork& gang,
                   const std::vector<VictimWork>& unmarked) {
-    if (is_for_reservation(gang)) {
-      return std::all_of(unmarked.begin(), unmarked.end(), [&](const VictimWork& victim) {
-        return is_still_reclaimable(snapshot_.facts.tree(), mode_, group, gang, *victim.group,
-                                    *victim.gang);
-      });
-    }
     std::vector<const gang::Victim*> victims;
     victims.reserve(unmarked.size());
     for (const VictimWork& victim : unmarked) victims.push_back(victim.victim);
-    return is_still_allowed(snapshot_, work_, group, gang, std::move(victims), placer_.ledger(),
-                            mode_, now_);
+    if (!is_for_reservation(gang.victims)) {
+      return is_still_allowed(snapshot_, work_, group, gang, std::move(victims), placer_.ledger(),
+                              mode_, now_);
+    }
+    const auto reclaiming_queues =
+        queue::find_reclaiming_queues(snapshot_.facts.tree(), mode_, group.queue.name);
+    return std::all_of(unmarked.begin(), unmarked.end(),
+                       [&](const VictimWork& victim) {
+                         return is_still_reclaimable(reclaiming_queues, group, gang, *victim.group,
+                                                     *victim.gang);
+                       }) &&
+           may_start_without(snapshot_, work_, group, gang, victims, placer_.ledger(), now_);
   }
   VictimWork find(const gang::Victim& victim) const {
     const auto at = by_uid_.find(victim.pod_group_uid);
@@ -324,6 +326,22 @@ PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const Cyc
   }
   std::erase_if(times, [](const auto& entry) { return entry.second.empty(); });
   return times;
+}
+
+std::optional<PreemptionMemory::Search> find_preemption_pause(const GroupWork& group,
+                                                              const GangWork& gang,
+                                                              std::string_view queue,
+                                                              const PreemptionTimes& times,
+                                                              SysTime now) {
+  using Outcome = gang::PreemptionOutcome;
+  const gang::Gang& spec = group.seen->group->spec.gangs[gang.position];
+  const auto after = preempts_after(spec, gang.before, now);
+  if (after) return PreemptionMemory::Search{*after, Outcome::kBackOff};
+  const auto known = times.find(queue);
+  if (known == times.end() || known->second.size() < queue::kMostPreemptions) return std::nullopt;
+  // One that still preempts counts for longer than the period.
+  const SysTime again = std::max(known->second.front() + queue::kPreemptionPeriod, now + kRateLook);
+  return PreemptionMemory::Search{again, Outcome::kRateLimited};
 }
 
 }  // namespace nervex::extender

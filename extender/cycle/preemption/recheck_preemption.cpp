@@ -1,6 +1,8 @@
 #include "extender/cycle/preemption/recheck_preemption.h"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <variant>
 
@@ -62,6 +64,13 @@ bool is_within(const queue::ClassCaps& caps, const queue::ClassRequests& request
   });
 }
 
+bool is_admissible(const queue::QueueTree& tree, const queue::Usage& usage, queue::QueueIndex queue,
+                   const queue::Workload& workload, std::optional<queue::QueueIndex> guarantor) {
+  return !queue::find_inadmissible(tree, usage, queue, workload) &&
+         is_within(queue::find_caps(tree, usage, queue, workload, guarantor),
+                   workload.class_requests);
+}
+
 queue::Workload make_workload(const Snapshot& snapshot, const GroupWork& group,
                               const GangWork& gang) {
   queue::Workload workload = group.seen->make_workload(gang.position);
@@ -94,9 +103,24 @@ bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork
       victims);
   if (chosen.size() != victims.size()) return false;
   remove_from(usage, tree, chosen);
-  return !queue::find_inadmissible(tree, usage, *queue, workload) &&
-         is_within(queue::find_caps(tree, usage, *queue, workload, preemptor.guarantor),
-                   workload.class_requests);
+  return is_admissible(tree, usage, *queue, workload, preemptor.guarantor);
+}
+
+bool may_start_without(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+                       const GangWork& gang, const std::vector<const gang::Victim*>& victims,
+                       const Ledger& ledger, SysTime now) {
+  const queue::QueueTree& tree = snapshot.facts.tree();
+  const auto queue = tree.find(group.queue.name);
+  if (!queue || !is_in_its_queue(snapshot, group, gang)) return false;
+  if (tree.is_root_alone()) return true;
+  const Ending others(snapshot, work, now, &gang);
+  queue::Usage usage = count_use(work, snapshot.facts, ledger);
+  others.remove_from(usage);
+  const RunningGangs running(snapshot, work, others);
+  std::vector<std::size_t> all(running.candidates().size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  remove_from(usage, tree, choose(running, all, victims));
+  return is_admissible(tree, usage, *queue, make_workload(snapshot, group, gang), std::nullopt);
 }
 
 bool exceeds_limit(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,

@@ -19,6 +19,12 @@ bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork
                       const GangWork& gang, std::vector<const gang::Victim*> victims,
                       const Ledger& ledger, queue::PreemptionMode mode, SysTime now);
 
+// The same for victims that end for its reservation: may it start when they have ended? By today's
+// queues alone; whether they may end is asked of each (is_still_reclaimable()).
+bool may_start_without(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+                       const GangWork& gang, const std::vector<const gang::Victim*>& victims,
+                       const Ledger& ledger, SysTime now);
+
 // Its placements take a queue above its limit now: its victims may have to end for the limit alone,
 // with nodes that are free. Other gangs that preempt do not count, since they have not started.
 bool exceeds_limit(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,

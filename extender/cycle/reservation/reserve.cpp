@@ -11,7 +11,6 @@
 #include "extender/cycle/preemption/victim_trials.h"
 #include "extender/cycle/reservation/choose_nodes.h"
 #include "extender/cycle/reservation/tenants.h"
-#include "extender/recovery/refusals.h"
 
 namespace nervex::extender {
 namespace {
@@ -22,6 +21,8 @@ using Outcome = gang::PreemptionOutcome;
 // A search that found nothing is repeated after this.
 constexpr seconds kReserveSearchAgain{30};
 constexpr seconds kReserveSearchPause{1};
+// After a reservation was given up.
+constexpr seconds kLapsedLook{1};
 // After the API server has rejected what it was to store.
 constexpr seconds kLongestReclaimPause{300};
 // As in the schema of PodGroups.
@@ -115,8 +116,8 @@ class Reserver {
   void give_up(ReservedNodes::Entry& entry) {
     lapse(*entry.gang, now_);
     reserved_.end(*entry.gang);
-    // Who was kept off may fit now.
-    look_by(next_look_, now_);
+    // Who was kept off may fit now. If this is not stored it is decided again.
+    look_by(next_look_, now_ + kLapsedLook);
   }
 
   // One search in a cycle, of either kind, and then a pause.
@@ -264,30 +265,27 @@ class Reserver {
         memory_.reclaims[key(turn)].again = now_ + kReserveSearchAgain;
       }
       const ReservedNodes::Entry* entry = reserved_.find(*turn.gang);
-      if (entry != nullptr && !entry->is_over && entry->needs_reclaim) reclaim(turn, *entry);
+      if (entry != nullptr && !entry->is_over && entry->balance.needs_reclaim)
+        reclaim(turn, *entry);
     }
-  }
-  // Reservations of one queue are on different nodes, so they need not wait for each other.
-  bool is_rate_used_up(const RefusedTurn& turn) const {
-    const auto times = times_.find(tree_[find_queue(turn)].name);
-    return times != times_.end() && times->second.size() >= queue::kMostPreemptions;
   }
   // Until then it reclaims nothing, and its status says why.
   void wait(const RefusedTurn& turn, SysTime again, Outcome why) {
     look_by(next_look_, again);
     if (turn.gang->no_fit) gang::note_preemption(*turn.gang->no_fit, why);
   }
+  // Reservations of one queue are on different nodes, so they need not wait for each other.
   void reclaim(const RefusedTurn& turn, const ReservedNodes::Entry& entry) {
     const auto known = memory_.reclaims.find(key(turn));
     if (known != memory_.reclaims.end()) {
       return wait(turn, known->second.again, known->second.outcome);
     }
-    const gang::Gang& spec = turn.group->seen->group->spec.gangs[turn.gang->position];
-    if (const auto after = preempts_after(spec, turn.gang->before, now_)) {
-      return wait(turn, *after, Outcome::kBackOff);
-    }
-    if (is_rate_used_up(turn)) {
-      return wait(turn, now_ + kReserveSearchAgain, Outcome::kRateLimited);
+    const std::string& queue = tree_[find_queue(turn)].name;
+    if (const auto pause = find_preemption_pause(*turn.group, *turn.gang, queue, times_, now_)) {
+      // Known to the next cycles, which close nothing for it meanwhile.
+      const SysTime again = std::min(pause->again, now_ + kReserveSearchAgain);
+      memory_.reclaims[key(turn)] = {again, pause->outcome};
+      return wait(turn, again, pause->outcome);
     }
     if (!may_search()) return;
     auto& search = memory_.reclaims[key(turn)];

@@ -12,30 +12,7 @@
 namespace nervex::extender {
 namespace {
 
-// Those that are reserved.
-bool has_all(const kube::Resources& wanted, const kube::Resources& free) {
-  return std::all_of(wanted.amounts().begin(), wanted.amounts().end(),
-                     [&](const auto& one) { return free.get(one.name) >= one.amount; });
-}
-
-// wanted - given, where that is more than nothing.
-kube::Resources excess(const kube::Resources& wanted, const kube::Resources& given) {
-  kube::Resources left;
-  for (const auto& [name, amount] : wanted.amounts()) {
-    const std::int64_t rest = amount - given.get(name);
-    if (rest > 0) left.set(name, rest);
-  }
-  return left;
-}
-
-// No more than is free: a node never gets less than nothing by it.
-kube::Resources at_most(const kube::Resources& wanted, const kube::Resources& free) {
-  kube::Resources most;
-  for (const auto& [name, amount] : wanted.amounts()) {
-    most.set(name, std::clamp<std::int64_t>(free.get(name), 0, amount));
-  }
-  return most;
-}
+using Outcome = gang::PreemptionOutcome;
 
 // Others may use more of the node, because less of it is kept.
 bool is_less_kept(const NodeShare& before, const NodeShare& now) {
@@ -52,18 +29,20 @@ bool has_no_turn(const ReservedNodes::Entry& entry) {
   return entry.gang->is_paused || entry.group->seen->unconfirmed;
 }
 
-// The head is served before the tenant, whose turn it is.
+// The head is served before the tenant, whose turn it is. Of two queues shares decide: a head that
+// has no turn counts as the earlier one for the moment.
 bool is_before(const ReservedNodes::Entry& entry, const queue::Workload& tenant) {
-  return entry.is_reached || (has_no_turn(entry) && entry.terms.head < queue::rank(tenant));
+  if (entry.is_reached || !has_no_turn(entry)) return entry.is_reached;
+  return entry.group->queue.name != tenant.queue || entry.terms.head < queue::rank(tenant);
 }
 
 // The tenant, whose turn it is, may not use what is kept. Not even before the head's turn if the
 // head would reclaim it at once.
 bool keeps_off(const ReservedNodes::Entry& entry, const queue::Tenant& tenant) {
   if (entry.is_over) return false;
-  if (entry.is_due && queue::is_reclaimable(entry.terms, tenant)) return true;
+  if (entry.balance.is_due && queue::is_reclaimable(entry.terms, tenant)) return true;
   return is_before(entry, *tenant.workload) &&
-         (entry.is_due || !queue::may_start(entry.terms, tenant));
+         (entry.balance.is_due || !queue::may_start(entry.terms, tenant));
 }
 
 // The same for a tenant that preempts there: it would end others and be ended itself, or end too
@@ -72,7 +51,8 @@ bool keeps_from_preempting(const ReservedNodes::Entry& entry, const queue::Tenan
   if (entry.is_over) return false;
   if (queue::is_reclaimable(entry.terms, tenant)) return true;
   return is_before(entry, *tenant.workload) &&
-         (entry.is_due || !queue::may_start(entry.terms, tenant, queue::kLongestPreemption));
+         (entry.balance.is_due ||
+          !queue::may_start(entry.terms, tenant, queue::kLongestPreemption));
 }
 
 template <typename Is>
@@ -132,33 +112,25 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
   lapse_overlapping();
   const Ending ending(snapshot, work, now);
   std::vector<NodeTenant> tenants = list_tenants(snapshot, work, ending, nodes, now);
-  std::vector<NodeNames> lacking(entries_.size());
-  const auto weigh_all = [&] {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (!entries_[i].is_over) lacking[i] = weigh(entries_[i], tenants, ledger);
-    }
-  };
-  weigh_all();
+  weigh(tenants, ledger);
   bool is_any_dropped = false;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    is_any_dropped = drop_late_plans(entries_[i], lacking[i], tenants, ledger) || is_any_dropped;
+  for (const Entry& entry : entries_) {
+    is_any_dropped = drop_late_plans(entry, tenants, ledger) || is_any_dropped;
   }
-  if (is_any_dropped) weigh_all();  // others counted on what these plans were to use
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    Entry& entry = entries_[i];
+  if (is_any_dropped) weigh(tenants, ledger);  // others counted on what these plans were to use
+  for (Entry& entry : entries_) {
     if (entry.is_over) continue;
-    const bool is_possible = lacking[i].empty() && is_unchanged(entry, ledger);
-    entry.needs_reclaim = entry.needs_reclaim && is_possible;
-    const bool is_overdue = entry.terms.due && *entry.terms.due + kLongestOverdue <= now &&
-                            (!entry.needs_reclaim || entry.has_failed_to_reclaim);
+    const bool is_possible = entry.balance.lacking.empty() && is_unchanged(entry, ledger);
+    entry.balance.needs_reclaim = entry.balance.needs_reclaim && is_possible;
     const GangKey key = entry.key();
     const auto known = broken.find(key);
     const SysTime since = known == broken.end() ? now : std::min(known->second, now);
-    const bool is_given_up = (!is_possible && since + kLongestBroken <= now) || is_overdue;
+    const bool is_given_up =
+        (!is_possible && since + kLongestBroken <= now) || is_overdue(entry, next_look);
     if (is_given_up && !entry.group->seen->unconfirmed) {
       lapse(*entry.gang, now);
       entry.is_over = true;
-      entry.kept.clear();
+      entry.balance.kept.clear();
     } else if (!is_possible) {
       memory.broken.emplace(key, since);
       look_by(next_look, since + kLongestBroken);
@@ -182,7 +154,8 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
         memory.again.erase({group->seen->group->meta.uid, gang.name});
         continue;
       }
-      if (gang.is_reserved) continue;  // it is planned
+      // It is planned, or its status cannot be stored: then no plan can, either.
+      if (gang.is_reserved || group->is_rejected(Rejection::Extent::kAnyStatus)) continue;
       Entry& entry = entries_.emplace_back();
       entry.group = group;
       entry.gang = &gang;
@@ -196,8 +169,7 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
       entry.wanted = sum_reserved(*group->seen->group, *gang.reservation);
       entry.reclaiming_queues = find_reclaiming_queues(group->queue.name);
       const auto reclaim = memory.reclaims.find(entry.key());
-      entry.has_failed_to_reclaim = reclaim != memory.reclaims.end() &&
-                                    reclaim->second.outcome == gang::PreemptionOutcome::kNotEnough;
+      if (reclaim != memory.reclaims.end()) entry.reclaim = reclaim->second.outcome;
     }
   }
   for (Entry& entry : entries_) entry.terms.reclaiming_queues = entry.reclaiming_queues;
@@ -235,64 +207,27 @@ bool ReservedNodes::is_unchanged(const Entry& entry, const Ledger& ledger) const
   });
 }
 
-NodeNames ReservedNodes::weigh(Entry& entry, const std::vector<NodeTenant>& tenants,
-                               const Ledger& ledger) const {
-  NodeAmounts given;          // by all that end for it
-  NodeAmounts given_in_time;  // before it is due, without pods that take long to end
-  NodeAmounts ending_alone;
-  NodeAmounts ending_soon;  // and reclaimable tenants
-  NodeAmounts at_once;      // and reclaimable plans, which end by being dropped
-  NodeAmounts dropped;      // what is ending, and these plans
-  for (const NodeTenant& tenant : tenants) {
+void ReservedNodes::weigh(const std::vector<NodeTenant>& tenants, Ledger& ledger) {
+  for (Entry& entry : entries_) {
+    if (entry.is_over) continue;
+    const gang::Gang& spec = entry.group->seen->group->spec.gangs[entry.gang->position];
     const bool may_reclaim =
-        !tenant.is_ending && queue::is_reclaimable(entry.terms, tenant.terms());
-    const bool is_soon = tenant.is_ending || (may_reclaim && !tenant.is_starting);
-    const bool is_given = tenant.is_ending || queue::ends_for(entry.terms, tenant.terms());
-    for (const auto& [node, amount] : tenant.use) {
-      if (is_given) given[node] += amount;
-      if (tenant.is_late) continue;
-      if (is_given) given_in_time[node] += amount;
-      if (tenant.is_ending) ending_alone[node] += amount;
-      if (is_soon) ending_soon[node] += amount;
-      const bool can_drop = may_reclaim && tenant.plan != nullptr;
-      if (is_soon || can_drop) at_once[node] += amount;
-      if (tenant.is_ending || can_drop) dropped[node] += amount;
-    }
+        entry.reclaim == Outcome::kNotSearched && !preempts_after(spec, entry.gang->before, now_);
+    ledger.count_for(entry.group->priority());
+    entry.balance = weigh_nodes(entry.terms, entry.wanted, tenants, may_reclaim, ledger);
   }
-  const auto has = [&](const std::string& node, const kube::Resources& wanted,
-                       const NodeAmounts& more) {
-    const auto at = ledger.nodes().find(node);
-    if (!at) return false;
-    kube::Resources sum = ledger.nodes().free(*at);
-    if (const auto its = more.find(node); its != more.end()) sum += its->second;
-    return has_all(wanted, sum);
-  };
-  const auto is_enough = [&](const NodeAmounts& more) {
-    return std::all_of(entry.wanted.begin(), entry.wanted.end(),
-                       [&](const auto& one) { return has(one.first, one.second, more); });
-  };
-  NodeNames lacking;
-  entry.kept.clear();
-  for (const auto& [node, wanted] : entry.wanted) {
-    if (!has(node, wanted, given)) lacking.insert(node);
-    const auto at = ledger.nodes().find(node);
-    if (!at) continue;
-    // Without a due time a tenant may stay for ever: what is free now is all that the head can
-    // count on.
-    kube::Resources kept = at_most(entry.terms.due ? excess(wanted, given_in_time[node]) : wanted,
-                                   ledger.nodes().free(*at));
-    if (!kept.empty()) entry.kept.emplace(node, std::move(kept));
-  }
-  const bool is_alone_enough = is_enough(ending_alone);
-  const bool is_soon_enough = is_enough(ending_soon);
-  const gang::Gang& spec = entry.group->seen->group->spec.gangs[entry.gang->position];
-  const bool may_reclaim =
-      !entry.has_failed_to_reclaim && !preempts_after(spec, entry.gang->before, now_);
-  entry.needs_reclaim = is_soon_enough && !is_alone_enough;
-  entry.is_due = is_alone_enough || (is_soon_enough && may_reclaim);
-  entry.waits_for_plans = (!is_alone_enough && is_enough(dropped)) ||
-                          (!is_soon_enough && may_reclaim && is_enough(at_once));
-  return lacking;
+}
+
+// Its tenants have not ended in time, and there is nothing to reclaim.
+bool ReservedNodes::is_overdue(const Entry& entry, std::optional<SysTime>& next_look) const {
+  if (!entry.terms.due) return false;
+  const SysTime due = *entry.terms.due;
+  const bool can_reclaim = entry.balance.needs_reclaim && entry.reclaim != Outcome::kNotEnough &&
+                           entry.reclaim != Outcome::kSearchGaveUp;
+  const SysTime end = std::clamp(entry.balance.last_end, due, due + kLongestEnding);
+  const SysTime over = end + kLongestOverdue;
+  if (over > now_) look_by(next_look, over);
+  return over <= now_ && !can_reclaim;
 }
 
 // It would get its turn after the head if it had no plan.
@@ -325,9 +260,10 @@ bool ReservedNodes::is_served_after(const Entry& entry, const GangWork& plan,
 // Plans that were to end in time, or that could be reclaimed: they were not bound for long, or have
 // lost their limit or `preemptible`. And those that can be reclaimed when nothing else keeps the
 // head from its nodes. They get their turn again.
-bool ReservedNodes::drop_late_plans(const Entry& entry, const NodeNames& lacking,
-                                    std::vector<NodeTenant>& tenants, Ledger& ledger) const {
-  if (lacking.empty() && !entry.waits_for_plans) return false;
+bool ReservedNodes::drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants,
+                                    Ledger& ledger) const {
+  const NodeBalance& balance = entry.balance;
+  if (balance.lacking.empty() && !balance.waits_for_plans) return false;
   bool is_any_dropped = false;
   std::erase_if(tenants, [&](const NodeTenant& tenant) {
     if (tenant.plan == nullptr || tenant.plan->seen->unconfirmed) return false;
@@ -335,9 +271,9 @@ bool ReservedNodes::drop_late_plans(const Entry& entry, const NodeNames& lacking
       return std::any_of(tenant.use.begin(), tenant.use.end(),
                          [&](const auto& use) { return nodes.count(use.first) > 0; });
     };
-    const bool is_in_the_way = entry.waits_for_plans && is_on(entry.wanted) &&
+    const bool is_in_the_way = balance.waits_for_plans && is_on(entry.wanted) &&
                                queue::is_reclaimable(entry.terms, tenant.terms());
-    const bool may_not_stay = !is_in_the_way && is_on(lacking) &&
+    const bool may_not_stay = !is_in_the_way && is_on(balance.lacking) &&
                               !queue::ends_for(entry.terms, tenant.terms()) &&
                               is_served_after(entry, *tenant.plan, ledger);
     if (!is_in_the_way && !may_not_stay) return false;
@@ -350,18 +286,19 @@ bool ReservedNodes::drop_late_plans(const Entry& entry, const NodeNames& lacking
 }
 
 // More is left for others if a tenant may be reclaimed, or ends in time, since the last cycle.
-void ReservedNodes::note_shares(const Ledger& ledger, ReservationMemory& memory) {
+void ReservedNodes::note_shares(Ledger& ledger, ReservationMemory& memory) {
   const auto last = std::exchange(memory.shares, {});
   for (const Entry& entry : entries_) {
     if (entry.is_over) continue;
     const GangKey key = entry.key();
+    ledger.count_for(entry.group->priority());
     const auto before = last.find(key);
     auto& shares = memory.shares[key];
     for (const auto& [node, wanted] : entry.wanted) {
       const auto at = ledger.nodes().find(node);
       if (!at) continue;
       NodeShare& share = shares[node];
-      if (const auto kept = entry.kept.find(node); kept != entry.kept.end()) {
+      if (const auto kept = entry.balance.kept.find(node); kept != entry.balance.kept.end()) {
         share.kept = kept->second;
       }
       share.left = ledger.nodes().free(*at);
@@ -395,7 +332,7 @@ void ReservedNodes::reach_before(const queue::Rank& rank) {
 void ReservedNodes::end(const GangWork& gang) {
   if (Entry* entry = find(gang)) {
     entry->is_over = true;
-    entry->kept.clear();
+    entry->balance.kept.clear();
   }
 }
 
@@ -464,7 +401,7 @@ ReservedNodes::Indices ReservedNodes::find_reached() const {
 ReservedNodes::Held ReservedNodes::hold(const Indices& indices, Ledger& ledger) const {
   Held held;
   for (const std::size_t i : indices) {
-    for (const auto& [node, kept] : entries_[i].kept) {
+    for (const auto& [node, kept] : entries_[i].balance.kept) {
       const auto at = ledger.nodes().find(node);
       if (!at) continue;
       const auto& amounts = kept.amounts();

@@ -19,6 +19,7 @@
 #include "extender/cycle/gang/ledger.h"
 #include "extender/cycle/group_work.h"
 #include "extender/cycle/reservation/tenants.h"
+#include "extender/cycle/reservation/weigh_nodes.h"
 #include "extender/cycle/snapshot.h"
 #include "queue/reservation.h"
 
@@ -29,6 +30,8 @@ namespace nervex::extender {
 inline constexpr std::chrono::seconds kLongestBroken{60};
 // Since the last tenant should have ended, and nothing is left to reclaim.
 inline constexpr std::chrono::minutes kLongestOverdue{10};
+// So long after it is due a reservation waits for pods that are being deleted, and end then.
+inline constexpr std::chrono::hours kLongestEnding{1};
 // Then the same gang may reserve again.
 inline constexpr std::chrono::seconds kReserveAgain{60};
 
@@ -47,16 +50,11 @@ class ReservedNodes {
     queue::ReservedFor terms;
     std::vector<std::string_view> reclaiming_queues;  // terms borrows them
     NodeAmounts wanted;
-    NodeAmounts kept;  // of it, from others: beside what tenants give back
-    // It has its nodes when reclaimable tenants have ended, and not with what is ending alone.
-    bool needs_reclaim = false;
-    bool has_failed_to_reclaim = false;  // others, or rules, keep it from them still
-    // What is ending suffices, or it reclaims its nodes next. Nothing more starts there that is
-    // served after it.
-    bool is_due = false;
-    bool waits_for_plans = false;  // it would be due without reclaimable plans, which are dropped
-    bool is_reached = false;       // in this pass: who is served from now on comes after it
-    bool is_over = false;          // it started, or the reservation lapsed
+    NodeBalance balance;
+    // Why it did not get its nodes a moment ago; kNotSearched: it may try.
+    gang::PreemptionOutcome reclaim = gang::PreemptionOutcome::kNotSearched;
+    bool is_reached = false;  // in this pass: who is served from now on comes after it
+    bool is_over = false;     // it started, or the reservation lapsed
 
     GangKey key() const { return {group->seen->group->meta.uid, gang->name}; }
   };
@@ -116,13 +114,12 @@ class ReservedNodes {
   void collect(CycleWork& work, ReservationMemory& memory);
   void lapse_overlapping();
   bool is_unchanged(const Entry& entry, const Ledger& ledger) const;
-  // The nodes that cannot suffice any more.
-  NodeNames weigh(Entry& entry, const std::vector<NodeTenant>& tenants, const Ledger& ledger) const;
+  void weigh(const std::vector<NodeTenant>& tenants, Ledger& ledger);
+  bool is_overdue(const Entry& entry, std::optional<SysTime>& next_look) const;
   queue::Workload make_candidate(const GroupWork& work, const GangWork& gang) const;
   bool is_served_after(const Entry& entry, const GangWork& plan, const Ledger& ledger) const;
-  bool drop_late_plans(const Entry& entry, const NodeNames& lacking,
-                       std::vector<NodeTenant>& tenants, Ledger& ledger) const;
-  void note_shares(const Ledger& ledger, ReservationMemory& memory);
+  bool drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants, Ledger& ledger) const;
+  void note_shares(Ledger& ledger, ReservationMemory& memory);
 
   const Snapshot& snapshot_;
   CycleWork& work_;

@@ -62,6 +62,7 @@ class TenantLister {
     NodeTenant& tenant = tenants.emplace_back();
     tenant.is_ending = true;
     tenant.is_late = !ending_.is_about_to_end(pod);
+    tenant.pod_end = pod.deletion_timestamp;
     tenant.use.emplace(pod.node.str(), pod.requests);
   }
 
@@ -130,11 +131,10 @@ queue::Tenant make_tenant(const RunningGang& gang, const queue::Workload& worklo
           gang.group->meta.uid};
 }
 
-bool is_still_reclaimable(const queue::QueueTree& tree, queue::PreemptionMode mode,
+bool is_still_reclaimable(const std::vector<std::string_view>& reclaiming_queues,
                           const GroupWork& group, const GangWork& gang, const GroupWork& victim,
                           const GangWork& victim_gang) {
   if (!gang.reservation) return false;
-  const auto reclaiming_queues = queue::find_reclaiming_queues(tree, mode, group.queue.name);
   const queue::Workload head = group.seen->make_workload(gang.position);
   const queue::Workload other = victim.seen->make_workload(victim_gang.position);
   return queue::is_reclaimable(

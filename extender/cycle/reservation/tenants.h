@@ -30,6 +30,7 @@ struct NodeTenant {
   std::optional<SysTime> promised_end{};
   bool is_ending = false;    // by itself or for another gang
   bool is_late = false;      // a pod that is being deleted, but takes long, or is stuck
+  SysTime pod_end{};         // of a pod that is being deleted
   bool is_starting = false;  // it is not committed yet
   GangWork* plan = nullptr;  // it is planned, and neither committed nor preempting
   NodeAmounts use{};         // of these nodes
@@ -43,8 +44,9 @@ std::optional<SysTime> find_promised_end(const gang::PodGroup& group);
 // A workload of that running gang.
 queue::Tenant make_tenant(const RunningGang& gang, const queue::Workload& workload);
 
-// The gang preempts for its reservation: may the victim be reclaimed still?
-bool is_still_reclaimable(const queue::QueueTree& tree, queue::PreemptionMode mode,
+// The gang preempts for its reservation: may the victim be reclaimed still? `reclaiming_queues`:
+// queue::find_reclaiming_queues() of its queue.
+bool is_still_reclaimable(const std::vector<std::string_view>& reclaiming_queues,
                           const GroupWork& group, const GangWork& gang, const GroupWork& victim,
                           const GangWork& victim_gang);
 

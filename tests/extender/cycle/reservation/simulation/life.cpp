@@ -11,6 +11,7 @@ namespace {
 const SysTime kStart{seconds(1'000'000)};
 constexpr seconds kLongestTrace{400'000};
 constexpr seconds kGrace{kTraceGrace};
+constexpr unsigned kLongestTimeOut = 5;  // seconds until it is known that a write was stored
 // Clocks of leaders are so far off at most.
 constexpr seconds kClockError{15};
 
@@ -327,8 +328,17 @@ void ReservationLife::choose_clock() {
   if (is(ReservationFault::kHasWrongClock) && is_one_in(2)) clock_error_ = seconds(3'600);
 }
 
+// A new leader has read what was stored.
+void ReservationLife::confirm_writes() {
+  std::erase_if(unconfirmed_,
+                [this](const auto& one) { return is_leader_new_ || one.second <= now_; });
+  cluster_.unconfirmed.clear();
+  for (const auto& [name, until] : unconfirmed_) cluster_.unconfirmed.insert(name);
+}
+
 bool ReservationLife::run_leader() {
   ++cycles_;
+  confirm_writes();
   const bool ends = scheduler_ == Scheduler::kReserving && is_one_in(8);
   auto result = leaders_.run(distort().snapshot(), now_ + clock_error_, ends);
   look_again_ = result.look_again;
@@ -338,7 +348,12 @@ bool ReservationLife::run_leader() {
     choose_clock();
     if (leaders_.is_cut) note("leader ended between two writes");
   }
-  for (extender::StatusWrite& write : result.writes) store(write);
+  for (extender::StatusWrite& write : result.writes) {
+    if (habits_.writes_time_out && is_one_in(4)) {
+      unconfirmed_[write.group->meta.name] = now_ + seconds(1 + below(rng_, kLongestTimeOut));
+    }
+    store(write);
+  }
   cluster_.store(result.queues);
   return leaders_.is_cut || !result.writes.empty();
 }
@@ -374,6 +389,7 @@ void ReservationLife::step(bool is_any_written) {
   const auto by = [&](SysTime time) { next = std::clamp(time, now_ + seconds(1), next); };
   if (next_job_ < jobs_.size()) by(kStart + seconds(jobs_[next_job_].arrives));
   for (const auto& [uid, one] : running_) by(one.end);
+  for (const auto& [name, until] : unconfirmed_) by(until);
   for (const auto& pod : cluster_.terminating) by(ends_.at(pod->meta.uid));
   now_ = next;
 }

@@ -85,6 +85,7 @@ class ReservationLife {
   StoredCluster distort() const;
   void distort(gang::PodGroup& group) const;
   void choose_clock();
+  void confirm_writes();
   bool run_leader();
   void store(extender::StatusWrite& write);
   void keep_undecided(const gang::GangStatus* before, gang::GangStatus& after) const;
@@ -112,6 +113,7 @@ class ReservationLife {
   SysTime held_until_{};
   std::chrono::seconds clock_error_{0};  // of the present leader
   bool is_leader_new_ = false;
+  std::map<std::string, SysTime> unconfirmed_;  // PodGroups by name, and until when
   std::optional<std::chrono::milliseconds> look_again_;
   int cycles_ = 0;
   double used_ = 0;

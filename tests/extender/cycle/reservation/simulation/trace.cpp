@@ -29,6 +29,7 @@ Habits habits_of(unsigned seed) {
       queue::PreemptionMode::kOff, queue::PreemptionMode::kReclaim, queue::PreemptionMode::kFull};
   if (habits.have_queues) habits.mode = kModes[below(rng, 3)];
   habits.some_bind_late = is_one();
+  habits.writes_time_out = is_one();
   return habits;
 }
 

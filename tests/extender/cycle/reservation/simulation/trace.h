@@ -24,13 +24,14 @@ struct Habits {
   bool have_queues = false;
   queue::PreemptionMode mode = queue::PreemptionMode::kOff;  // with queues
   bool nodes_fail = false;
-  bool clocks_differ = false;   // of leaders
-  bool some_bind_late = false;  // half of the jobs: kube-scheduler binds them, after a while
+  bool clocks_differ = false;    // of leaders
+  bool some_bind_late = false;   // half of the jobs: kube-scheduler binds them, after a while
+  bool writes_time_out = false;  // the leader does not know for a while that they were stored
 
   // What users do is the same for all schedulers, and no work is lost but by reservations.
   bool is_comparable() const {
     return !some_raise_them && !some_change_preemptible && !some_grow && !have_queues &&
-           !nodes_fail && !clocks_differ && !some_bind_late;
+           !nodes_fail && !clocks_differ && !some_bind_late && !writes_time_out;
   }
 };
 // Half of the seeds have only jobs that come and end.

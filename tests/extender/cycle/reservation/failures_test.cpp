@@ -1,0 +1,172 @@
+// Reservations while writes fail, rules change and pods take long to end.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "extender/recovery/refusals.h"
+#include "tests/extender/cycle/reservation/reservations.h"
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::Reservations;
+using testing::with_a_head;
+using testing::with_a_tenant;
+
+// One cycle, of which nothing is stored.
+CycleResult decide(Reservations& world) {
+  return run_cycle(world.snapshot(), std::move(world.state), world.now, {}, world.mode,
+                   world.reservation);
+}
+
+TEST_CASE("a head keeps its nodes while it is not known whether its status was stored",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.unconfirmed = {"head"};
+  world.remove("short");
+  world.wait("other", 1, 8, 0);
+  for (int i = 0; i < 30; ++i) {
+    world.cycle();
+    CHECK(world.placed("other") == "waits");
+  }
+  world.unconfirmed.clear();
+  for (int i = 0; i < 90; ++i) world.cycle();
+  CHECK(world.reserved("head") == "n1 n2");
+  CHECK(world.placed("other") == "waits");
+}
+
+TEST_CASE("a gang that waits uses nothing of its queue while its status is unconfirmed",
+          "[extender][reservation]") {
+  Reservations world;
+  world.queues = {testing::for_all(testing::with_limit(testing::a_queue("vision"), 8))};
+  world.reservation.after = seconds(0);
+  world.others = {{"n1", 8}, {"n2", 8}};
+  world.wait("unknown", 1).spec.queue = "vision";
+  world.cycle();
+  world.unconfirmed = {"unknown"};
+  world.wait("next", 1, 8, 0).spec.queue = "vision";
+  world.others.clear();
+  world.cycle();
+  CHECK(world.placed("next") != "waits");
+}
+
+TEST_CASE("a reservation whose end cannot be stored is not given up again at once",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.base("head").refusals.plan_after = world.in(300);
+  const CycleResult result = decide(world);
+  REQUIRE(result.writes.size() == 1);
+  REQUIRE_FALSE(result.writes[0].status.gangs[0].reservation);
+  REQUIRE(result.look_again);
+  CHECK(*result.look_again >= seconds(1));
+}
+
+TEST_CASE("no nodes are kept for a gang whose status the API server rejects",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.wait("other", 1, 8, 0);
+  Rejection rejection;
+  rejection.extent = Rejection::Extent::kAnyStatus;
+  rejection.generation = world.get("head").meta.generation;
+  world.state.rejections[world.get("head").meta.uid] = rejection;
+  world.cycle();
+  CHECK(world.placed("other") == "n1");
+}
+
+TEST_CASE("an overdue reservation is looked at without a change of the cluster",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.cycle();
+  const SysTime over = *world.base("head").reservation->due + minutes(10);
+  const CycleResult result = decide(world);
+  REQUIRE(result.look_again);
+  CHECK(world.now + *result.look_again <= over);
+}
+
+TEST_CASE("a head waits for the pods that it has reclaimed, an hour at most",
+          "[extender][reservation]") {
+  Reservations world = with_a_tenant();
+  const SysTime due = *world.base("head").reservation->due;
+  world.now = due;
+  world.remove("long");
+  const int grace = GENERATE(1'800, 36'000);
+  CAPTURE(grace);
+  world.grace_period = seconds(grace);
+  REQUIRE(world.run_until("tenant", gang::kReasonPreempted));
+  world.requeue("tenant", true);
+  auto expired = expire_preemption(world.get("head"), gang::kBaseGang, true, world.now);
+  REQUIRE(expired);
+  world.get("head").status = *std::move(expired);
+  world.now = due + minutes(29);
+  world.cycle();
+  CHECK(world.reserved("head") == "n1 n2");
+  world.now = due + minutes(75);
+  world.cycle();
+  CHECK(world.reserved("head").empty());
+}
+
+TEST_CASE("nothing is reclaimed for a gang that its queue does not let start any more",
+          "[extender][reservation]") {
+  Reservations world = with_a_tenant();
+  world.queues = {testing::for_all(testing::a_queue("vision")),
+                  testing::for_all(testing::a_queue("speech"))};
+  for (gang::PodGroup& group : world.groups) {
+    group.spec.queue = "vision";
+    group.status.queue.name = "vision";
+  }
+  world.remove("long");
+  world.decide_and_write(1'000);
+  REQUIRE(world.base("head").reason == gang::kReasonPreempting);
+  SECTION("since it was stopped") { world.queue("vision").stop = queue::Queue::Stop::kHold; }
+  SECTION("since its limit was lowered") {
+    queue::Queue& queue = world.queue("vision");
+    queue.limit = testing::with_limit(testing::a_queue("vision"), 12).limit;
+  }
+  SECTION("since the job was moved to another one") { world.get("head").spec.queue = "speech"; }
+  for (int i = 0; i < 10; ++i) {
+    world.cycle();
+    CHECK(world.base("tenant").reason != gang::kReasonPreempted);
+  }
+  CHECK(world.base("head").victims.empty());
+}
+
+TEST_CASE("nothing is closed for a head that may not reclaim now", "[extender][reservation]") {
+  Reservations world = with_a_tenant();
+  world.remove("long");
+  world.wait("another", 1, 8, 0).spec.preemptible = true;
+  using Outcome = gang::PreemptionOutcome;
+  const Outcome why = GENERATE(Outcome::kRateLimited, Outcome::kControllerAway);
+  const GangKey head{world.get("head").meta.uid, gang::kBaseGang};
+  world.state.reservation.reclaims[head] = {world.in(30), why};
+  world.cycle();
+  CHECK(world.placed("another") == "n2");
+  CHECK(world.reserved("head") == "n1 n2");
+}
+
+TEST_CASE("pods of a lower priority that are nominated take nothing from a head",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.wait("low", 1, 8, 0).spec.priority = -10;  // the last one that is served
+  for (int i = 0; i < 3; ++i) {
+    Snapshot seen = world.snapshot();
+    seen.nominated = {{"n2", -5, testing::ask(8)}};
+    CycleResult result =
+        run_cycle(seen, std::move(world.state), world.now, {}, world.mode, world.reservation);
+    world.state = std::move(result.state);
+    for (const StatusWrite& write : result.writes) {
+      world.get(write.group->meta.name).status = write.status;
+    }
+    world.now += seconds(50);
+  }
+  CHECK(world.reserved("head") == "n1 n2");
+}
+
+}  // namespace
+}  // namespace nervex::extender
