@@ -30,6 +30,14 @@ std::optional<std::vector<std::size_t>> VictimTrials::fits_without(
   return used;
 }
 
+void VictimTrials::keep_to(const std::function<bool(std::string_view node)>& is_one) {
+  const placement::Cluster& nodes = ledger_.nodes();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const kube::Node& node = nodes.node(i);
+    if (!is_one(node.name)) ledger_.hold(node.allocatable, node.name);
+  }
+}
+
 std::set<std::size_t> VictimTrials::collect_gangs(std::span<const std::size_t> victims) const {
   std::set<std::size_t> gangs;
   for (const std::size_t victim : victims) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -34,6 +35,8 @@ class VictimTrials {
         running_(running),
         ledger_(std::move(ledger)) {}
 
+  // From now on the gang may use these nodes alone. Cost: all nodes.
+  void keep_to(const std::function<bool(std::string_view node)>& is_one);
   // queue::FitsWithout, with indices of RunningGangs::candidates(). Cost: a plan of the gang, and
   // what differs from the victims of the last call.
   std::optional<std::vector<std::size_t>> fits_without(std::span<const std::size_t> victims);

@@ -21,6 +21,9 @@ using Outcome = gang::PreemptionOutcome;
 // A search that found nothing is repeated after this.
 constexpr seconds kReserveSearchAgain{30};
 constexpr seconds kReserveSearchPause{1};
+// So long after it is due a head waits for what ends on other nodes: gangs that are served before
+// it may get that.
+constexpr seconds kLongestElsewhere{60};
 // After a reservation was given up.
 constexpr seconds kLapsedLook{1};
 // After the API server has rejected what it was to store.
@@ -297,7 +300,12 @@ class Reserver {
       return wait(turn, search.again, search.outcome);
     }
     VictimTrials trials = make_trials(turn);
-    if (trials.fits_without({})) return;  // with what is ending
+    if (trials.fits_without({})) {  // with what is ending, there or elsewhere
+      const bool has_time = !entry.terms.due || now_ < *entry.terms.due + kLongestElsewhere;
+      if (has_time) return;
+      trials.keep_to([&](std::string_view node) { return entry.wanted.count(node) > 0; });
+      if (trials.fits_without({})) return;
+    }
     const auto found = queue::search_victims(
         find_reclaimable(entry),
         [&](std::span<const std::size_t> victims) { return trials.fits_without(victims); },

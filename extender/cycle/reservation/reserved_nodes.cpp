@@ -232,7 +232,7 @@ bool ReservedNodes::is_overdue(const Entry& entry, std::optional<SysTime>& next_
 
 // It would get its turn after the head if it had no plan.
 bool ReservedNodes::is_served_after(const Entry& entry, const GangWork& plan,
-                                    const Ledger& ledger) const {
+                                    const Ledger& ledger) {
   const queue::QueueTree& tree = snapshot_.facts.tree();
   const auto make_waiting = [](const GroupSeen& seen, std::size_t position,
                                const std::string& queue) {
@@ -244,7 +244,8 @@ bool ReservedNodes::is_served_after(const Entry& entry, const GangWork& plan,
   std::vector<queue::Workload> two{
       make_waiting(*entry.group->seen, entry.gang->position, entry.group->queue.name),
       make_waiting(*plan.seen, plan.position, plan.seen->group->status.queue.name)};
-  queue::Usage usage = count_use(work_, snapshot_.facts, ledger);
+  if (!usage_) usage_ = count_use(work_, snapshot_.facts, ledger);
+  queue::Usage usage = *usage_;
   if (!tree.is_root_alone()) {
     queue::Workload planned = two[1];
     set_class_requests(planned, *plan.seen->group, snapshot_);
@@ -261,7 +262,7 @@ bool ReservedNodes::is_served_after(const Entry& entry, const GangWork& plan,
 // lost their limit or `preemptible`. And those that can be reclaimed when nothing else keeps the
 // head from its nodes. They get their turn again.
 bool ReservedNodes::drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants,
-                                    Ledger& ledger) const {
+                                    Ledger& ledger) {
   const NodeBalance& balance = entry.balance;
   if (balance.lacking.empty() && !balance.waits_for_plans) return false;
   bool is_any_dropped = false;
@@ -278,6 +279,7 @@ bool ReservedNodes::drop_late_plans(const Entry& entry, std::vector<NodeTenant>&
                               is_served_after(entry, *tenant.plan, ledger);
     if (!is_in_the_way && !may_not_stay) return false;
     yield(*tenant.plan, ledger);
+    usage_.reset();
     if (tenant.plan->reservation) lapse(*tenant.plan, now_);  // it has just preempted on them
     is_any_dropped = true;
     return true;

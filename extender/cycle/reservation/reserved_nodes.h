@@ -117,8 +117,8 @@ class ReservedNodes {
   void weigh(const std::vector<NodeTenant>& tenants, Ledger& ledger);
   bool is_overdue(const Entry& entry, std::optional<SysTime>& next_look) const;
   queue::Workload make_candidate(const GroupWork& work, const GangWork& gang) const;
-  bool is_served_after(const Entry& entry, const GangWork& plan, const Ledger& ledger) const;
-  bool drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants, Ledger& ledger) const;
+  bool is_served_after(const Entry& entry, const GangWork& plan, const Ledger& ledger);
+  bool drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants, Ledger& ledger);
   void note_shares(Ledger& ledger, ReservationMemory& memory);
 
   const Snapshot& snapshot_;
@@ -127,6 +127,7 @@ class ReservedNodes {
   const bool is_on_;
   const SysTime now_;
   std::vector<Entry> entries_;
+  std::optional<queue::Usage> usage_;  // with all plans that are left; counted when it is needed
   std::size_t reclaiming_ = 0;
   bool keeps_less_ = false;
 };

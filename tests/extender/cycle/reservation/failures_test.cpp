@@ -137,6 +137,34 @@ TEST_CASE("nothing is reclaimed for a gang that its queue does not let start any
   CHECK(world.base("head").victims.empty());
 }
 
+TEST_CASE("a head that is due does not wait for ever for what ends elsewhere",
+          "[extender][reservation]") {
+  Reservations world = with_a_tenant();
+  const SysTime due = *world.base("head").reservation->due;
+  world.now = due;
+  world.remove("long");
+  for (const char* name : {"n3", "n4"}) {
+    world.nodes.push_back(testing::view(testing::a_node(name, 8)));
+    world.add_running(name, "", {name}, 8);
+    world.terminate(name);
+  }
+  const auto run = [&](SysTime until) {
+    for (; world.now < until; world.now += seconds(4)) {
+      for (const auto& pod : std::exchange(world.terminating, {})) {
+        kube::Pod later = *pod;
+        later.deletion_timestamp = world.now + seconds(100);
+        world.terminating.push_back(std::make_shared<const kube::Pod>(later));
+      }
+      world.cycle();
+    }
+  };
+  run(due + seconds(50));
+  CHECK(world.base("head").victims.empty());
+  CHECK(world.reserved("head") == "n1 n2");
+  run(due + seconds(120));
+  CHECK(world.base("tenant").reason == gang::kReasonPreempted);
+}
+
 TEST_CASE("nothing is closed for a head that may not reclaim now", "[extender][reservation]") {
   Reservations world = with_a_tenant();
   world.remove("long");
