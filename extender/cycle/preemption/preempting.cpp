@@ -110,7 +110,8 @@ class Continuation {
     future_.count_for(group->priority());
     const VictimsSeen victims = see_victims(*group, *gang);
     const bool is_of_ending_job = gang->kind != gang::GangKind::kBase && ending_.ends_job(*group);
-    if (is_of_ending_job || is_changed(*group, *gang, ledger)) return stop(*gang, victims, ledger);
+    if (is_of_ending_job || is_changed(*group, *gang, victims, ledger))
+      return stop(*gang, victims, ledger);
     const bool has_nodes = try_take(*gang, ledger);
     if (has_nodes && !exceeds_limit(snapshot_, work_, *group, *gang, ledger)) {
       return start(*gang, victims, ledger);
@@ -153,10 +154,19 @@ class Continuation {
   bool is_overdue(const GangWork& gang) const {
     return gang.before != nullptr && gang.before->since + queue::kLongestPreemption <= now_;
   }
-  static bool is_changed(const GroupWork& group, const GangWork& gang, const Ledger& ledger) {
+  // A node that is not ready for a moment is waited for while victims end: otherwise they would end
+  // in vain, and others for the gang's next try.
+  static bool is_changed(const GroupWork& group, const GangWork& gang, const VictimsSeen& victims,
+                         const Ledger& ledger) {
+    const auto is_ready = [&](std::string_view node) {
+      const auto at = ledger.nodes().find(node);
+      return !at || ledger.nodes().node(*at).ready;
+    };
     return !gang.missing.empty() || gang.is_rejected || group.is_drained ||
            !std::all_of(gang.placed.begin(), gang.placed.end(), [&](const PlacedSlot& slot) {
-             return ledger.is_allowed(*slot.set, slot.placement.node);
+             const std::string& node = slot.placement.node;
+             return ledger.is_allowed(*slot.set, node) ||
+                    (victims.is_any_ending && !is_ready(node));
            });
   }
   void stop(GangWork& gang, const VictimsSeen& victims, Ledger& ledger) {

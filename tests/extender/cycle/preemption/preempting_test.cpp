@@ -121,6 +121,31 @@ TEST_CASE("a mark stays when the preemptor leaves: the victim's controller may h
   CHECK(world.cycle() == 0);
 }
 
+TEST_CASE("a node that is not ready for a moment does not make victims end in vain",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  REQUIRE(world.run_until("old", gang::kReasonPreempted));
+  world.requeue("old", true);
+  const auto node = world.nodes[0];
+  world.nodes[0] = view(testing::not_ready(a_node("n1", 8)));
+  for (int i = 0; i < 20; ++i) world.cycle();
+  CHECK(world.base("new").reason == gang::kReasonPreempting);
+  SECTION("it comes back") {
+    world.nodes[0] = node;
+    world.cycle();
+    world.terminating.clear();
+    world.cycle();
+    CHECK(world.base("new").planned);
+    CHECK(world.base("older").reason == gang::kReasonPlanned);
+  }
+  SECTION("it stays away: the gang waits again when its victims have ended") {
+    world.terminating.clear();
+    world.cycle();
+    CHECK(world.base("new").victims.empty());
+    CHECK_FALSE(world.base("new").planned);
+  }
+}
+
 TEST_CASE("a new leader goes on from the status", "[extender][preempt]") {
   Preemptions world = a_full_cluster();
   for (int i = 0; i < 4; ++i) {
