@@ -141,12 +141,10 @@ void add_queue(Verbs& verbs) {
            "Shows the Queues: what they use, what they may use, and the jobs that wait in them. "
            "What a Queue uses may be a minute old. Jobs of other namespaces are only counted, "
            "unless you ask for them (-A) and may list them. The waiting jobs come by position, "
-           "then "
-           "the oldest first; a position of 10+ means 10 or more, and - that the job has none: the "
-           "reason says why. Requests of running jobs are not listed. Jobs for which nodes are "
-           "reserved come last: how many nodes each keeps, and when it starts at the latest. With "
-           "a "
-           "name: this Queue, and the jobs of the Queue itself, not of its parts.",
+           "then the oldest first; a position of 10+ means 10 or more, and - that the job has "
+           "none: the reason says why. Requests of running jobs are not listed. Jobs for which "
+           "nodes are reserved come last: how many nodes each keeps, and when it starts at the "
+           "latest. With a name: this Queue, and the jobs of the Queue itself, not of its parts.",
        .examples = {"queue", "queue vision", "queue -A", "queue -o json"},
        .exit_codes = "0 success, also if reserved nodes could not be read, 1 the queue was not "
                      "found, or Queues or jobs could not be read, 2 wrong usage"},

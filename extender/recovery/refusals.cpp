@@ -270,8 +270,8 @@ std::optional<gang::PodGroupStatus> expire_preemption(const gang::PodGroup& grou
   const auto gang = find(status, gang_name);
   if (gang == status.gangs.end() || gang->committed || gang->victims.empty()) return std::nullopt;
   release_reserved(group, {}, status, *gang);
-  if (gang->reservation &&
-      is_for_reservation(gang->victims)) {  // meanwhile the placements alone named its nodes
+  // Meanwhile the placements alone named its nodes.
+  if (gang->reservation && is_for_reservation(gang->victims)) {
     auto nodes = placed_on(group, *gang);
     for (const gang::ReservedCapacity& one : gang::find_gang(group.status, gang_name)->reserved) {
       nodes[{one.set, one.node}] += one.count;

@@ -110,8 +110,8 @@ class Continuation {
     future_.count_for(group->priority());
     const VictimsSeen victims = see_victims(*group, *gang);
     const bool is_of_ending_job = gang->kind != gang::GangKind::kBase && ending_.ends_job(*group);
-    if (is_of_ending_job || is_changed(*group, *gang, victims, ledger))
-      return stop(*gang, victims, ledger);
+    const bool is_wanted = !is_of_ending_job && !is_changed(*group, *gang, victims, ledger);
+    if (!is_wanted) return stop(*gang, victims, ledger);
     const bool has_nodes = try_take(*gang, ledger);
     if (has_nodes && !exceeds_limit(snapshot_, work_, *group, *gang, ledger)) {
       return start(*gang, victims, ledger);

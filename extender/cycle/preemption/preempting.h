@@ -49,8 +49,8 @@ bool continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& pla
 using PreemptionTimes = std::map<std::string, std::vector<SysTime>, std::less<>>;
 PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const CycleWork& work,
                                          SysTime now, PreemptionMemory& memory);
-// Why the gang may not preempt yet, and since when it may, whatever a search would find; nullopt:
-// it may now. `queue`: its queue's name.
+// Why the gang may not preempt yet, even if a search would find victims, and since when it may;
+// nullopt: it may now. `queue`: its queue's name.
 std::optional<PreemptionMemory::Search> find_preemption_pause(const GroupWork& group,
                                                               const GangWork& gang,
                                                               std::string_view queue,

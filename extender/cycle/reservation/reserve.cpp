@@ -24,7 +24,7 @@ constexpr seconds kReserveSearchPause{1};
 // So long after it is due a head waits for what ends on other nodes: gangs that are served before
 // it may get that.
 constexpr seconds kLongestElsewhere{60};
-// After a reservation was given up.
+// After a reservation has lapsed.
 constexpr seconds kLapsedLook{1};
 // After the API server has rejected what it was to store.
 constexpr seconds kLongestReclaimPause{300};
@@ -268,8 +268,8 @@ class Reserver {
         memory_.reclaims[key(turn)].again = now_ + kReserveSearchAgain;
       }
       const ReservedNodes::Entry* entry = reserved_.find(*turn.gang);
-      if (entry != nullptr && !entry->is_over && entry->balance.needs_reclaim)
-        reclaim(turn, *entry);
+      const bool may_need = entry != nullptr && !entry->is_over;
+      if (may_need && entry->balance.needs_reclaim) reclaim(turn, *entry);
     }
   }
   // Until then it reclaims nothing, and its status says why.

@@ -55,6 +55,18 @@ bool keeps_from_preempting(const ReservedNodes::Entry& entry, const queue::Tenan
           !queue::may_start(entry.terms, tenant, queue::kLongestPreemption));
 }
 
+// When its tenants should have ended long ago, pods that are being deleted included.
+std::optional<SysTime> find_overdue(const ReservedNodes::Entry& entry) {
+  if (!entry.terms.due) return std::nullopt;
+  const SysTime due = *entry.terms.due;
+  return std::clamp(entry.balance.last_end, due, due + kLongestEnding) + kLongestOverdue;
+}
+
+bool can_still_reclaim(const ReservedNodes::Entry& entry) {
+  return entry.balance.needs_reclaim && entry.reclaim != Outcome::kNotEnough &&
+         entry.reclaim != Outcome::kSearchGaveUp;
+}
+
 template <typename Is>
 ReservedNodes::Indices find_all(const std::vector<ReservedNodes::Entry>& entries, Is is_one) {
   ReservedNodes::Indices found;
@@ -125,9 +137,11 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
     const GangKey key = entry.key();
     const auto known = broken.find(key);
     const SysTime since = known == broken.end() ? now : std::min(known->second, now);
-    const bool is_given_up =
-        (!is_possible && since + kLongestBroken <= now) || is_overdue(entry, next_look);
-    if (is_given_up && !entry.group->seen->unconfirmed) {
+    const auto overdue = find_overdue(entry);
+    if (overdue && *overdue > now) look_by(next_look, *overdue);
+    const bool is_overdue = overdue && *overdue <= now && !can_still_reclaim(entry);
+    const bool must_lapse = (!is_possible && since + kLongestBroken <= now) || is_overdue;
+    if (must_lapse && !entry.group->seen->unconfirmed) {
       lapse(*entry.gang, now);
       entry.is_over = true;
       entry.balance.kept.clear();
@@ -218,21 +232,9 @@ void ReservedNodes::weigh(const std::vector<NodeTenant>& tenants, Ledger& ledger
   }
 }
 
-// Its tenants have not ended in time, and there is nothing to reclaim.
-bool ReservedNodes::is_overdue(const Entry& entry, std::optional<SysTime>& next_look) const {
-  if (!entry.terms.due) return false;
-  const SysTime due = *entry.terms.due;
-  const bool can_reclaim = entry.balance.needs_reclaim && entry.reclaim != Outcome::kNotEnough &&
-                           entry.reclaim != Outcome::kSearchGaveUp;
-  const SysTime end = std::clamp(entry.balance.last_end, due, due + kLongestEnding);
-  const SysTime over = end + kLongestOverdue;
-  if (over > now_) look_by(next_look, over);
-  return over <= now_ && !can_reclaim;
-}
-
-// It would get its turn after the head if it had no plan.
-bool ReservedNodes::is_served_after(const Entry& entry, const GangWork& plan,
-                                    const Ledger& ledger) {
+// It would get its turn after the head if it had no plan. `usage`: with the plan.
+bool ReservedNodes::is_served_after(const Entry& entry, const GangWork& plan, queue::Usage usage,
+                                    const Ledger& ledger) const {
   const queue::QueueTree& tree = snapshot_.facts.tree();
   const auto make_waiting = [](const GroupSeen& seen, std::size_t position,
                                const std::string& queue) {
@@ -244,8 +246,6 @@ bool ReservedNodes::is_served_after(const Entry& entry, const GangWork& plan,
   std::vector<queue::Workload> two{
       make_waiting(*entry.group->seen, entry.gang->position, entry.group->queue.name),
       make_waiting(*plan.seen, plan.position, plan.seen->group->status.queue.name)};
-  if (!usage_) usage_ = count_use(work_, snapshot_.facts, ledger);
-  queue::Usage usage = *usage_;
   if (!tree.is_root_alone()) {
     queue::Workload planned = two[1];
     set_class_requests(planned, *plan.seen->group, snapshot_);
@@ -262,9 +262,14 @@ bool ReservedNodes::is_served_after(const Entry& entry, const GangWork& plan,
 // lost their limit or `preemptible`. And those that can be reclaimed when nothing else keeps the
 // head from its nodes. They get their turn again.
 bool ReservedNodes::drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants,
-                                    Ledger& ledger) {
+                                    Ledger& ledger) const {
   const NodeBalance& balance = entry.balance;
   if (balance.lacking.empty() && !balance.waits_for_plans) return false;
+  std::optional<queue::Usage> usage;  // with all plans that are left
+  const auto is_behind = [&](const GangWork& plan) {
+    if (!usage) usage = count_use(work_, snapshot_.facts, ledger);
+    return is_served_after(entry, plan, *usage, ledger);
+  };
   bool is_any_dropped = false;
   std::erase_if(tenants, [&](const NodeTenant& tenant) {
     if (tenant.plan == nullptr || tenant.plan->seen->unconfirmed) return false;
@@ -276,10 +281,10 @@ bool ReservedNodes::drop_late_plans(const Entry& entry, std::vector<NodeTenant>&
                                queue::is_reclaimable(entry.terms, tenant.terms());
     const bool may_not_stay = !is_in_the_way && is_on(balance.lacking) &&
                               !queue::ends_for(entry.terms, tenant.terms()) &&
-                              is_served_after(entry, *tenant.plan, ledger);
+                              is_behind(*tenant.plan);
     if (!is_in_the_way && !may_not_stay) return false;
     yield(*tenant.plan, ledger);
-    usage_.reset();
+    usage.reset();
     if (tenant.plan->reservation) lapse(*tenant.plan, now_);  // it has just preempted on them
     is_any_dropped = true;
     return true;

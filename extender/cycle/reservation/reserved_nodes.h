@@ -115,10 +115,10 @@ class ReservedNodes {
   void lapse_overlapping();
   bool is_unchanged(const Entry& entry, const Ledger& ledger) const;
   void weigh(const std::vector<NodeTenant>& tenants, Ledger& ledger);
-  bool is_overdue(const Entry& entry, std::optional<SysTime>& next_look) const;
   queue::Workload make_candidate(const GroupWork& work, const GangWork& gang) const;
-  bool is_served_after(const Entry& entry, const GangWork& plan, const Ledger& ledger);
-  bool drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants, Ledger& ledger);
+  bool is_served_after(const Entry& entry, const GangWork& plan, queue::Usage usage,
+                       const Ledger& ledger) const;
+  bool drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants, Ledger& ledger) const;
   void note_shares(Ledger& ledger, ReservationMemory& memory);
 
   const Snapshot& snapshot_;
@@ -127,7 +127,6 @@ class ReservedNodes {
   const bool is_on_;
   const SysTime now_;
   std::vector<Entry> entries_;
-  std::optional<queue::Usage> usage_;  // with all plans that are left; counted when it is needed
   std::size_t reclaiming_ = 0;
   bool keeps_less_ = false;
 };

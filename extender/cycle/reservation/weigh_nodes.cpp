@@ -90,8 +90,8 @@ NodeBalance weigh_nodes(const queue::ReservedFor& terms, const NodeAmounts& want
     if (!has(node, amount, given.by_end)) balance.lacking.insert(node);
     const auto at = ledger.nodes().find(node);
     if (!at) continue;
-    // Without a due time a tenant may stay for ever: what is free now is all that the head can
-    // count on.
+    // Without a due time a tenant may never end: what is free now is all that the head can count
+    // on.
     kube::Resources kept =
         at_most(terms.due ? excess(amount, given.in_time[node]) : amount, ledger.nodes().free(*at));
     if (!kept.empty()) balance.kept.emplace(node, std::move(kept));

@@ -19,6 +19,14 @@ using testing::Reservations;
 using testing::with_a_head;
 using testing::with_a_tenant;
 
+// The head is due, and only the tenant is left on its nodes.
+Reservations due_with_a_tenant() {
+  Reservations world = with_a_tenant();
+  world.now = *world.base("head").reservation->due;
+  world.remove("long");
+  return world;
+}
+
 // One cycle, of which nothing is stored.
 CycleResult decide(Reservations& world) {
   return run_cycle(world.snapshot(), std::move(world.state), world.now, {}, world.mode,
@@ -56,7 +64,7 @@ TEST_CASE("a gang that waits uses nothing of its queue while its status is uncon
   CHECK(world.placed("next") != "waits");
 }
 
-TEST_CASE("a reservation whose end cannot be stored is not given up again at once",
+TEST_CASE("a reservation whose end cannot be stored does not lapse again at once",
           "[extender][reservation]") {
   Reservations world = with_a_head();
   world.base("head").refusals.plan_after = world.in(300);
@@ -80,7 +88,7 @@ TEST_CASE("no nodes are kept for a gang whose status the API server rejects",
   CHECK(world.placed("other") == "n1");
 }
 
-TEST_CASE("an overdue reservation is looked at without a change of the cluster",
+TEST_CASE("an overdue reservation needs no change of the cluster to lapse",
           "[extender][reservation]") {
   Reservations world = with_a_head();
   world.cycle();
@@ -92,10 +100,8 @@ TEST_CASE("an overdue reservation is looked at without a change of the cluster",
 
 TEST_CASE("a head waits for the pods that it has reclaimed, an hour at most",
           "[extender][reservation]") {
-  Reservations world = with_a_tenant();
-  const SysTime due = *world.base("head").reservation->due;
-  world.now = due;
-  world.remove("long");
+  Reservations world = due_with_a_tenant();
+  const SysTime due = world.now;
   const int grace = GENERATE(1'800, 36'000);
   CAPTURE(grace);
   world.grace_period = seconds(grace);
@@ -137,12 +143,10 @@ TEST_CASE("nothing is reclaimed for a gang that its queue does not let start any
   CHECK(world.base("head").victims.empty());
 }
 
-TEST_CASE("a head that is due does not wait for ever for what ends elsewhere",
+TEST_CASE("a head that is due reclaims although pods are always about to end elsewhere",
           "[extender][reservation]") {
-  Reservations world = with_a_tenant();
-  const SysTime due = *world.base("head").reservation->due;
-  world.now = due;
-  world.remove("long");
+  Reservations world = due_with_a_tenant();
+  const SysTime due = world.now;
   for (const char* name : {"n3", "n4"}) {
     world.nodes.push_back(testing::view(testing::a_node(name, 8)));
     world.add_running(name, "", {name}, 8);
@@ -163,19 +167,6 @@ TEST_CASE("a head that is due does not wait for ever for what ends elsewhere",
   CHECK(world.reserved("head") == "n1 n2");
   run(due + seconds(120));
   CHECK(world.base("tenant").reason == gang::kReasonPreempted);
-}
-
-TEST_CASE("nothing is closed for a head that may not reclaim now", "[extender][reservation]") {
-  Reservations world = with_a_tenant();
-  world.remove("long");
-  world.wait("another", 1, 8, 0).spec.preemptible = true;
-  using Outcome = gang::PreemptionOutcome;
-  const Outcome why = GENERATE(Outcome::kRateLimited, Outcome::kControllerAway);
-  const GangKey head{world.get("head").meta.uid, gang::kBaseGang};
-  world.state.reservation.reclaims[head] = {world.in(30), why};
-  world.cycle();
-  CHECK(world.placed("another") == "n2");
-  CHECK(world.reserved("head") == "n1 n2");
 }
 
 TEST_CASE("pods of a lower priority that are nominated take nothing from a head",

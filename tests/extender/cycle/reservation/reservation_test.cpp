@@ -313,6 +313,15 @@ TEST_CASE("nothing more starts where a head reclaims its nodes next", "[extender
     CHECK(world.placed("another") == "n2");
     CHECK(world.reserved("head") == "n1 n2");
   }
+  SECTION("not while it may not, for another reason") {
+    using Outcome = gang::PreemptionOutcome;
+    const Outcome why = GENERATE(Outcome::kRateLimited, Outcome::kControllerAway);
+    const GangKey head{world.get("head").meta.uid, gang::kBaseGang};
+    world.state.reservation.reclaims[head] = {world.in(30), why};
+    world.cycle();
+    CHECK(world.placed("another") == "n2");
+    CHECK(world.reserved("head") == "n1 n2");
+  }
 }
 
 TEST_CASE("a head whose freed node goes to another scheduler does not end others at once",
