@@ -107,15 +107,15 @@ def suite(programs, pool, set_preemption, monkeypatch):
 
 def gang(number, labels, names, queues, priorities):
     """Coordinator, aggregator, 13 collectors and a learner."""
-    one = template(gpus=1, nodeSelector=labels)
-    collector, learner = template(gpus=1, nodeSelector=labels), template(gpus=1, nodeSelector=labels)
-    if number % REJECTED == 0:
-        learner["metadata"] = {"annotations": kubelet.annotations(rejected="OutOfcpu")}
-    if number % CURSED == 0:
-        collector["metadata"] = {"annotations": kubelet.annotations(rejected_on=names[number % len(names)])}
+    def member(**annotations):
+        # Requeued jobs have pods of the same names again.
+        return {**template(gpus=1, nodeSelector=labels),
+                "metadata": {"annotations": kubelet.annotations(ends="by-uid", **annotations)}}
+    learner = member(rejected="OutOfcpu") if number % REJECTED == 0 else member()
+    collector = member(rejected_on=names[number % len(names)]) if number % CURSED == 0 else member()
     named = {"priorityClassName": priorities[number % len(priorities)]} if priorities[0] else {}
     limits = LIMITS[number % len(LIMITS)] if priorities[0] else {}
-    return job(f"c-{number:02}", queue=queues[number % 2], **named, **limits, coordinator={"template": one},
+    return job(f"c-{number:02}", queue=queues[number % 2], **named, **limits, coordinator={"template": member()},
                collector={"replicas": GPUS - 2, "template": collector}, learner={"replicas": 1, "template": learner})
 
 
