@@ -296,7 +296,7 @@ def test_limits_of_node_classes_keep_jobs_off_their_nodes(jobs, queues, programs
         wait_running(jobs, "second")
 
 
-def test_the_status_of_a_queue_says_what_it_uses_and_what_waits(jobs, queues, gpus):
+def test_the_status_of_a_queue_says_what_it_uses_and_what_waits(jobs, queues, gpus, kubectl):
     queues.create("team", quota=[{"resources": {GPU: 2}}])
     jobs.create(gpus("runs", 6, queue=queues.name("team")))
     wait_running(jobs, "runs")
@@ -315,6 +315,9 @@ def test_the_status_of_a_queue_says_what_it_uses_and_what_waits(jobs, queues, gp
     assert status["head"]["priority"] == 0
     assert {one["type"]: one["status"] for one in status["conditions"]} == {
         "Ready": "True", "NamespacesUnambiguous": "True"}
+    header, line = kubectl("get", "nvxq", queues.name("team")).stdout.splitlines()
+    assert header.split() == ["NAME", "PENDING", "RUNNING", "SHARE", "READY", "STOP", "AGE"]
+    assert line.split()[1:3] == ["1", "1"] and line.split()[4:6] == ["True", "None"]
     for name in ("runs", "waits"):
         jobs.delete(name)
     wait_for(lambda: not jobs.pods("runs"), "the job's pods to go", LONG)
