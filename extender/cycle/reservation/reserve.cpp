@@ -235,6 +235,7 @@ class Reserver {
     displace(turn, chosen);
     turn.gang->reservation = chosen;
     turn.gang->reserve_after.reset();
+    memory_.again[key(turn)] = now_;  // if this is not stored
     has_made_one_ = true;
     look_by(next_look_, now_);  // when this is stored: others may be kept off, or reclaimed
   }
@@ -290,6 +291,9 @@ class Reserver {
       memory_.reclaims[key(turn)] = {again, pause->outcome};
       return wait(turn, again, pause->outcome);
     }
+    // What starts there while they are open cannot be reclaimed at once: they are closed first, in
+    // the next cycle.
+    if (!entry.balance.is_due) return look_by(next_look_, now_);
     if (!may_search()) return;
     auto& search = memory_.reclaims[key(turn)];
     search = {now_ + kReserveSearchAgain, Outcome::kNotSearched};
@@ -301,8 +305,11 @@ class Reserver {
     }
     VictimTrials trials = make_trials(turn);
     if (trials.fits_without({})) {  // with what is ending, there or elsewhere
-      const bool has_time = !entry.terms.due || now_ < *entry.terms.due + kLongestElsewhere;
-      if (has_time) return;
+      const SysTime until = entry.terms.due.value_or(entry.terms.since) + kLongestElsewhere;
+      if (now_ < until) {
+        search.again = std::min(search.again, until);
+        return look_by(next_look_, search.again);
+      }
       trials.keep_to([&](std::string_view node) { return entry.wanted.count(node) > 0; });
       if (trials.fits_without({})) return;
     }
@@ -324,6 +331,7 @@ class Reserver {
     turn.gang->may_need_fewer = found.gave_up;
     begin_preempting(*turn.group, *turn.gang, std::move(trials.placed), tree_, find_queue(turn),
                      placer_);
+    search.again = now_;  // if this is not stored
     reserved_.end(*turn.gang);
     look_by(next_look_, now_);  // when this is stored
   }

@@ -29,11 +29,13 @@ bool has_no_turn(const ReservedNodes::Entry& entry) {
   return entry.gang->is_paused || entry.group->seen->unconfirmed;
 }
 
-// The head is served before the tenant, whose turn it is. Of two queues shares decide: a head that
-// has no turn counts as the earlier one for the moment.
+// The head is served before the tenant, whose turn it is. A head that has no turn counts as the
+// earlier one for the moment where ranks alone do not decide: of two queues their shares do, and in
+// one of users those of users.
 bool is_before(const ReservedNodes::Entry& entry, const queue::Workload& tenant) {
   if (entry.is_reached || !has_no_turn(entry)) return entry.is_reached;
-  return entry.group->queue.name != tenant.queue || entry.terms.head < queue::rank(tenant);
+  const bool is_ranked = entry.is_ranked && entry.group->queue.name == tenant.queue;
+  return !is_ranked || tenant.is_elastic || entry.terms.head < queue::rank(tenant);
 }
 
 // The tenant, whose turn it is, may not use what is kept. Not even before the head's turn if the
@@ -63,7 +65,7 @@ std::optional<SysTime> find_overdue(const ReservedNodes::Entry& entry) {
 }
 
 bool can_still_reclaim(const ReservedNodes::Entry& entry) {
-  return entry.balance.needs_reclaim && entry.reclaim != Outcome::kNotEnough &&
+  return entry.balance.can_reclaim && entry.reclaim != Outcome::kNotEnough &&
          entry.reclaim != Outcome::kSearchGaveUp;
 }
 
@@ -140,13 +142,13 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
     const auto overdue = find_overdue(entry);
     if (overdue && *overdue > now) look_by(next_look, *overdue);
     const bool is_overdue = overdue && *overdue <= now && !can_still_reclaim(entry);
-    const bool must_lapse = (!is_possible && since + kLongestBroken <= now) || is_overdue;
+    const bool must_lapse = is_possible ? is_overdue : since + kLongestBroken <= now;
+    if (!is_possible) memory.broken.emplace(key, since);  // also until the lapse is stored
     if (must_lapse && !entry.group->seen->unconfirmed) {
       lapse(*entry.gang, now);
       entry.is_over = true;
       entry.balance.kept.clear();
     } else if (!is_possible) {
-      memory.broken.emplace(key, since);
       look_by(next_look, since + kLongestBroken);
     }
   }
@@ -182,6 +184,11 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
           head, gang.reservation->since, gang.reservation->due, gang.reservation->counts_on, {}};
       entry.wanted = sum_reserved(*group->seen->group, *gang.reservation);
       entry.reclaiming_queues = find_reclaiming_queues(group->queue.name);
+      const queue::QueueTree& tree = snapshot_.facts.tree();
+      if (const auto queue = tree.find(group->queue.name)) {
+        entry.is_ranked =
+            tree[*queue].order != queue::Queue::Order::kFifo && !tree[*queue].fair_users;
+      }
       const auto reclaim = memory.reclaims.find(entry.key());
       if (reclaim != memory.reclaims.end()) entry.reclaim = reclaim->second.outcome;
     }

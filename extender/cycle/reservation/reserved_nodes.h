@@ -51,6 +51,7 @@ class ReservedNodes {
     std::vector<std::string_view> reclaiming_queues;  // terms borrows them
     NodeAmounts wanted;
     NodeBalance balance;
+    bool is_ranked = false;  // its queue serves by rank: neither FIFO nor fairUsers
     // Why it did not get its nodes a moment ago; kNotSearched: it may try.
     gang::PreemptionOutcome reclaim = gang::PreemptionOutcome::kNotSearched;
     bool is_reached = false;  // in this pass: who is served from now on comes after it

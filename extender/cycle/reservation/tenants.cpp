@@ -103,6 +103,8 @@ class TenantLister {
     };
     tenant.is_ending = ending_.has(group.meta.uid, gang.name) || is_released(gang.name) ||
                        is_released(gang::kBaseGang);
+    const gang::GangStatus* own = gang::find_gang(group.status, gang.name);
+    tenant.is_starting = own != nullptr && own->healing_since.has_value();
     tenant.latest_end = queue::latest_end(workload);
     tenant.promised_end = find_promised_end(group);
     tenant.job = group.meta.uid;

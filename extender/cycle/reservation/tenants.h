@@ -31,7 +31,7 @@ struct NodeTenant {
   bool is_ending = false;    // by itself or for another gang
   bool is_late = false;      // a pod that is being deleted, but takes long, or is stuck
   SysTime pod_end{};         // of a pod that is being deleted
-  bool is_starting = false;  // it is not committed yet
+  bool is_starting = false;  // it is not committed yet, or heals: nobody ends it now
   GangWork* plan = nullptr;  // it is planned, and neither committed nor preempting
   NodeAmounts use{};         // of these nodes
 

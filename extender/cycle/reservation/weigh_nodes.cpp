@@ -16,6 +16,7 @@ struct Given {
   NodeAmounts soon;         // also by reclaimable tenants
   NodeAmounts at_once;      // also by reclaimable plans, which end by being dropped
   NodeAmounts by_dropping;  // by what is ending, and these plans
+  NodeAmounts by_reclaim;   // by what is ending, and all that may be reclaimed now or later
 };
 
 Given sum_given(const queue::ReservedFor& terms, const std::vector<NodeTenant>& tenants) {
@@ -33,6 +34,7 @@ Given sum_given(const queue::ReservedFor& terms, const std::vector<NodeTenant>& 
       if (is_soon) given.soon[node] += amount;
       if (is_soon || can_drop) given.at_once[node] += amount;
       if (tenant.is_ending || can_drop) given.by_dropping[node] += amount;
+      if (tenant.is_ending || may_reclaim) given.by_reclaim[node] += amount;
     }
   }
   return given;
@@ -99,6 +101,7 @@ NodeBalance weigh_nodes(const queue::ReservedFor& terms, const NodeAmounts& want
   const bool is_alone_enough = is_enough(given.ending);
   const bool is_soon_enough = is_enough(given.soon);
   balance.needs_reclaim = is_soon_enough && !is_alone_enough;
+  balance.can_reclaim = !is_alone_enough && is_enough(given.by_reclaim);
   balance.is_due = is_alone_enough || (is_soon_enough && may_reclaim);
   balance.waits_for_plans = (!is_alone_enough && is_enough(given.by_dropping)) ||
                             (!is_soon_enough && may_reclaim && is_enough(given.at_once));

@@ -14,6 +14,8 @@ struct NodeBalance {
   NodeAmounts kept;   // of what is wanted, from others: beside what tenants give back
   // The head has its nodes when reclaimable tenants have ended, and not with what is ending alone.
   bool needs_reclaim = false;
+  // The same if it had also ended those that start, heal or are planned.
+  bool can_reclaim = false;
   // What is ending suffices, or the head reclaims its nodes next. Nothing more starts there that is
   // served after it.
   bool is_due = false;

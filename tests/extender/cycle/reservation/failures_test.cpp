@@ -187,5 +187,102 @@ TEST_CASE("pods of a lower priority that are nominated take nothing from a head"
   CHECK(world.reserved("head") == "n1 n2");
 }
 
+TEST_CASE("an overdue reservation outlasts a moment in which nothing could be reclaimed",
+          "[extender][reservation]") {
+  Reservations world = with_a_tenant();
+  world.get("head").spec.gangs[0].preempt_after = world.in(3'000);
+  world.remove("long");
+  const auto node = world.nodes[1];
+  world.now = *world.base("head").reservation->due + minutes(11);
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1 n2");
+  SECTION("as another job to be reclaimed was only planned") {
+    world.wait("next", 1, 8, 0).spec.preemptible = true;
+    world.cycle();
+    REQUIRE(world.placed("next") != "waits");
+  }
+  SECTION("as one that is to be reclaimed heals") {
+    world.base("tenant").healing_since = world.now;
+  }
+  SECTION("as a node was NotReady") {
+    kube::Node lost = testing::a_node("n2", 8);
+    lost.ready = false;
+    world.nodes[1] = testing::view(lost);
+  }
+  world.cycle();
+  world.nodes[1] = node;
+  world.cycle();
+  CHECK(world.reserved("head") == "n1 n2");
+}
+
+TEST_CASE("a job that its queue serves after a head gets none of its nodes by its priority",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.queues = {testing::for_all(testing::a_queue("vision"))};
+  for (gang::PodGroup& group : world.groups) {
+    group.spec.queue = "vision";
+    group.status.queue.name = "vision";
+  }
+  SECTION("in an order by age") { world.queue("vision").order = queue::Queue::Order::kFifo; }
+  SECTION("in turns of users") { world.queue("vision").fair_users = true; }
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1 n2");
+  world.remove("short");
+  gang::PodGroup& other = world.wait("other", 1, 8, 0);
+  other.spec.queue = "vision";
+  if (!world.queue("vision").fair_users) other.spec.priority = 10;
+  world.unconfirmed = {"head"};
+  for (int i = 0; i < 5; ++i) {
+    world.cycle();
+    CHECK(world.placed("other") == "waits");
+  }
+}
+
+TEST_CASE("nodes that were open while a head might not reclaim are closed before it does",
+          "[extender][reservation]") {
+  Reservations world = due_with_a_tenant();
+  world.get("head").spec.gangs[0].preempt_after = world.in(100);
+  world.cycle();
+  world.now = *world.get("head").spec.gangs[0].preempt_after;
+  world.wait("next", 1, 8, 0).spec.preemptible = true;  // comes as the pause ends
+  for (int i = 0; i < 3; ++i) world.cycle();
+  CHECK_FALSE(world.base("head").victims.empty());
+  CHECK(world.placed("next") == "waits");
+}
+
+TEST_CASE("a reclaim that was not stored is decided again at once", "[extender][reservation]") {
+  Reservations world = due_with_a_tenant();
+  CycleResult lost;
+  for (int i = 0; i < 5 && lost.writes.empty(); ++i) {
+    lost = decide(world);
+    world.state = std::move(lost.state);
+    world.now += seconds(1);
+  }
+  REQUIRE_FALSE(lost.writes.empty());
+  for (int i = 0; i < 3; ++i) world.cycle();
+  CHECK_FALSE(world.base("head").victims.empty());
+}
+
+TEST_CASE("a head without a due time reclaims although pods are always about to end elsewhere",
+          "[extender][reservation]") {
+  Reservations world = due_with_a_tenant();
+  world.base("head").reservation->due.reset();
+  for (const char* name : {"n3", "n4"}) {
+    world.nodes.push_back(testing::view(testing::a_node(name, 8)));
+    world.add_running(name, "", {name}, 8);
+    world.terminate(name);
+  }
+  const SysTime end = world.now + seconds(100);
+  for (; world.now < end && world.base("head").victims.empty(); world.now += seconds(4)) {
+    for (const auto& pod : std::exchange(world.terminating, {})) {
+      kube::Pod later = *pod;
+      later.deletion_timestamp = world.now + seconds(100);
+      world.terminating.push_back(std::make_shared<const kube::Pod>(later));
+    }
+    world.cycle();
+  }
+  CHECK_FALSE(world.base("head").victims.empty());
+}
+
 }  // namespace
 }  // namespace nervex::extender
