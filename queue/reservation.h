@@ -42,6 +42,7 @@ struct ReservedFor {
   SysTime since{};
   std::optional<SysTime> due{};  // nullopt: the head waits for something without bound
   // UIDs of the PodGroups of jobs that had these nodes at `since` and were to end by `due`; sorted.
+  // A job that starts again has another PodGroup, and is not among them.
   std::span<const std::string> counts_on{};
   // find_reclaiming_queues() of the head's queue.
   std::span<const std::string_view> reclaiming_queues{};

@@ -99,13 +99,20 @@ class Reserver {
     return why != nullptr && std::holds_alternative<gang::InsufficientCapacity>(*why);
   }
 
+  // Also while it may use no node at all: if that lasts its reservation is impossible, and lapses.
+  bool keeps_nodes(const RefusedTurn& turn) const {
+    const gang::NoFit* why = find_shortage(turn, placer_);
+    return waits_for_capacity(turn) ||
+           (why != nullptr && std::holds_alternative<gang::NoNodeAllowed>(*why));
+  }
+
   // Nodes are not kept for a gang that a rule keeps from starting, or that may not be planned for
   // long.
   void lapse_idle() {
     for (ReservedNodes::Entry& entry : reserved_.entries()) {
       if (entry.is_over || entry.group->seen->unconfirmed || is_back_soon(entry)) continue;
       const auto turn = turns_.find(entry.gang);
-      if (turn != turns_.end() && waits_for_capacity(queues_.refused[turn->second])) continue;
+      if (turn != turns_.end() && keeps_nodes(queues_.refused[turn->second])) continue;
       give_up(entry);
     }
   }

@@ -148,9 +148,10 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
       lapse(*entry.gang, now);
       entry.is_over = true;
       entry.balance.kept.clear();
-    } else if (!is_possible) {
+    } else if (!must_lapse && !is_possible) {
       look_by(next_look, since + kLongestBroken);
     }
+    if (const auto late = find_first_late(entry, tenants)) look_by(next_look, *late);
   }
   note_shares(ledger, memory);
 }
@@ -297,6 +298,22 @@ bool ReservedNodes::drop_late_plans(const Entry& entry, std::vector<NodeTenant>&
     return true;
   });
   return is_any_dropped;
+}
+
+// When a plan that ends in time would not any more, as nothing was bound until then.
+std::optional<SysTime> ReservedNodes::find_first_late(
+    const Entry& entry, const std::vector<NodeTenant>& tenants) const {
+  std::optional<SysTime> first;
+  if (!entry.terms.due) return first;
+  for (const NodeTenant& tenant : tenants) {
+    const bool is_in_time =
+        tenant.plan != nullptr && tenant.latest_end && *tenant.latest_end <= *entry.terms.due &&
+        std::any_of(tenant.use.begin(), tenant.use.end(),
+                    [&](const auto& use) { return entry.wanted.count(use.first) > 0; });
+    if (!is_in_time) continue;
+    look_by(first, now_ + (*entry.terms.due - *tenant.latest_end) + std::chrono::seconds(1));
+  }
+  return first;
 }
 
 // More is left for others if a tenant may be reclaimed, or ends in time, since the last cycle.

@@ -120,6 +120,8 @@ class ReservedNodes {
   bool is_served_after(const Entry& entry, const GangWork& plan, queue::Usage usage,
                        const Ledger& ledger) const;
   bool drop_late_plans(const Entry& entry, std::vector<NodeTenant>& tenants, Ledger& ledger) const;
+  std::optional<SysTime> find_first_late(const Entry& entry,
+                                         const std::vector<NodeTenant>& tenants) const;
   void note_shares(Ledger& ledger, ReservationMemory& memory);
 
   const Snapshot& snapshot_;

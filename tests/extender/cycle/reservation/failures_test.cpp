@@ -284,5 +284,55 @@ TEST_CASE("a head without a due time reclaims although pods are always about to 
   CHECK_FALSE(world.base("head").victims.empty());
 }
 
+TEST_CASE(
+    "a reservation that cannot be kept asks for no cycle after another while its status is "
+    "unconfirmed",
+    "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.nodes[1] = testing::view(testing::cordoned(testing::a_node("n2", 8)));
+  world.cycle();
+  world.unconfirmed = {"head"};
+  world.now += seconds(100);
+  CycleResult result = decide(world);
+  CHECK((!result.look_again || *result.look_again >= seconds(1)));
+}
+
+TEST_CASE("a head keeps its nodes while it may use none for a moment", "[extender][reservation]") {
+  Reservations world = with_a_head();
+  const auto nodes = world.nodes;
+  for (auto& node : world.nodes) {
+    kube::Node lost = testing::a_node(node.node->name, 8);
+    lost.ready = false;
+    node = testing::view(lost);
+  }
+  world.cycle();
+  CHECK(world.reserved("head") == "n1 n2");
+  SECTION("not for long") {
+    world.now += seconds(61);
+    world.cycle();
+    CHECK(world.reserved("head").empty());
+  }
+  SECTION("and they come back") {
+    world.nodes = nodes;
+    world.cycle();
+    CHECK(world.reserved("head") == "n1 n2");
+  }
+}
+
+TEST_CASE("a plan on reserved nodes is looked at when it would end too late",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.wait("other", 1, 8, 0);
+  world.limit("other", 930);
+  world.cycle();
+  REQUIRE(world.placed("other") == "n1");
+  const SysTime late = *world.base("head").reservation->due - seconds(930);
+  world.now = late - seconds(10);
+  const CycleResult result = decide(world);
+  REQUIRE(result.look_again);
+  CHECK(*result.look_again <= seconds(11));
+}
+
 }  // namespace
 }  // namespace nervex::extender
