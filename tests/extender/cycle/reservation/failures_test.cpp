@@ -250,6 +250,21 @@ TEST_CASE("nodes that were open while a head might not reclaim are closed before
   CHECK(world.placed("next") == "waits");
 }
 
+TEST_CASE("a reservation that was not stored is made again at once", "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.base("head").reservation.reset();
+  world.state = {};
+  CycleResult lost = decide(world);
+  REQUIRE(lost.writes.size() == 1);
+  REQUIRE(lost.writes[0].status.gangs[0].reservation);
+  world.state = std::move(lost.state);
+  for (int i = 0; i < 3; ++i) {
+    world.now += seconds(1);
+    world.cycle();
+  }
+  CHECK(world.reserved("head") == "n1 n2");
+}
+
 TEST_CASE("a reclaim that was not stored is decided again at once", "[extender][reservation]") {
   Reservations world = due_with_a_tenant();
   CycleResult lost;
