@@ -102,8 +102,8 @@ class Reserver {
   // Also while it may use no node at all: if that lasts its reservation is impossible, and lapses.
   bool keeps_nodes(const RefusedTurn& turn) const {
     const gang::NoFit* why = find_shortage(turn, placer_);
-    return waits_for_capacity(turn) ||
-           (why != nullptr && std::holds_alternative<gang::NoNodeAllowed>(*why));
+    return why != nullptr && (std::holds_alternative<gang::InsufficientCapacity>(*why) ||
+                              std::holds_alternative<gang::NoNodeAllowed>(*why));
   }
 
   // Nodes are not kept for a gang that a rule keeps from starting, or that may not be planned for
