@@ -281,13 +281,9 @@ bool ReservedNodes::drop_late_plans(const Entry& entry, std::vector<NodeTenant>&
   bool is_any_dropped = false;
   std::erase_if(tenants, [&](const NodeTenant& tenant) {
     if (tenant.plan == nullptr || tenant.plan->seen->unconfirmed) return false;
-    const auto is_on = [&](const auto& nodes) {
-      return std::any_of(tenant.use.begin(), tenant.use.end(),
-                         [&](const auto& use) { return nodes.count(use.first) > 0; });
-    };
-    const bool is_in_the_way = balance.waits_for_plans && is_on(entry.wanted) &&
+    const bool is_in_the_way = balance.waits_for_plans && tenant.is_on(entry.wanted) &&
                                queue::is_reclaimable(entry.terms, tenant.terms());
-    const bool may_not_stay = !is_in_the_way && is_on(balance.lacking) &&
+    const bool may_not_stay = !is_in_the_way && tenant.is_on(balance.lacking) &&
                               !queue::ends_for(entry.terms, tenant.terms()) &&
                               is_behind(*tenant.plan);
     if (!is_in_the_way && !may_not_stay) return false;
@@ -306,10 +302,8 @@ std::optional<SysTime> ReservedNodes::find_first_late(
   std::optional<SysTime> first;
   if (!entry.terms.due) return first;
   for (const NodeTenant& tenant : tenants) {
-    const bool is_in_time =
-        tenant.plan != nullptr && tenant.latest_end && *tenant.latest_end <= *entry.terms.due &&
-        std::any_of(tenant.use.begin(), tenant.use.end(),
-                    [&](const auto& use) { return entry.wanted.count(use.first) > 0; });
+    const bool is_in_time = tenant.plan != nullptr && tenant.latest_end &&
+                            *tenant.latest_end <= *entry.terms.due && tenant.is_on(entry.wanted);
     if (!is_in_time) continue;
     look_by(first, now_ + (*entry.terms.due - *tenant.latest_end) + std::chrono::seconds(1));
   }

@@ -1,6 +1,7 @@
 // extender/cycle/reservation/tenants.h - who uses these nodes, and until when? Pure.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -31,10 +32,16 @@ struct NodeTenant {
   bool is_ending = false;    // by itself or for another gang
   bool is_late = false;      // a pod that is being deleted, but takes long, or is stuck
   SysTime pod_end{};         // of a pod that is being deleted
-  bool is_starting = false;  // it is not committed yet, or heals: nobody ends it now
+  bool is_starting = false;  // it is not committed yet, or heals: it is not ended now
   GangWork* plan = nullptr;  // it is planned, and neither committed nor preempting
   NodeAmounts use{};         // of these nodes
 
+  // On any of these nodes, which are keys of a set or a map.
+  template <typename Nodes>
+  bool is_on(const Nodes& nodes) const {
+    return std::any_of(use.begin(), use.end(),
+                       [&](const auto& one) { return nodes.count(one.first) > 0; });
+  }
   queue::Tenant terms() const { return {&workload, latest_end, promised_end, job}; }
 };
 

@@ -84,9 +84,7 @@ NodeBalance weigh_nodes(const queue::ReservedFor& terms, const NodeAmounts& want
   };
   NodeBalance balance;
   for (const NodeTenant& tenant : tenants) {
-    const bool is_there = std::any_of(tenant.use.begin(), tenant.use.end(),
-                                      [&](const auto& use) { return wanted.count(use.first) > 0; });
-    if (is_there) balance.last_end = std::max(balance.last_end, tenant.pod_end);
+    if (tenant.is_on(wanted)) balance.last_end = std::max(balance.last_end, tenant.pod_end);
   }
   for (const auto& [node, amount] : wanted) {
     if (!has(node, amount, given.by_end)) balance.lacking.insert(node);

@@ -17,6 +17,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::Reservations;
 using testing::with_a_head;
+using testing::with_a_plan;
 using testing::with_a_tenant;
 
 // The head is due, and only the tenant is left on its nodes.
@@ -25,6 +26,27 @@ Reservations due_with_a_tenant() {
   world.now = *world.base("head").reservation->due;
   world.remove("long");
   return world;
+}
+
+// Two more nodes, whose pods are about to end.
+void add_ending_nodes(Reservations& world) {
+  for (const char* name : {"n3", "n4"}) {
+    world.nodes.push_back(testing::view(testing::a_node(name, 8)));
+    world.add_running(name, "", {name}, 8);
+    world.terminate(name);
+  }
+}
+
+// A cycle every 4 s until that time. All pods that are being deleted have 100 s left in each.
+void run_while_pods_end(Reservations& world, SysTime until) {
+  for (; world.now < until; world.now += seconds(4)) {
+    for (const auto& pod : std::exchange(world.terminating, {})) {
+      kube::Pod later = *pod;
+      later.deletion_timestamp = world.now + seconds(100);
+      world.terminating.push_back(std::make_shared<const kube::Pod>(later));
+    }
+    world.cycle();
+  }
 }
 
 // One cycle, of which nothing is stored.
@@ -121,12 +143,8 @@ TEST_CASE("a head waits for the pods that it has reclaimed, an hour at most",
 TEST_CASE("nothing is reclaimed for a gang that its queue does not let start any more",
           "[extender][reservation]") {
   Reservations world = with_a_tenant();
-  world.queues = {testing::for_all(testing::a_queue("vision")),
-                  testing::for_all(testing::a_queue("speech"))};
-  for (gang::PodGroup& group : world.groups) {
-    group.spec.queue = "vision";
-    group.status.queue.name = "vision";
-  }
+  world.move_all_to("vision");
+  world.queues.push_back(testing::for_all(testing::a_queue("speech")));
   world.remove("long");
   world.decide_and_write(1'000);
   REQUIRE(world.base("head").reason == gang::kReasonPreempting);
@@ -147,25 +165,11 @@ TEST_CASE("a head that is due reclaims although pods are always about to end els
           "[extender][reservation]") {
   Reservations world = due_with_a_tenant();
   const SysTime due = world.now;
-  for (const char* name : {"n3", "n4"}) {
-    world.nodes.push_back(testing::view(testing::a_node(name, 8)));
-    world.add_running(name, "", {name}, 8);
-    world.terminate(name);
-  }
-  const auto run = [&](SysTime until) {
-    for (; world.now < until; world.now += seconds(4)) {
-      for (const auto& pod : std::exchange(world.terminating, {})) {
-        kube::Pod later = *pod;
-        later.deletion_timestamp = world.now + seconds(100);
-        world.terminating.push_back(std::make_shared<const kube::Pod>(later));
-      }
-      world.cycle();
-    }
-  };
-  run(due + seconds(50));
+  add_ending_nodes(world);
+  run_while_pods_end(world, due + seconds(50));
   CHECK(world.base("head").victims.empty());
   CHECK(world.reserved("head") == "n1 n2");
-  run(due + seconds(120));
+  run_while_pods_end(world, due + seconds(120));
   CHECK(world.base("tenant").reason == gang::kReasonPreempted);
 }
 
@@ -205,9 +209,7 @@ TEST_CASE("an overdue reservation outlasts a moment in which nothing could be re
     world.base("tenant").healing_since = world.now;
   }
   SECTION("as a node was NotReady") {
-    kube::Node lost = testing::a_node("n2", 8);
-    lost.ready = false;
-    world.nodes[1] = testing::view(lost);
+    world.nodes[1] = testing::view(testing::not_ready(testing::a_node("n2", 8)));
   }
   world.cycle();
   world.nodes[1] = node;
@@ -218,11 +220,7 @@ TEST_CASE("an overdue reservation outlasts a moment in which nothing could be re
 TEST_CASE("a job that its queue serves after a head gets none of its nodes by its priority",
           "[extender][reservation]") {
   Reservations world = with_a_head();
-  world.queues = {testing::for_all(testing::a_queue("vision"))};
-  for (gang::PodGroup& group : world.groups) {
-    group.spec.queue = "vision";
-    group.status.queue.name = "vision";
-  }
+  world.move_all_to("vision");
   SECTION("in an order by age") { world.queue("vision").order = queue::Queue::Order::kFifo; }
   SECTION("in turns of users") { world.queue("vision").fair_users = true; }
   world.cycle();
@@ -282,20 +280,8 @@ TEST_CASE("a head without a due time reclaims although pods are always about to 
           "[extender][reservation]") {
   Reservations world = due_with_a_tenant();
   world.base("head").reservation->due.reset();
-  for (const char* name : {"n3", "n4"}) {
-    world.nodes.push_back(testing::view(testing::a_node(name, 8)));
-    world.add_running(name, "", {name}, 8);
-    world.terminate(name);
-  }
-  const SysTime end = world.now + seconds(100);
-  for (; world.now < end && world.base("head").victims.empty(); world.now += seconds(4)) {
-    for (const auto& pod : std::exchange(world.terminating, {})) {
-      kube::Pod later = *pod;
-      later.deletion_timestamp = world.now + seconds(100);
-      world.terminating.push_back(std::make_shared<const kube::Pod>(later));
-    }
-    world.cycle();
-  }
+  add_ending_nodes(world);
+  run_while_pods_end(world, world.now + seconds(100));
   CHECK_FALSE(world.base("head").victims.empty());
 }
 
@@ -316,9 +302,7 @@ TEST_CASE("a head keeps its nodes while it may use none for a moment", "[extende
   Reservations world = with_a_head();
   const auto nodes = world.nodes;
   for (auto& node : world.nodes) {
-    kube::Node lost = testing::a_node(node.node->name, 8);
-    lost.ready = false;
-    node = testing::view(lost);
+    node = testing::view(testing::not_ready(*node.node));
   }
   world.cycle();
   CHECK(world.reserved("head") == "n1 n2");
@@ -334,13 +318,9 @@ TEST_CASE("a head keeps its nodes while it may use none for a moment", "[extende
   }
 }
 
-TEST_CASE("a plan on reserved nodes is looked at when it would end too late",
+TEST_CASE("a plan on reserved nodes is judged again when it would end too late",
           "[extender][reservation]") {
-  Reservations world = with_a_head();
-  world.remove("short");
-  world.wait("other", 1, 8, 0);
-  world.limit("other", 930);
-  world.cycle();
+  Reservations world = with_a_plan(930);
   REQUIRE(world.placed("other") == "n1");
   const SysTime late = *world.base("head").reservation->due - seconds(930);
   world.now = late - seconds(10);

@@ -14,6 +14,7 @@ using testing::a_node;
 using testing::Reservations;
 using testing::view;
 using testing::with_a_head;
+using testing::with_a_plan;
 using testing::with_a_tenant;
 
 TEST_CASE("a gang that has waited long reserves the nodes that it gets first",
@@ -792,11 +793,7 @@ TEST_CASE("nodes have one reservation", "[extender][reservation]") {
 
 TEST_CASE("a plan that was to end in time is dropped if it is not bound in time",
           "[extender][reservation]") {
-  Reservations world = with_a_head();
-  world.remove("short");
-  world.wait("other", 1, 8, 0);
-  world.limit("other", 900);
-  world.cycle();
+  Reservations world = with_a_plan(900);
   REQUIRE(world.placed("other") == "n1");
   world.now += seconds(50);
   world.cycle();

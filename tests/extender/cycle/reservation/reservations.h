@@ -41,6 +41,11 @@ struct Reservations : Preemptions {
     base(name).committed = true;
     base(name).started_at = now;
   }
+  // All jobs are in this queue, the only one beside the root.
+  void move_all_to(const std::string& name) {
+    queues = {for_all(a_queue(name))};
+    for (gang::PodGroup& group : groups) group.spec.queue = group.status.queue.name = name;
+  }
   // "n1 n2"; "": it has no reservation.
   std::string reserved(const std::string& name) {
     std::string names;
@@ -77,6 +82,17 @@ inline Reservations with_a_tenant() {
   world.wait("tenant", 1, 8, 0).spec.preemptible = true;
   world.cycle();
   world.commit("tenant");
+  return world;
+}
+
+// With a head; "short" has ended, and "other", which may run for so many seconds, is planned on its
+// node.
+inline Reservations with_a_plan(int limit) {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.wait("other", 1, 8, 0);
+  world.limit("other", limit);
+  world.cycle();
   return world;
 }
 
