@@ -37,8 +37,9 @@ sys.path.insert(0, ROOT)
 import kubernetes  # noqa: E402
 from tools.base import processes  # noqa: E402
 from tools.base.console import Failure  # noqa: E402
+from tools.ci.failures import INVARIANT  # noqa: E402
 from tools.cluster import kubelet  # noqa: E402
-from support import nodes, roles, wait  # noqa: E402
+from support import invariants, nodes, roles, wait  # noqa: E402
 from support import target as targets  # noqa: E402
 from support.audit import Audit  # noqa: E402
 from support.commands import command  # noqa: E402
@@ -509,6 +510,8 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_makereport(item, call):
+    if call.excinfo:
+        item.user_properties += [(INVARIANT, sentence) for sentence in invariants.found()]
     report = yield
     # One that judges a run cannot judge one with failures, which has failed anyway.
     may_skip = os.environ.get("NERVEX_E2E_KUBECONFIG") or item.get_closest_marker("whole_run")
@@ -527,6 +530,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item):
+    invariants.begin_test()
     item.nervex_log_offsets = {name: size(path) for name, path in logs(item.config).items()}
     return (yield)
 

@@ -14,6 +14,7 @@ import time
 from tools.cluster import pod_groups
 from kubernetes.utils import parse_quantity
 
+from support.invariants import Broken
 from support.jobs import GROUP, VERSION
 from support.observer import incarnation_of, requests_of, slot_of
 from support.wait import wait_for
@@ -182,7 +183,7 @@ class Bindings:
         self._committed = {}                             # group: when it was seen to be
         self._ever = collections.defaultdict(set)        # group: slots that had a pod bound
         self.count = 0
-        self.broken = []
+        self.broken = Broken()
 
     def judge(self, changes):
         for change in changes:

@@ -6,6 +6,7 @@ import http.client
 import uuid
 
 import pytest
+from support.invariants import Broken
 from support.jobs import job, template
 from support.replicas_api import pod_of
 
@@ -125,13 +126,13 @@ class JobLife:
                            if (one["type"], one["status"]) != ("PodsCreated", "True")},
             "pods": sorted((one.metadata.labels["replica-type"], one.status.phase)
                            for one in self.jobs.pods(self.name)),
-            "left over": self.left_overs(),
+            "left over": Broken(self.left_overs()),
         }
 
     def faults_seen(self, observer):
         """The observer's findings about this job, one sentence each; empty is good."""
         observer.catch_up()
-        found = list(observer.broken)
+        found = Broken(observer.broken)
         if again := observer.bound_again(self.uid):
             found.append(f"slots to which a pod was bound again though nothing had happened to it: {again}")
         bound = observer.slots_bound(self.uid)

@@ -8,6 +8,7 @@ import threading
 from tools.cluster.api import ApiError
 from kubernetes.utils import parse_quantity
 
+from support.invariants import Broken
 from support.wait import away, wait_for
 
 ANNOTATION = "nervex.sensetime.com/"
@@ -60,7 +61,7 @@ class Observer:
         self._synced = threading.Event()
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
         self._capacity = {}                              # node: {resource: allocatable}
-        self.broken = []
+        self.broken = Broken()
         self.bound = collections.defaultdict(list)       # slot: the incarnations of pods ever bound to it
         self.created = collections.defaultdict(set)      # PodGroup UID: slots of pods ever created
         # (job UID, PodGroup UID): `created` when the coordinator was bound

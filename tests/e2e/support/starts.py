@@ -7,6 +7,7 @@ import threading
 from tools.cluster import pod_groups
 from tools.cluster.api import ApiError
 
+from support.invariants import Broken
 from support.jobs import GROUP, VERSION
 from support.observer import ANNOTATION, is_bound
 from support.wait import wait_for
@@ -74,7 +75,7 @@ class Starts:
 
     def broken(self):
         """A sentence for each gang with a pod bound before the whole gang was committed."""
-        found = []
+        found = Broken()
         for uid in sorted({annotation(pod, "pod-group-uid") for pod in list(self.bound.values())} - {""}):
             committed, bound = self.committed_at(uid), self.bound_of(uid)
             early = [one for one in bound if committed is None or one[0] < committed]
