@@ -160,6 +160,18 @@ int main_container(const Json& pod_spec) {
   return containers.empty() || !containers.front().is_object() ? -1 : 0;
 }
 
+bool may_restart_in_place(const Json& pod_spec) {
+  const auto restarts = [](const Json& of) {
+    const std::string policy = kube::string_at(of, {"restartPolicy"});
+    return !policy.empty() && policy != "Never";
+  };
+  const int main = main_container(pod_spec);
+  if (main < 0) return restarts(pod_spec);
+  const Json& container = kube::array_at(pod_spec, {"containers"})[static_cast<std::size_t>(main)];
+  if (!kube::array_at(container, {"restartPolicyRules"}).empty()) return true;
+  return restarts(container.contains("restartPolicy") ? container : pod_spec);
+}
+
 int main_port(const Json& pod_template_or_spec, Role role) {
   const Json& spec = spec_in(pod_template_or_spec);
   const int main = main_container(spec);

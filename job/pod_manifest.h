@@ -71,6 +71,9 @@ bool is_hard_spread(const Json& constraint);
 int main_port(const Json& pod_template_or_spec, Role role);
 // The index of the main container: named nervex-container, else the first; -1: no containers.
 int main_container(const Json& pod_spec);
+// The kubelet may start the main container again: by the pod's restartPolicy, its own, or its rules
+// (Kubernetes 1.35). An absent policy counts as Never, which the coordinator gets.
+bool may_restart_in_place(const Json& pod_spec);
 
 // The whole Pod: name, labels, annotations, owner, environment, port, pin, scheduler (contract §2).
 Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& context);

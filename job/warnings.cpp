@@ -23,14 +23,15 @@ using Warnings = std::vector<std::string>;
 // ---- of the job
 
 void warn_of_restarts(const Json&, const Json& spec, Warnings& warnings) {
-  const std::string policy =
-      kube::string_at(spec, {"coordinator", "template", "spec", "restartPolicy"}, "Never");
-  if (policy.empty() || policy == "Never") return;
+  const Json* pod = kube::find(spec, {"coordinator", "template", "spec"});
+  if (pod == nullptr || !may_restart_in_place(*pod)) return;
+  const std::string policy = kube::string_at(*pod, {"restartPolicy"}, "Never");
+  const std::string_view field = policy == "Never" ? "" : ".restartPolicy: ";
   // A container restarted in place would request a second full set of replicas.
   warnings.push_back(
-      fmt::format("spec.coordinator.template.spec.restartPolicy: {}: a restart of the coordinator "
-                  "restarts the whole job",
-                  policy));
+      fmt::format("spec.coordinator.template.spec{}{}: a restart of the coordinator restarts the "
+                  "whole job",
+                  field, field.empty() ? "" : policy));
 }
 
 void warn_of_unreserved(const Json&, const Json& spec, Warnings& warnings) {

@@ -8,6 +8,7 @@
 #include "kube/model/anti_affinity.h"
 #include "kube/model/pod_need.h"
 #include "kube/model/pod_scan.h"
+#include "kube/model/restart_rules.h"
 #include "kube/model/scan_parts.h"
 #include "kube/model/volume.h"
 
@@ -52,6 +53,7 @@ struct Draft {
   std::string_view subdomain;
   std::string_view ip;
   StringMap container_restart_policies;  // of containers that differ (Kubernetes 1.35)
+  std::map<std::string, std::vector<RestartRule>, std::less<>> restart_rules;  // by container
 };
 
 OwnerRef scan_owner(Value value, bool& is_controller) {
@@ -166,12 +168,15 @@ ContainerNeed scan_container(Value value, Draft& draft, std::vector<std::string>
   ContainerNeed need;
   std::string name;
   std::string restart_policy;
+  std::vector<RestartRule> rules;
   each_field(value, [&](std::string_view key, Value item) {
     if (key == "name") name = scan_text(item);
     if (key == "resources") scan_resources(item, need);
     if (key == "ports") need.host_ports = scan_host_ports(item);
     if (key == "restartPolicy") restart_policy = scan_text(item);
+    if (key == "restartPolicyRules") rules = scan_restart_rules(item);
   });
+  if (!rules.empty()) draft.restart_rules[name] = std::move(rules);
   need.is_sidecar = restart_policy == "Always";
   if (!restart_policy.empty()) draft.container_restart_policies[name] = restart_policy;
   names.push_back(std::move(name));
@@ -359,13 +364,35 @@ void scan_status(Value value, Draft& draft) {
   });
 }
 
+// nullptr: none matches this end.
+const RestartRule* find_rule(const ContainerState& state, const Draft& draft) {
+  const auto rules = draft.restart_rules.find(state.name);
+  return rules == draft.restart_rules.end() ? nullptr
+                                            : find_restart_rule(rules->second, state.exit_code);
+}
+
+bool restarts_all(const ContainerState& state, const Draft& draft) {
+  const RestartRule* rule = state.terminated ? find_rule(state, draft) : nullptr;
+  return rule != nullptr && rule->restarts_all;
+}
+
 // A terminated container that the kubelet will restart has not ended for good.
 bool comes_again(const ContainerState& state, const Draft& draft) {
-  if (draft.pod.is_finished()) return false;
+  if (find_rule(state, draft) != nullptr) return true;
   const auto own = draft.container_restart_policies.find(state.name);
   const std::string& policy =
       own == draft.container_restart_policies.end() ? draft.restart_policy : own->second.str();
-  return policy == "Always" || (policy == "OnFailure" && state.exit_code != 0);
+  return restarts_by_policy(policy, state.exit_code);
+}
+
+void drop_passing_ends(Draft& draft) {
+  if (draft.pod.is_finished()) return;
+  const bool is_whole_pod =
+      std::any_of(draft.containers.begin(), draft.containers.end(),
+                  [&](const ContainerState& state) { return restarts_all(state, draft); });
+  for (ContainerState& state : draft.containers) {
+    if (state.terminated && (is_whole_pod || comes_again(state, draft))) state.terminated = false;
+  }
 }
 
 // The API server moves the timestamp when the grace period is shortened, so this is always the time
@@ -459,9 +486,7 @@ Pod complete(Draft draft) {
   pod.deleted_at_once = pod.meta.deleting && draft.deletion_grace_seconds == 0;
   keep_apart(draft, pod);
   if (draft.has_detail_label) {
-    for (auto& state : draft.containers) {
-      if (state.terminated && comes_again(state, draft)) state.terminated = false;
-    }
+    drop_passing_ends(draft);
     compare_with_deletion(draft);
     pod.containers = std::move(draft.containers);
     pod.ip = draft.ip;

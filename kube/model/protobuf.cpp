@@ -29,6 +29,7 @@ enum class Kind {
   kObject,
   kInline,   // its fields belong to the outer object in JSON
   kTexts,    // a list
+  kInts,     // a list
   kObjects,  // a list
   kItems,    // a list that is present even if empty
   kTextMap,
@@ -76,9 +77,13 @@ constexpr std::array kVolume{Field{1, "name", kText}, Field{2, "", kInline, kVol
 constexpr std::array kGate{Field{1, "name", kText}};
 constexpr std::array kPort{Field{2, "hostPort", kInt}, Field{4, "protocol", kText}};
 constexpr std::array kResources{Field{1, "limits", kAmountMap}, Field{2, "requests", kAmountMap}};
+constexpr std::array kExitCodes{Field{1, "operator", kText}, Field{2, "values", kInts}};
+constexpr std::array kRestartRule{Field{1, "action", kText},
+                                  Field{2, "exitCodes", kObject, kExitCodes}};
 constexpr std::array kContainer{Field{1, "name", kText}, Field{6, "ports", kObjects, kPort},
                                 Field{8, "resources", kObject, kResources},
-                                Field{24, "restartPolicy", kText}};
+                                Field{24, "restartPolicy", kText},
+                                Field{25, "restartPolicyRules", kObjects, kRestartRule}};
 constexpr std::array kPodSpec{Field{1, "volumes", kObjects, kVolume},
                               Field{2, "containers", kObjects, kContainer},
                               Field{3, "restartPolicy", kText},
@@ -176,7 +181,8 @@ std::vector<Part> split_fields(std::string_view message, Fields fields) {
   while (reader.next()) {
     const auto field = std::find_if(fields.begin(), fields.end(),
                                     [&](const Field& one) { return one.number == reader.tag(); });
-    const bool is_number = field != fields.end() && (field->kind == kInt || field->kind == kBool);
+    const bool is_number = field != fields.end() &&
+                           (field->kind == kInt || field->kind == kInts || field->kind == kBool);
     const auto wanted = is_number ? pbf_wire_type::varint : pbf_wire_type::length_delimited;
     if (field == fields.end() || reader.wire_type() != wanted) {
       reader.skip();
@@ -274,6 +280,9 @@ class Writer {
         return object(last.bytes, last.field->fields);
       case kTexts:
         return list(parts, '[', ']', [this](const Part& part) { text(part.bytes); });
+      case kInts:
+        return list(parts, '[', ']',
+                    [this](const Part& part) { out_ += fmt::to_string(part.number); });
       case kObjects:
       case kItems:
         return list(parts, '[', ']',

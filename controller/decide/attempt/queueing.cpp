@@ -8,6 +8,7 @@
 #include "controller/decide/reasons.h"
 #include "controller/decide/round/condition.h"
 #include "job/names.h"
+#include "job/pod_manifest.h"
 #include "kube/model/json.h"
 
 namespace nervex::controller {
@@ -40,9 +41,9 @@ constexpr std::chrono::minutes kLongestDelay{6};
 
 std::optional<int> backoff_limit(const job::Spec& spec) {
   if (spec.backoff_limit) return spec.backoff_limit;
-  const std::string policy = kube::string_at(spec.coordinator_template, {"spec", "restartPolicy"});
-  if (policy.empty() || policy == "Never") return 0;
-  return std::nullopt;
+  const kube::Json* pod = kube::find(spec.coordinator_template, {"spec"});
+  if (pod != nullptr && job::may_restart_in_place(*pod)) return std::nullopt;
+  return 0;
 }
 
 bool may_retry(const job::Spec& spec, int failed_attempts) {

@@ -219,6 +219,26 @@ TEST_CASE("a container has ended for good only if the kubelet will not start it 
       {"its own policy differs from the pod's",
        R"({"restartPolicy":"Always","containers":[{"name":"c","restartPolicy":"Never"}]})",
        "Running", failed, true, 3, "Error"},
+      {"a rule restarts it on this exit code",
+       R"({"restartPolicy":"Never","containers":[{"name":"c","restartPolicy":"Never","restartPolicyRules":[
+          {"action":"Restart","exitCodes":{"operator":"In","values":[2,3]}}]}]})",
+       "Running", failed, false, 3, "Error"},
+      {"a rule restarts it on all but some exit codes",
+       R"({"containers":[{"name":"c","restartPolicy":"Never","restartPolicyRules":[
+          {"exitCodes":{"values":[0],"operator":"NotIn"},"action":"Restart"}]}]})",
+       "Running", failed, false, 3, "Error"},
+      {"its rule is for other exit codes",
+       R"({"containers":[{"name":"c","restartPolicy":"Never","restartPolicyRules":[
+          {"action":"Restart","exitCodes":{"operator":"In","values":[42]}}]}]})",
+       "Running", failed, true, 3, "Error"},
+      {"its rule restarts all containers",
+       R"({"containers":[{"name":"c","restartPolicy":"Never","restartPolicyRules":[
+          {"action":"RestartAllContainers","exitCodes":{"operator":"In","values":[3]}}]}]})",
+       "Running", failed, false, 3, "Error"},
+      {"the pod has finished despite a rule",
+       R"({"containers":[{"name":"c","restartPolicy":"Never","restartPolicyRules":[
+          {"action":"Restart","exitCodes":{"operator":"In","values":[3]}}]}]})",
+       "Failed", failed, true, 3, "Error"},
       {"the policy is missing", "{}", "Running", failed, true, 3, "Error"},
   }));
   INFO("when " << row.when);
@@ -231,6 +251,19 @@ TEST_CASE("a container has ended for good only if the kubelet will not start it 
   CHECK(pod.containers[0].exit_code == row.exit_code);
   CHECK(pod.containers[0].reason == row.reason);
   CHECK(pod.containers[0].restarts == 4);
+}
+
+TEST_CASE("a sidecar's rule that restarts all containers restarts the main one", "[kube][pod]") {
+  const Pod pod = decoded(
+      R"({"restartPolicy":"Never","containers":[{"name":"c"},{"name":"s","restartPolicy":"Never",
+          "restartPolicyRules":[{"action":"RestartAllContainers",
+                                 "exitCodes":{"operator":"In","values":[7]}}]}]})",
+      R"({"phase":"Running","containerStatuses":[
+          {"name":"c","state":{"terminated":{"exitCode":1}}},
+          {"name":"s","state":{"terminated":{"exitCode":7}}}]})");
+  REQUIRE(pod.containers.size() == 2);
+  CHECK_FALSE(pod.containers[0].terminated);
+  CHECK_FALSE(pod.containers[1].terminated);
 }
 
 TEST_CASE("a container ended before the deletion only if it did so in an earlier second",

@@ -78,6 +78,36 @@ TEST_CASE("a list of pods says the same in both encodings", "[kube][protobuf][go
                  expected->items[static_cast<std::size_t>(at)]);
 }
 
+// Field numbers of k8s.io/api/core/v1 generated.proto, v0.36.
+TEST_CASE("restart rules of a container are read", "[kube][protobuf]") {
+  std::string codes;
+  protozero::pbf_writer exit_codes(codes);
+  exit_codes.add_string(1, "In");
+  exit_codes.add_int32(2, 42);
+  exit_codes.add_int32(2, 0);
+  std::string rule;
+  protozero::pbf_writer(rule).add_string(1, "Restart");
+  protozero::pbf_writer(rule).add_bytes(2, codes);
+  std::string container;
+  protozero::pbf_writer(container).add_string(1, "c");
+  protozero::pbf_writer(container).add_bytes(25, rule);
+  std::string spec;
+  protozero::pbf_writer(spec).add_bytes(2, container);
+  std::string pod;
+  protozero::pbf_writer(pod).add_bytes(2, spec);
+  std::string kind;
+  protozero::pbf_writer(kind).add_string(1, "v1");
+  protozero::pbf_writer(kind).add_string(2, "Pod");
+  std::string unknown = std::string("k8s\0", 4);
+  protozero::pbf_writer envelope(unknown);
+  envelope.add_bytes(1, kind);
+  envelope.add_bytes(2, pod);
+  const auto json = json_of_protobuf(unknown);
+  REQUIRE(json);
+  CHECK(json->find(R"("restartPolicyRules":[{"action":"Restart","exitCodes":)"
+                   R"({"operator":"In","values":[42,0]}}])") != std::string::npos);
+}
+
 TEST_CASE("a list of no pods is a list", "[kube][protobuf][golden]") {
   const auto json = json_of_protobuf(golden("kube/no_pods.pb"));
   REQUIRE(json);
