@@ -109,11 +109,20 @@ std::vector<Wait> find_waits(const JobSnapshot& seen) {
   return waits;
 }
 
+// The coordinator is bound after all other pods of the base gang.
+bool has_bound_coordinator(const JobSnapshot& seen) {
+  return std::any_of(seen.pods.begin(), seen.pods.end(), [&](const kube::Pod& pod) {
+    return !pod.node.empty() && job::pod_role(pod) == Role::kCoordinator && seen.group &&
+           kube::annotation(pod.meta, gang::kPodGroupUidAnnotation) == seen.group->meta.uid;
+  });
+}
+
 std::optional<SysTime> find_schedule_timeout(const JobSnapshot& seen) {
   const job::Status& status = seen.job.status;
   const auto& timeout = seen.job.spec.schedule_timeout_seconds;
   const bool counts = status.phase == Phase::kCreated && !seen.job.spec.suspend;
   if (!timeout || !status.waiting_since || !counts) return std::nullopt;
+  if (has_bound_coordinator(seen)) return std::nullopt;
   // The back-off after a failed attempt does not count. A job whose pods the API server refuses
   // waits in the queue, and that counts.
   const job::Condition* created = find_condition(seen, "PodsCreated", false);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <set>
 
 #include "controller/decide/attempt/activity.h"
 #include "controller/decide/attempt/pod_problems.h"
@@ -90,27 +89,20 @@ std::optional<SysTime> start_deadline(const Round& round) {
   return after(*since, *timeout);
 }
 
-bool is_base_gang_bound(const Attempt& attempt) {
-  if (attempt.group == nullptr) return false;
-  const gang::Gang* base = gang::find_gang(attempt.group->spec, gang::kBaseGang);
-  if (base == nullptr) return true;
-  std::set<gang::SlotKey> bound;
-  for (const AttemptPod& member : attempt.pods) {
-    if (!member.pod->node.empty()) bound.insert({to_string(member.role), slot_id(member.slot)});
-  }
-  const auto is_bound = [&](const gang::MemberSet& set) {
-    return std::all_of(set.slots.begin(), set.slots.end(), [&](gang::SlotId slot) {
-      return bound.count({set.role, slot}) != 0;
-    });
-  };
-  return std::all_of(base->members.begin(), base->members.end(), is_bound);
+// The coordinator is bound after all others. A pod that is lost later is healed: the attempt does
+// not wait for capacity again.
+bool was_base_gang_bound(const Attempt& attempt) {
+  return std::any_of(attempt.pods.begin(), attempt.pods.end(), [](const AttemptPod& member) {
+    return member.role == job::Role::kCoordinator && !member.pod->node.empty();
+  });
 }
 
 std::optional<SysTime> schedule_deadline(const Round& round) {
   const job::Status& status = round.seen.job.status;
   if (!round.seen.job.spec.schedule_timeout_seconds || !status.waiting_since) return std::nullopt;
-  if (status.phase == job::Phase::kRunning || is_base_gang_bound(round.attempt))
+  if (status.phase == job::Phase::kRunning || was_base_gang_bound(round.attempt)) {
     return std::nullopt;
+  }
   // A creation that fails is waited for in the queue; the back-off after a failure is not.
   const SysTime from =
       has_failed_creation(status)

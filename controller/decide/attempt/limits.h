@@ -16,7 +16,7 @@ namespace nervex::controller {
 // The smaller of activeDeadlineSeconds and the queue's maxRuntimeSeconds applies to the time that
 // the job was active (activity.h), in this attempt from when its base gang got its nodes:
 // kTimedOut, with a message that says which one; scheduleTimeoutSeconds from the later of
-// waitingSince and nextAttemptTime until every pod of the base gang is bound: kTimedOut.
+// waitingSince and nextAttemptTime until the whole base gang was bound once: kTimedOut.
 // startTimeoutSeconds, or the controller's default, from activeSince until all pods of the base
 // gang run: kFailure. nullopt: no limit has passed. Not for suspended jobs.
 std::optional<AttemptResult> passed_limit(const Round& round);

@@ -23,6 +23,7 @@ POD_ROLES = (*ROLES, "ddp-learner")
 RESERVATION_SECONDS = 600  # the default of spec.reservationSeconds
 TOLERATES_NOT_READY = "nervex.sensetime.com/tolerates-not-ready-seconds"  # of a pod: gang/outage_tolerations.h
 TOLERATES_UNREACHABLE = "nervex.sensetime.com/tolerates-unreachable-seconds"
+POD_GROUP_UID = "nervex.sensetime.com/pod-group-uid"
 LONGEST_OUTAGE = 100 * 365 * 24 * 3600
 LONGEST_RUN = 10 * 366 * 24 * 3600  # a longer limit counts as none
 
@@ -76,6 +77,12 @@ class Seen:
 
     def failed(self, reason: str = "") -> bool:
         return self.phase == "Failed" and reason in ("", self.reason)
+
+    def has_bound_coordinator(self) -> bool:
+        """In the attempt of the PodGroup."""
+        uid = (self.group or {}).get("metadata", {}).get("uid", "")
+        return any(pod["spec"].get("nodeName") and pod["metadata"].get("labels", {}).get("replica-type") == "coordinator"
+                   and pod["metadata"].get("annotations", {}).get(POD_GROUP_UID) == uid for pod in self.pods)
 
     def gangs(self) -> List[Json]:
         found: List[Json] = (self.group or {}).get("status", {}).get("gangs", [])
@@ -335,6 +342,8 @@ def find_tolerated_outage(pod: Json, name: str, node: str) -> Optional[Problem]:
 def find_schedule_timeout(seen: Seen) -> Optional[datetime.datetime]:
     seconds, since = seen.spec.get("scheduleTimeoutSeconds"), parse_time(seen.status.get("waitingSince"))
     if not seconds or not since or seen.phase != "Created" or seen.spec.get("suspend"):
+        return None
+    if seen.has_bound_coordinator():  # it is bound after all other pods of the gang
         return None
     refused = seen.condition("PodsCreated", False)
     if not (refused and refused.get("reason") == "FailedCreate"):  # the back-off does not count

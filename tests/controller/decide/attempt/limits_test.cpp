@@ -442,14 +442,31 @@ TEST_CASE("a gang whose pods are all bound no longer waits", "[controller][limit
   job.spec.schedule_timeout_seconds = 30;
   World world(std::move(job));
   world.make_gang();
-  world.bind("dqn-coordinator");
+  world.bind(world.name(job::Role::kCollector));
   world.settle();
   CHECK(reconcile(world.seen).requeue_after.has_value());
-  world.bind(world.name(job::Role::kCollector));
+  world.bind("dqn-coordinator");
   world.settle();
   world.seen.now += 1h;
   CHECK(world.settle() == 0);
   CHECK(world.seen.job.status.phase == Phase::kCreated);
+}
+
+TEST_CASE("a gang that was bound as a whole and loses a pod does not wait for capacity again",
+          "[controller][limits]") {
+  job::Job job = a_job(1, 0);
+  job.spec.schedule_timeout_seconds = 30;
+  World world(std::move(job));
+  world.make_gang();
+  world.bind(world.name(job::Role::kCollector));
+  world.bind("dqn-coordinator");
+  world.settle();
+  world.delete_pod(world.name(job::Role::kCollector));
+  world.settle();
+  world.seen.now += 1h;
+  world.settle();
+  CHECK(world.seen.job.status.phase == Phase::kCreated);
+  CHECK(world.seen.job.status.attempt == 1);
 }
 
 TEST_CASE("the schedule timeout starts after the back-off", "[controller][limits]") {
@@ -545,6 +562,17 @@ TEST_CASE("the default backoffLimit follows from the restart policy", "[controll
   if (!row.policy.empty()) spec.coordinator_template["spec"]["restartPolicy"] = row.policy;
   spec.backoff_limit = row.limit;
   CHECK(backoff_limit(spec) == row.want);
+}
+
+TEST_CASE("a coordinator with restart rules is retried without limit by default",
+          "[controller][backoff]") {
+  job::Spec spec = testing::a_job().spec;
+  kube::Json& main = spec.coordinator_template["spec"]["containers"][0];
+  main["restartPolicy"] = "Never";
+  CHECK(backoff_limit(spec) == 0);
+  main["restartPolicyRules"] = {
+      {{"action", "Restart"}, {"exitCodes", {{"operator", "In"}, {"values", {42}}}}}};
+  CHECK(backoff_limit(spec) == std::nullopt);
 }
 
 TEST_CASE("failed attempts are retried up to backoffLimit", "[controller][backoff]") {
