@@ -177,10 +177,12 @@ Decision clean_up_ended_job(const Observed& seen) {
     return {{UpdateStatus{std::move(status)}}, std::nullopt, true};
   }
   Actions actions = clean_up(seen);
+  if (!actions.empty()) return {std::move(actions), std::nullopt};
   const auto end = time_to_delete(seen.job);
-  if (!actions.empty() || !end) return {std::move(actions), std::nullopt};
-  if (*end > seen.now) return {{}, *end - seen.now};
-  return {{DeleteJob{}}, std::nullopt};
+  if (end && *end <= seen.now) return {{DeleteJob{}}, std::nullopt};
+  auto next = next_clean_up(seen);
+  if (end && (!next || *end < *next)) next = end;
+  return {{}, next ? std::optional(*next - seen.now) : std::nullopt};
 }
 
 // No more objects are created, and its status stays. The garbage collector deletes its objects only

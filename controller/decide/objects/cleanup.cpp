@@ -12,18 +12,21 @@ namespace nervex::controller {
 
 namespace {
 
-bool must_go(const kube::Pod& pod, job::CleanPodPolicy policy) {
-  switch (policy) {
-    case job::CleanPodPolicy::kAll:
-      return true;
-    case job::CleanPodPolicy::kNone:
-      return false;
-    case job::CleanPodPolicy::kRunning: {
-      const job::PodState state = job::pod_state(pod);
-      return state == job::PodState::kPending || state == job::PodState::kRunning;
-    }
-  }
-  return false;
+// Sidecars that end by themselves have time for it: the pod, and with it the logs, then stays.
+constexpr std::chrono::seconds kSidecarGrace{60};
+
+// When the pod goes; nullopt: it stays.
+std::optional<SysTime> deletion_time(const kube::Pod& pod, const job::Job& job) {
+  const SysTime now{};  // the epoch: due at any time
+  if (job.spec.clean_pod_policy == job::CleanPodPolicy::kAll) return now;
+  if (pod.is_finished()) return std::nullopt;
+  // A limit that an administrator sets must free the capacity.
+  if (job.status.reason == kDeadlineExceeded) return now;
+  if (job.spec.clean_pod_policy == job::CleanPodPolicy::kNone) return std::nullopt;
+  const job::PodState state = job::pod_state(pod);
+  if (state == job::PodState::kPending || state == job::PodState::kRunning) return now;
+  // The main container has ended, and a sidecar keeps the pod's capacity.
+  return job.status.completion_time.value_or(now) + kSidecarGrace;
 }
 
 Target make_target(const kube::Pod& pod) { return pod_target(pod); }
@@ -75,8 +78,9 @@ Actions clean_up(const Observed& seen) {
 
   std::vector<Target> pods;
   for (const auto& pod : seen.pods) {
-    if (pod->meta.deleting || !must_go(*pod, seen.job.spec.clean_pod_policy)) continue;
-    pods.push_back(pod_target(*pod));
+    if (pod->meta.deleting) continue;
+    const auto due = deletion_time(*pod, seen.job);
+    if (due && *due <= seen.now) pods.push_back(pod_target(*pod));
   }
   std::vector<Target> released = pods_to_release_at_end(seen, pods);
   const std::size_t count = pods.size();
@@ -91,6 +95,15 @@ Actions clean_up(const Observed& seen) {
         fmt::format("deleted {} {} of the ended job", count, count == 1 ? "pod" : "pods")));
   }
   return actions;
+}
+
+std::optional<SysTime> next_clean_up(const Observed& seen) {
+  std::optional<SysTime> next;
+  for (const auto& pod : seen.pods) {
+    const auto due = pod->meta.deleting ? std::nullopt : deletion_time(*pod, seen.job);
+    if (due && *due > seen.now && (!next || *due < *next)) next = due;
+  }
+  return next;
 }
 
 Actions clean_up_deleted(const Observed& seen) {

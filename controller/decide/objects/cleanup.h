@@ -1,6 +1,7 @@
 // controller/decide/objects/cleanup.h - which objects of a job are removed at its end?
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "controller/decide/actions.h"
@@ -9,8 +10,12 @@
 namespace nervex::controller {
 
 // First the PodGroup, so that no pod of the job is bound any more; then pods by cleanPodPolicy;
-// then all services. A job in its final phase gets no other action.
+// then all services. A job in its final phase gets no other action. Of a job that its time limit
+// ended, unfinished pods go whatever the policy. With the policy Running, a pod whose main
+// container has ended and whose sidecar runs on goes a minute after the job's end.
 Actions clean_up(const Observed& seen);
+// When the next such pod is due; nullopt: none.
+std::optional<SysTime> next_clean_up(const Observed& seen);
 
 // For a job that is being deleted and that a finalizer keeps: PodGroups, unfinished pods, and
 // services, so that it has no place in the queue and holds no capacity meanwhile. Finished pods

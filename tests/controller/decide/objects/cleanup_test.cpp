@@ -50,6 +50,59 @@ TEST_CASE("an ended job keeps the pods that its policy says", "[controller][clea
   CHECK(world.deleted.front() == "podgroup dqn-1");
 }
 
+// Kubernetes ends ordinary sidecars only with their pod.
+TEST_CASE("a pod whose sidecar runs on does not keep its capacity after the job",
+          "[controller][cleanup]") {
+  struct Row {
+    std::string when;
+    CleanPodPolicy policy;
+    bool sidecar_ends;
+    std::size_t want_pods;
+  };
+  const auto row = GENERATE(
+      values<Row>({{"Running", CleanPodPolicy::kRunning, false, 0},
+                   {"Running, and the sidecar ends soon", CleanPodPolicy::kRunning, true, 1},
+                   {"None", CleanPodPolicy::kNone, false, 1}}));
+  INFO("when " << row.when);
+  World world(a_job());
+  world.seen.job.spec.clean_pod_policy = row.policy;
+  world.make_gang();
+  world.run("dqn-coordinator");
+  world.settle();
+  world.change_pod("dqn-coordinator", [](kube::Pod& pod) {
+    kube::ContainerState main;
+    main.name = "nervex-container";
+    main.terminated = true;
+    pod.containers = {main};
+  });
+  world.settle();
+  REQUIRE(world.seen.job.status.phase == job::Phase::kSucceeded);
+  CHECK(world.pod_names().size() == 1);
+  if (row.sidecar_ends) world.end("dqn-coordinator", true);
+  const auto again = reconcile(world.seen).requeue_after;
+  CHECK((row.want_pods == 0) == (again == std::chrono::seconds(60)));
+  world.seen.now += std::chrono::seconds(60);
+  world.settle();
+  CHECK(world.pod_names().size() == row.want_pods);
+  CHECK_FALSE(reconcile(world.seen).requeue_after);
+}
+
+TEST_CASE("a job that its time limit ended keeps no pod that runs, whatever its policy",
+          "[controller][cleanup]") {
+  World world(a_job(2, 0));
+  world.seen.job.spec.active_deadline_seconds = 30;
+  world.make_gang();
+  world.run_all();
+  world.settle();
+  world.end(world.name(Role::kCollector, 0), true);
+  world.settle();
+  world.seen.job.spec.clean_pod_policy = CleanPodPolicy::kNone;
+  world.seen.now += std::chrono::hours(1);
+  world.settle();
+  CHECK(world.seen.job.status.reason == "DeadlineExceeded");
+  CHECK(world.pod_names() == Strings{world.name(Role::kCollector, 0)});
+}
+
 TEST_CASE("clean-up does not repeat deletions in progress", "[controller][cleanup]") {
   World world(a_job(1, 0));
   world.make_gang();
