@@ -93,7 +93,7 @@ faults: ## kill our programs in every state and at every write of a job's life, 
 	@NERVEX_E2E_CRASH_POINTS=all scripts/test --only e2e -- -k test_kill -n 2 --dist worksteal $(ARGS)
 
 .PHONY: contention
-contention: ## 40 gangs into capacity for 20 for 20 minutes while everything fails (NERVEX_E2E_SEED: the faults of a run before; NERVEX_E2E_PREEMPTION=full)
+contention: ## 40 gangs into capacity for 20 for 20 minutes while everything fails (NERVEX_E2E_SEED: the faults of a run before; NERVEX_E2E_PREEMPTION=full: preemption, reservations, changes of queues)
 	@NERVEX_E2E_SEED=$${NERVEX_E2E_SEED:-$$RANDOM} NERVEX_E2E_CONTENTION=$${NERVEX_E2E_CONTENTION:-1200} scripts/test --only e2e -- -k test_gangs_are_whole -s $(ARGS)
 
 .PHONY: simulate

@@ -1,31 +1,42 @@
 """Many gangs compete for capacity for half of them, while thieves take capacity, nodes come and go, kubelets reject
-pods and our programs are killed: at every moment each gang is whole or absent (docs/reliability.md), and no queue uses
-more than its limit.
+pods and our programs are killed: at every moment each gang is whole or absent (docs/reliability.md), no queue uses more
+than its limit, and no gang takes the nodes that another one has reserved.
 
     NERVEX_E2E_SEED=<number>          draws other faults
     NERVEX_E2E_CONTENTION=<seconds>   how long faults last (make contention: 20 minutes)
     NERVEX_E2E_PREEMPTION=full        jobs of three priorities preempt each other while faults last, queues reclaim, and
                                       nodes are reserved, on which jobs with a limit and preemptible ones start
+    NERVEX_E2E_QUEUES=on              (the default with preemption full) queues are parts of others, have limits of node
+                                      classes, and are changed, deleted and created again; workers finish, jobs end and
+                                      leave pods, replicas are requested, and gangs of another operator come and go
 """
 
 import collections
+import contextlib
 import json
 import os
+import threading
 import time
 
 import pytest
+from kubernetes.utils import parse_quantity
 from tools.cluster import kubelet
-from support import chaos, history, nodes
+from support import chaos, foreign_gangs, history, nodes, queue_chaos
 from support.audit import Audit
 from support.cost import cpu_seconds
 from support.jobs import GROUP, VERSION, job, template
-from support.queues import own_queues
+from support.kept_nodes import KeptNodes
+from support.queue_limits import Limits
+from support.queues import PLURAL, own_queues
+from support.replicas_api import ReplicasApi
+from support.stored import CLASS, Pod
 from support.wait import conflict, lasting, wait_for
 from test_priority import priority_class  # noqa: F401  a fixture
 
 SEED = os.environ.get("NERVEX_E2E_SEED", "20261122")
 SECONDS = float(os.environ.get("NERVEX_E2E_CONTENTION", "40"))
 PREEMPTION = os.environ.get("NERVEX_E2E_PREEMPTION", "off")
+QUEUES = os.environ.get("NERVEX_E2E_QUEUES", "on" if PREEMPTION == "full" else "off") == "on"
 
 JOBS, FIT = 40, 20
 GPUS = 15               # of a gang of 16: its aggregator takes none
@@ -35,6 +46,10 @@ LIMIT = 12 * GPUS
 # With preemption: what each queue is guaranteed, so that all that fits is guaranteed to one of them.
 PREEMPTS = {"quota": [{"resources": {"nvidia.com/gpu": FIT // 2 * GPUS}}], "reclaim": "Any",
             "preemption": "LowerPriority", "minRuntimeSeconds": 20} if PREEMPTION != "off" else {}
+# With changes of queues: of all together. In the end it holds none back.
+LIMIT_OF_ALL, CALM_LIMIT_OF_ALL = 18 * GPUS, NODES * ON_A_NODE
+CLASSES = ("storm-a", "storm-b")  # of the nodes in turn
+CLEAN = ("None", "Running", "All")
 RESERVE_AFTER = "20s"
 # Of the jobs in turn, with preemption: the shorter limit ends in time for a reservation that waits for a longer one.
 LIMITS = [{"activeDeadlineSeconds": 86_400}, {"activeDeadlineSeconds": 43_200}, {"preemptible": True}]
@@ -45,7 +60,7 @@ CURSED = 3              # every third job's collectors are rejected by one node
 # then until its pods are gone; and as long as the programs that see to it are away.
 BIND, LOST, HEALING, MARGIN = 10, 5, 20, 10
 DEADLINES = f"--healing-deadline={HEALING}s --bind-deadline={BIND}s --node-lost-after={LOST}s"
-KNOWN_AFTER = 5         # seconds after which a thief has to be known to everybody
+KNOWN_AFTER = 5         # seconds after which a thief, a Queue or a reservation has to be known to everybody
 SETTLED = 240
 # Of all our programs in 30 s, when all is settled: the numbers in a waiting gang's message are corrected once more, up
 # to a minute after the last change, on its PodGroup and its job.
@@ -57,19 +72,59 @@ pytestmark = pytest.mark.long
 @pytest.fixture
 def pool(programs, jobs):
     """(label that selects them, names). Jobs are deleted before their nodes: otherwise each loss would be healed."""
-    with nodes.own_nodes(programs.api(), *[{}] * NODES, gpus=ON_A_NODE) as (name, names):
+    labels = [{CLASS: CLASSES[number % len(CLASSES)]} for number in range(NODES)]
+    with nodes.own_nodes(programs.api(), *labels, gpus=ON_A_NODE) as (name, names):
         nodes.wait_usable(programs.api(), names)
         yield {nodes.OWN: name}, names
         jobs.custom.delete_collection_namespaced_custom_object(GROUP, VERSION, jobs.namespace, "nervexjobs")
         wait_for(lambda: (not any(pods_of_gangs(jobs)), pods_of_gangs(jobs)), "the jobs' pods to go", SETTLED)
 
 
+def limit(amount, **by_class):
+    """The limit of a Queue: by_class(a=...): on nodes of class storm-a."""
+    return [{"resources": {"nvidia.com/gpu": amount}},
+            *({"nodeClass": f"storm-{key}", "resources": {"nvidia.com/gpu": most}} for key, most in by_class.items())]
+
+
 @pytest.fixture
 def queues(custom, namespace):
-    """The names of two queues with equal shares."""
+    """The Queues, and the names of those of the jobs, with equal shares."""
     with own_queues(custom, namespace) as made:
-        yield [made.create(short, limit=[{"resources": {"nvidia.com/gpu": LIMIT}}], **PREEMPTS)
-               for short in ("even", "odd")]
+        if QUEUES:
+            closed = {"matchLabels": {"no": "namespace"}}
+            made.create("lab", limit=limit(LIMIT_OF_ALL), namespaceSelector=closed)
+            made.create("inner", parent="lab", namespaceSelector=closed)
+        parents = {"even": {"parent": "lab"}, "odd": {"parent": "inner"}} if QUEUES else {"even": {}, "odd": {}}
+        yield made, [made.create(short, limit=limit(LIMIT), **parents[short], **PREEMPTS) for short in parents]
+
+
+@pytest.fixture
+def guests(programs, core, queues, request):
+    """The gangs of another operator, in a namespace of their own, and its queue. None without changes of queues."""
+    if not QUEUES:
+        yield None, {}
+        return
+    made, _ = queues
+    foreign_gangs.install(programs.api())
+    foreign_gangs.wait_known(programs)
+    with request.getfixturevalue("fresh_namespace")() as name:
+        queue = made.create("guests", parent="lab",
+                            namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": name}})
+        yield foreign_gangs.Gangs(programs.api(), core, name), {name: queue}
+    foreign_gangs.uninstall(programs.api())
+
+
+def plans_of(made):
+    """Of queue_chaos.CHANGES: which parts of which specs."""
+    even, odd, lab, inner = map(made.name, ("even", "odd", "lab", "inner"))
+    lower = [(name, {"limit": limit(gangs * GPUS)}) for name in (even, odd) for gangs in (3, 6, 8)]
+    return {"limit lowered": lower,
+            "limit of the parent lowered": [(lab, {"limit": limit(gangs * GPUS)}) for gangs in (10, 15)]
+            + [(inner, {"limit": limit(7 * GPUS)})],
+            "class limit": [(even, {"limit": limit(LIMIT, a=60)}), (odd, {"limit": limit(LIMIT, b=40)}),
+                            (lab, {"limit": limit(LIMIT_OF_ALL, a=120, b=130)}), (inner, {"limit": limit(LIMIT, a=0)})],
+            "moved": [(odd, {"parent": lab}), (even, {"parent": inner})],
+            "deleted": [(even, {}), (odd, {})]}
 
 
 @pytest.fixture
@@ -115,8 +170,14 @@ def gang(number, labels, names, queues, priorities):
     collector = member(rejected_on=names[number % len(names)]) if number % CURSED == 0 else member()
     named = {"priorityClassName": priorities[number % len(priorities)]} if priorities[0] else {}
     limits = LIMITS[number % len(LIMITS)] if priorities[0] else {}
-    return job(f"c-{number:02}", queue=queues[number % 2], **named, **limits, coordinator={"template": member()},
-               collector={"replicas": GPUS - 2, "template": collector}, learner={"replicas": 1, "template": learner})
+    cleans = {"cleanPodPolicy": CLEAN[number // len(LIMITS) % len(CLEAN)]} if QUEUES else {}
+    reserves = {"reservedReplicas": GPUS - 1} if QUEUES and number % 4 == 1 else {}
+    if reserves:  # one more than there are, so that one of the first requests finds its capacity reserved
+        limits = {**limits, "reservationSeconds": 30}
+    return job(f"c-{number:02}", queue=queues[number % 2], **named, **limits, **cleans,
+               coordinator={"template": member()},
+               collector={"replicas": GPUS - 2, "template": collector, **reserves},
+               learner={"replicas": 1, "template": learner})
 
 
 def pods_of_gangs(jobs):
@@ -131,16 +192,20 @@ def pods_of_gangs(jobs):
     return bound, unbound
 
 
-def create_again(jobs, make):
-    """Deletes the job that has run longest, if one runs, and creates it again behind all others."""
+CREATING = threading.Lock()
+
+
+def create_again(jobs, make, name=""):
+    """Deletes the job, or that which has run longest, if one runs, and creates it again behind all others."""
     found = jobs.custom.list_namespaced_custom_object(GROUP, VERSION, jobs.namespace, "nervexjobs")["items"]
     running = [one["metadata"] for one in found if one.get("status", {}).get("phase") == "Running"]
-    if not running:
+    if not name and not running:
         return
-    name = min(running, key=lambda one: one["creationTimestamp"])["name"]
-    jobs.delete(name)
+    name = name or min(running, key=lambda one: one["creationTimestamp"])["name"]
     again = make(int(name.removeprefix("c-")))
-    wait_for(lambda: jobs.create(again), f"{name} to be gone", SETTLED, not_yet=[conflict])
+    with CREATING:
+        jobs.delete(name)
+        wait_for(lambda: jobs.create(again), f"{name} to be gone", SETTLED, not_yet=[conflict])
 
 
 def settled(jobs):
@@ -156,7 +221,7 @@ def thieves_by_kind(changes, thieves):
     found = collections.Counter()
     for thief in thieves:
         if not thief.group:
-            bound = any(isinstance(one.what, history.Pod) and one.what.uid == thief.uid and one.what.node
+            bound = any(isinstance(one.what, Pod) and one.what.uid == thief.uid and one.what.node
                         for one in changes)
             found["thief: by the default scheduler" if bound else "thief: found no place"] += 1
             continue
@@ -196,31 +261,56 @@ def end_preemption(suite, jobs, set_preemption):
     suite.start_second("extender")
 
 
-def test_gangs_are_whole_or_absent_under_all_faults(jobs, queues, priorities, suite, set_preemption, pool, namespace):
-    labels, names = pool
-    print(f"NERVEX_E2E_SEED={SEED} NERVEX_E2E_CONTENTION={SECONDS:g} NERVEX_E2E_PREEMPTION={PREEMPTION}")
+@pytest.fixture
+def queue_faults(jobs, queues, guests, priorities, suite, pool, custom, env):
+    """Faults of Queues and of their use; None without changes of queues."""
+    if not QUEUES:
+        return None
+    (labels, names), (made, leaves), (gangs, _) = pool, queues, guests
+    specs = {made.name(short): custom.get_cluster_custom_object(*PLURAL, made.name(short))["spec"]
+             for short in ("lab", "inner", "even", "odd")}
+    def again(name):
+        create_again(jobs, lambda number: gang(number, labels, names, leaves, priorities), name)
+    return queue_chaos.QueueChaos(suite.api(), jobs, ReplicasApi(env["NERVEX_SERVER_URL"]), SEED, specs, plans_of(made),
+                                  again, gangs, names)
+
+
+def test_gangs_are_whole_or_absent_under_all_faults(jobs, queues, guests, priorities, suite, set_preemption, pool,
+                                                    queue_faults):
+    (labels, names), (made, leaves), (_, guest_queues) = pool, queues, guests
+    print(f"NERVEX_E2E_SEED={SEED} NERVEX_E2E_CONTENTION={SECONDS:g} NERVEX_E2E_PREEMPTION={PREEMPTION} "
+          f"NERVEX_E2E_QUEUES={'on' if QUEUES else 'off'}")
     def make(number):
-        return gang(number, labels, names, queues, priorities)
-    faults = chaos.Chaos(suite, namespace, labels, names, SEED, chaos.Flaps(
+        return gang(number, labels, names, leaves, priorities)
+    faults = chaos.Chaos(suite, jobs.namespace, labels, names, SEED, chaos.Flaps(
         short=(1, LOST - 2), long=(LOST + 3, HEALING - 5), endless=(HEALING + LOST + 2, HEALING + LOST + 10)))
-    seen = history.History(suite.api(), namespace, f"{nodes.OWN}={labels[nodes.OWN]}", faults.groups_changed).start()
+    seen = history.History(suite.api(), [jobs.namespace, *guest_queues], f"{nodes.OWN}={labels[nodes.OWN]}",
+                           faults.groups_changed).start()
     try:
-        faults.start()
-        try:
+        with contextlib.ExitStack() as stack:
             began = time.monotonic()
+            stack.callback(faults.stop)
+            faults.start()
             for number in range(JOBS):
-                jobs.create(gang(number, labels, names, queues, priorities))
-            while time.monotonic() < began + SECONDS and not faults.errors:
+                jobs.create(make(number))
+            if queue_faults:
+                stack.callback(queue_faults.stop)
+                queue_faults.start()
+            running = [one for one in (faults, queue_faults) if one]
+            def failed():
+                return any(one.errors for one in running)
+            while time.monotonic() < began + SECONDS and not failed():
                 lasting(1)
             # On a slow machine a round of all kills takes longer than that, and gangs that stay where they are leave
             # nothing to rob.
             def happened():
-                if any(what.startswith("thief") for what in faults.lacking()):
+                lacking = [what for one in running for what in one.lacking()]
+                if any(what.startswith("thief") for what in lacking):
                     create_again(jobs, make)
-                return bool(faults.errors) or not faults.lacking(), faults.lacking()
+                return failed() or not lacking, lacking
             wait_for(happened, "every kind of fault", max(SECONDS, 120), interval=2)
-        finally:
-            faults.stop()
+        if QUEUES:
+            made.patch("lab", limit=limit(CALM_LIMIT_OF_ALL))
         if PREEMPTION != "off":
             end_preemption(suite, jobs, set_preemption)
         began = time.monotonic()
@@ -228,8 +318,9 @@ def test_gangs_are_whole_or_absent_under_all_faults(jobs, queues, priorities, su
         print(f"settled {time.monotonic() - began:.1f} s after the last fault")
         seen.catch_up()
         check(jobs, seen.changes(), faults)
-        check_limits(seen.changes(), queues)
+        check_queues(seen.changes(), leaves, guest_queues, queue_faults)
         check_quiet(jobs, suite)
+        check_use(seen, made, guest_queues)
     finally:
         seen.stop()
 
@@ -246,11 +337,29 @@ def check_quiet(jobs, suite):
     assert ok, now
 
 
-def check_limits(changes, queues):
-    most = history.most_used(changes, "nvidia.com/gpu")
-    print(f"the most GPUs that a queue used at once, of {LIMIT}: {most}")
-    assert set(most) == set(queues), "the pods name their queues"
-    assert max(most.values()) <= LIMIT
+def check_queues(changes, queues, guest_queues, queue_faults):
+    for what, count in sorted(queue_faults.done.items() if queue_faults else ()):
+        print(f"{count:5}  {what}")
+    limits = Limits(KNOWN_AFTER, guest_queues).judge(changes)
+    kept = KeptNodes(KNOWN_AFTER, time.time() - time.monotonic()).judge(changes)
+    most = {queue: amount for (queue, node_class, resource), amount in sorted(limits.most.items())
+            if (node_class, resource) == ("", "nvidia.com/gpu")}
+    print(f"the most GPUs that a queue used at once: {most}; of {limits.count} bindings under a limit {limits.after} "
+          f"were allowed by an earlier one; {kept.reservations} reservations, {kept.count} bindings on reserved nodes")
+    assert set(queues) <= set(most), "the pods name their queues"
+    broken = limits.broken + kept.broken
+    assert broken == [], f"{len(broken)} bindings:\n" + "\n".join(broken[:40])
+
+
+def check_use(seen, made, guest_queues):
+    """Each Queue says what its pods use; its status is written once a minute."""
+    def look():
+        seen.catch_up()
+        counted = Limits(KNOWN_AFTER, guest_queues).judge(seen.changes()).use()
+        said = {name: {resource: parse_quantity(amount) for resource, amount in made.use(name).items()}
+                for name in counted}
+        return counted == said, {"counted": counted, "said": said}
+    wait_for(look, "the Queues to say what is used", 90, interval=5)
 
 
 def check(jobs, changes, faults):

@@ -3,8 +3,10 @@
 import dataclasses
 import itertools
 
+from kubernetes.utils import parse_quantity
 from tools.cluster import kubelet
-from support.history import THIEF, Bindings, Change, Group, Node, Pod, group_at, in_part, most_used, pod_of, rejected
+from support.history import Bindings, group_at, in_part, rejected
+from support.stored import THIEF, Change, Group, Node, Pod, Reservation, group_of, pod_of, queue_of
 
 GPU = "nvidia.com/gpu"
 SLOTS = frozenset({("coordinator", 0), ("collector", 0), ("collector", 1), ("aggregator", 0)})
@@ -46,22 +48,22 @@ def test_a_gang_bound_after_its_commit_with_the_coordinator_last_is_correct():
                   (1, pod("3", "aggregator", node="b")), (2, pod("4", "coordinator", node="b"))) == []
 
 
-def test_a_queue_uses_what_its_pods_occupy_until_they_end():
-    there, other = pod("1", queue="q"), pod("2", ordinal=1, queue="q")
-    ending = dataclasses.replace(there, deleting=True)
-    unbound = pod("3", "aggregator", node="", queue="q")
-    assert most_used(story((0, there), (1, ending), (2, other)), GPU) == {"q": 2}
-    assert most_used(story((0, there), (1, there, "gone"), (2, other), (3, unbound)), GPU) == {"q": 1}
-    finished = dataclasses.replace(there, finished="Succeeded")
-    assert most_used(story((0, there), (1, finished), (2, other)), GPU) == {"q": 1}
-    assert most_used(story((0, pod("4")), (1, thief("5", 2))), GPU) == {}
-
-
 def test_a_pod_bound_before_the_commit_is_reported():
     (said,) = broken((0, group(False)), (1, pod("1")), (1, group()))
     assert "is not committed" in said
     (said,) = broken((1, pod("1")))
     assert "is not committed" in said
+
+
+def test_a_requested_pod_needs_the_commit_of_its_own_gang():
+    slot = ("collector", 4096)
+    asked = pod("5", ordinal=4096)
+    (said,) = broken(COMMITTED, (1, asked))
+    assert "is not committed" in said
+    (said,) = broken((0, dataclasses.replace(group(), more={slot: "a"})), (1, asked))
+    assert "is not committed" in said
+    started = dataclasses.replace(group(), more={slot: "a"}, more_committed=frozenset({slot}))
+    assert broken((0, started), (1, asked)) == []
 
 
 def test_a_coordinator_bound_before_others_is_reported():
@@ -119,6 +121,16 @@ def test_a_gang_that_lost_a_pod_is_partial_until_it_is_whole_or_deleted():
     assert times(*WHOLE, (10, pod("1"), "gone"), (11, pod("2"), "gone"), (13, pod("3"), "gone"))[1:] == [(10, 13, 1, 3)]
 
 
+def test_a_gang_whose_worker_has_finished_is_whole_without_it():
+    assert times(*WHOLE, (10, pod("1", finished="Succeeded")))[1:] == []
+    (lost,) = times(*WHOLE, (10, pod("1", finished="Succeeded")), (12, pod("2", ordinal=1, deleting=True)))[1:]
+    assert lost == (12, 100, 1, 3)
+
+
+def test_the_pods_that_outlive_their_job_are_no_gang_in_part():
+    assert times(*WHOLE, (10, pod("3", "coordinator", finished="Succeeded")), (12, pod("1"), "gone"))[1:] == []
+
+
 def test_a_node_that_is_down_for_long_counts_as_lost():
     elsewhere = [(0, node(name="b")), *WHOLE[:3], (2, pod("3", "coordinator", node="b"))]
     assert times(*elsewhere, (10, node(False, "b")), (14, node(True, "b")))[1:] == []
@@ -142,6 +154,44 @@ def test_a_pod_is_read_as_the_api_server_has_it():
     stolen = pod_of({"metadata": {"uid": "2", "name": "thief", "labels": {THIEF: "yes"}}, "spec": {"containers": [{}]},
                      "status": {}})
     assert stolen.thief and not stolen.occupies and not stolen.slot
+
+
+def test_a_pod_that_is_resized_in_place_has_the_larger_request():
+    body = {"metadata": {"uid": "1", "name": "mine"},
+            "spec": {"containers": [{"resources": {"requests": {"cpu": "2"}}}]},
+            "status": {"containerStatuses": [{"allocatedResources": {"cpu": "3"}}]}}
+    assert pod_of(body).requests == {"pods": 1, "cpu": 3}
+    body["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "4"
+    assert pod_of(body).requests["cpu"] == 4
+
+
+def test_a_pod_group_is_read_as_the_api_server_has_it():
+    member = {"name": "collector", "role": "collector", "requests": {GPU: "1"}, "slots": [{"ordinal": 0, "count": 2}]}
+    asked = {"name": "asked", "role": "collector", "requests": {GPU: "1"}, "slots": [{"ordinal": 4096}]}
+    places = {"role": "collector", "nodes": [{"ordinal": 4096, "node": "b", "number": 7}]}
+    seen = group_of({
+        "metadata": {"uid": "g", "name": "mine-1", "namespace": "rl"},
+        "spec": {"priority": 5, "queuedSince": "1970-01-01T00:01:00.5Z", "activeDeadlineSeconds": 60,
+                 "preemptible": True,
+                 "gangs": [{"name": "base", "members": [member]}, {"name": "request-1", "members": [asked]}]},
+        "status": {"queue": {"name": "team"}, "gangs": [
+            {"name": "base", "reserved": [{"set": "collector", "nodes": [{"node": "a", "count": 3}]}],
+             "reservation": {"nodes": [{"set": "collector", "nodes": [{"node": "a", "count": 2}, {"node": "b"}]}],
+                             "countsOn": ["other"], "due": "1970-01-01T00:02:00Z", "since": "1970-01-01T00:01:00Z"}},
+            {"name": "request-1", "committed": True, "placements": [places]}]}})
+    assert seen.slots == {("collector", 0), ("collector", 1)} and not seen.placements and not seen.committed
+    assert (seen.more, seen.more_committed) == ({("collector", 4096): "b"}, {("collector", 4096)})
+    assert (seen.queue, seen.rank, seen.seconds, seen.grace, seen.preemptible) == (
+        "team", (-5, 60.5, "rl", "mine-1"), 60, None, True)
+    assert seen.reserved == {"a": {GPU: 3}}
+    assert seen.reservation == Reservation({"a": {GPU: 2}, "b": {GPU: 1}}, ("other",), 120)
+
+
+def test_a_queue_is_read_as_the_api_server_has_it():
+    seen = queue_of({"metadata": {"name": "team"}, "spec": {"parent": "lab", "fairUsers": True, "limit": [
+        {"resources": {GPU: 8, "cpu": "500m"}}, {"nodeClass": "A100", "resources": {GPU: "4"}}]}})
+    assert seen.limits == {("", GPU): 8, ("", "cpu"): parse_quantity("0.5"), ("A100", GPU): 4}
+    assert (seen.name, seen.parent, seen.by_rank) == ("team", "lab", False)
 
 
 def test_a_group_is_found_as_it_was_at_a_version():

@@ -16,7 +16,7 @@ import urllib.error
 from tools.base import processes
 from tools.cluster import kubelet, suite
 
-from support import history
+from support.stored import THIEF
 from support.wait import wait_for
 
 PAUSE = "registry.k8s.io/pause:3.10"
@@ -60,24 +60,17 @@ def deck(chance, kinds):
         yield from chance.sample(kinds, len(kinds))
 
 
-class Chaos:
-    """Runs from start() to stop(), which ends every fault. Call `groups_changed` for each change of a PodGroup."""
+class Faults:
+    """Each of `works` runs in a thread from start() to stop(), which ends every fault."""
 
-    def __init__(self, cluster, namespace, pool, nodes, seed, flaps):
-        self._cluster, self._api, self._namespace, self._nodes = cluster, cluster.api(), namespace, list(nodes)
-        self._chance = {what: random.Random(f"{seed} {what}") for what in ("kills", "thieves", "flaps")}
-        self._pool, self._flaps = pool, flaps
+    def __init__(self, *works):
+        self._works, self._threads = works, []
         self._over = threading.Event()
-        self._groups = queue.SimpleQueue()
-        self._committed = {}      # PodGroup UID: is it?
-        self._threads = []
         self.errors = []
         self.done = collections.Counter()
-        self.thieves = []
-        self.outages = []
 
     def start(self):
-        for work in (self._kill, self._steal, self._flap):
+        for work in self._works:
             thread = threading.Thread(target=self._run, args=(work,), name=f"chaos-{work.__name__}", daemon=True)
             thread.start()
             self._threads.append(thread)
@@ -89,6 +82,30 @@ class Chaos:
             thread.join(2 * TAKE_OVER)
             assert not thread.is_alive(), f"{thread.name} did not end"
         assert not self.errors, self.errors
+
+    def _run(self, work):
+        try:
+            work()
+        except BaseException as error:  # shown by the test's own thread
+            self.errors.append(f"{work.__name__}: {error!r}")
+            self._over.set()
+
+
+class Chaos(Faults):
+    """Faults of programs, nodes and capacity. Call `groups_changed` for each change of a PodGroup."""
+
+    def __init__(self, cluster, namespace, pool, nodes, seed, flaps):
+        super().__init__(self._kill, self._steal, self._flap)
+        self._cluster, self._api, self._namespace, self._nodes = cluster, cluster.api(), namespace, list(nodes)
+        self._chance = {what: random.Random(f"{seed} {what}") for what in ("kills", "thieves", "flaps")}
+        self._pool, self._flaps = pool, flaps
+        self._groups = queue.SimpleQueue()
+        self._committed = {}      # PodGroup UID: is it?
+        self.thieves = []
+        self.outages = []
+
+    def stop(self):
+        super().stop()
         self._check_crashes()
 
     def groups_changed(self, change):
@@ -106,13 +123,6 @@ class Chaos:
         there = [(max(one.begin, begin), min(one.end, end)) for one in list(self.outages) if one.program == program]
         there = [(first, last) for first, last in there if first < last]
         return len(there), sum(last - first for first, last in there)
-
-    def _run(self, work):
-        try:
-            work()
-        except BaseException as error:  # shown by the test's own thread
-            self.errors.append(f"{work.__name__}: {error!r}")
-            self._over.set()
 
     # -- programs
 
@@ -235,7 +245,7 @@ class Chaos:
                 "terminationGracePeriodSeconds": 0, "nodeSelector": self._pool}
         spec = {**spec, "nodeName": node} if node else spec
         made = self._api.post(f"/api/v1/namespaces/{self._namespace}/pods",
-                              {"metadata": {"name": name, "labels": {history.THIEF: "yes"}}, "spec": spec})
+                              {"metadata": {"name": name, "labels": {THIEF: "yes"}}, "spec": spec})
         self.thieves.append(Thief(made["metadata"]["uid"], kind, group))
         return name
 

@@ -92,6 +92,11 @@ class Gangs:
         self.core.delete_collection_namespaced_pod(
             self.namespace, label_selector=f"{LABEL}={name}", grace_period_seconds=0)
 
+    def end(self, name):
+        """Deletes its PodGroup, and its pods, which have their grace period."""
+        self.api.call("DELETE", f"{self._path}/{name}")
+        self.core.delete_collection_namespaced_pod(self.namespace, label_selector=f"{LABEL}={name}")
+
     def pods(self, name):
         found = self.core.list_namespaced_pod(self.namespace, label_selector=f"{LABEL}={name}").items
         return sorted(found, key=lambda one: one.metadata.name)

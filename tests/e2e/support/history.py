@@ -1,6 +1,6 @@
-"""Every change of one namespace's pods and PodGroups and of some nodes, as reported by the API server, and which of
-them break a rule. All kinds are in one etcd, so resourceVersions order changes, even of different kinds: rules apply to
-the stored order, not to the time when a change was seen. Only durations use this machine's clock.
+"""Every change of some namespaces' pods and PodGroups, of some nodes and of all Queues, as reported by the API server,
+and which of them break a rule. All kinds are in one etcd, so resourceVersions order changes, even of different kinds:
+rules apply to the stored order, not to the time when a change was seen. Only durations use this machine's clock.
 
 It bears no outage of the API server: a test that has one would miss changes."""
 
@@ -11,99 +11,23 @@ import heapq
 import threading
 import time
 
-from tools.cluster import pod_groups
-from kubernetes.utils import parse_quantity
-
 from support.invariants import Broken
 from support.jobs import GROUP, VERSION
-from support.observer import incarnation_of, requests_of, slot_of
+from support.stored import FIRST_REQUESTED, Change, Group, Node, Pod, Queue, group_of, node_of, pod_of, queue_of
 from support.wait import wait_for
-
-THIEF = "nervex-e2e/thief"  # label of pods that take capacity without asking
-
-
-@dataclasses.dataclass(frozen=True)
-class Pod:
-    uid: str
-    name: str
-    node: str
-    requests: dict
-    thief: bool = False
-    slot: tuple = ()          # (job UID, role, ordinal)
-    group: str = ""           # UID of its PodGroup
-    finished: str = ""        # the reason, or the phase
-    deleting: bool = False
-    queue: str = ""           # in which its gang counts
-
-    @property
-    def occupies(self):
-        """Includes a terminating pod."""
-        return bool(self.node) and not self.finished
-
-    @property
-    def runs(self):
-        return self.occupies and not self.deleting
-
-
-@dataclasses.dataclass(frozen=True)
-class Group:
-    """A PodGroup and its base gang, which is the only gang of the tests' jobs."""
-    uid: str
-    name: str
-    slots: frozenset          # (role, ordinal)
-    placements: dict          # (role, ordinal): (number, node)
-    committed: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Node:
-    name: str
-    ready: bool
-    allocatable: dict
-
-
-@dataclasses.dataclass(frozen=True)
-class Change:
-    version: int
-    at: float                 # time.monotonic() when it was seen
-    gone: bool
-    what: object
-
-
-def pod_of(one):
-    status, slot = one["status"], slot_of(one)
-    finished = status.get("phase") in ("Succeeded", "Failed")
-    return Pod(uid=one["metadata"]["uid"], name=one["metadata"]["name"], node=one["spec"].get("nodeName", ""),
-               requests=dict(requests_of(one)), thief=THIEF in one["metadata"].get("labels", {}), slot=slot or (),
-               group=incarnation_of(one)[0] if slot else "",
-               finished=status.get("reason", status["phase"]) if finished else "",
-               deleting="deletionTimestamp" in one["metadata"],
-               queue=one["metadata"].get("annotations", {}).get("nervex.sensetime.com/queue", "") if slot else "")
-
-
-def group_of(one):
-    base = next((gang for gang in one.get("status", {}).get("gangs", []) if gang["name"] == "base"), {})
-    placements = {(place["role"], place["ordinal"]): (place["number"], place["node"])
-                  for place in pod_groups.placements(one) if place["gang"] == "base"}
-    return Group(one["metadata"]["uid"], one["metadata"]["name"], frozenset(pod_groups.slots(one)), placements,
-                 base.get("committed", False))
-
-
-def node_of(one):
-    ready = [c["status"] for c in one["status"].get("conditions", []) if c["type"] == "Ready"]
-    return Node(one["metadata"]["name"], ready == ["True"],
-                {key: parse_quantity(amount) for key, amount in one["status"]["allocatable"].items()})
 
 
 class History:
     """Runs from start() to stop(). Calls `listen(change)` for each change of a PodGroup, on the thread that saw it."""
 
-    def __init__(self, api, namespace, nodes_selector, listen=lambda change: None):
+    def __init__(self, api, namespaces, nodes_selector, listen=lambda change: None):
         self._api, self._listen, self._stopping = api, listen, threading.Event()
         self._sources = {  # kind: (path, query, decoder)
-            "pods": (f"/api/v1/namespaces/{namespace}/pods", "", pod_of),
-            "groups": (f"/apis/{GROUP}/{VERSION}/namespaces/{namespace}/podgroups", "", group_of),
+            "queues": (f"/apis/{GROUP}/{VERSION}/queues", "", queue_of),
             "nodes": ("/api/v1/nodes", f"&labelSelector={nodes_selector}", node_of)}
+        for name in namespaces:
+            self._sources[f"pods of {name}"] = (f"/api/v1/namespaces/{name}/pods", "", pod_of)
+            self._sources[f"groups of {name}"] = (f"/apis/{GROUP}/{VERSION}/namespaces/{name}/podgroups", "", group_of)
         self._seen = {kind: {} for kind in self._sources}  # UID: version
         self._changes = []
         self.failed = []
@@ -133,7 +57,7 @@ class History:
                 behind += sorted(set(self._seen[kind]) - set(now))
             assert not self.failed, self.failed
             return not behind, behind
-        wait_for(look, "all changes of pods, PodGroups and nodes to be seen")
+        wait_for(look, "all changes of pods, PodGroups, nodes and Queues to be seen")
 
     def changes(self):
         """All changes so far, in the order of storage."""
@@ -163,7 +87,7 @@ class History:
             self._seen[kind].pop(uid, None)
         else:
             self._seen[kind][uid] = version
-        if kind == "groups":
+        if isinstance(change.what, Group):
             self._listen(change)
 
 
@@ -180,14 +104,14 @@ class Bindings:
         self._known_after = known_after
         self._pods, self._on_node = {}, collections.defaultdict(dict)  # both by UID
         self._nodes, self._groups = {}, {}
-        self._committed = {}                             # group: when it was seen to be
+        self._committed = {}                             # group, or (group, requested slot): when it was seen to be
         self._ever = collections.defaultdict(set)        # group: slots that had a pod bound
         self.count = 0
         self.broken = Broken()
 
     def judge(self, changes):
         for change in changes:
-            {Pod: self._pod, Group: self._group, Node: self._node}[type(change.what)](change)
+            {Pod: self._pod, Group: self._group, Node: self._node, Queue: lambda _: None}[type(change.what)](change)
         return self
 
     def _node(self, change):
@@ -198,6 +122,8 @@ class Bindings:
         self._groups[group.uid] = group
         if group.committed:
             self._committed.setdefault(group.uid, change.at)
+        for slot in group.more_committed:
+            self._committed.setdefault((group.uid, slot), change.at)
 
     def _pod(self, change):
         pod, (before, since) = change.what, self._pods.get(change.what.uid, (None, change.at))
@@ -222,15 +148,17 @@ class Bindings:
                   if one.slot == pod.slot and one.uid != pod.uid and one.occupies]
         if others:
             self.broken.append(f"{what} was bound beside {others} of the same slot")
-        group = self._groups.get(pod.group)
-        if group is None or not group.committed:
+        group, gang = self._groups.get(pod.group), pod.group
+        if ordinal >= FIRST_REQUESTED:
+            gang = pod.group, (role, ordinal)
+        if group is None or not (group.committed if gang == pod.group else gang in self._committed):
             self.broken.append(f"{what} was bound, and its gang is not committed: {group}")
         elif role == "coordinator" and group.slots - self._ever[pod.group] - {(role, ordinal)}:
             missing = sorted(group.slots - self._ever[pod.group] - {(role, ordinal)})
             self.broken.append(f"{what} was bound before {missing}")
         is_first = (role, ordinal) not in self._ever[pod.group]
         self._ever[pod.group].add((role, ordinal))
-        self._check_capacity(pod, what, self._committed.get(pod.group, at) if is_first else at)
+        self._check_capacity(pod, what, self._committed.get(gang, at) if is_first else at)
 
     def _check_capacity(self, pod, what, decided):
         node = self._nodes.get(pod.node)
@@ -264,21 +192,28 @@ class InPart:
 
 def in_part(changes, node_lost_after, now):
     """Each period when some of a gang's quorum ran and some did not. A node that is not Ready counts as lost after
-    `node_lost_after` seconds; aggregators do not belong to the quorum."""
+    `node_lost_after` seconds; aggregators and workers that have finished do not belong to the quorum."""
     names, quorum = {}, {}
     pods = collections.defaultdict(dict)  # group: {uid: Pod}
     lost, groups_on = set(), collections.defaultdict(set)
     since, least, found = {}, {}, []
 
     def look(group, at):
-        wanted = quorum.get(group, frozenset())
+        done = {pod.slot[1:] for pod in pods[group].values() if pod.finished == "Succeeded"}
+        if any(role == "coordinator" for role, _ in done):  # its job has ended
+            return close(group, at)
+        wanted = quorum.get(group, frozenset()) - done
         slots = {pod.slot[1:] for pod in pods[group].values() if pod.runs and pod.node not in lost}
         running = len(slots & wanted)
         if 0 < running < len(wanted):
             since.setdefault(group, at)
             least[group] = min(least.get(group, running), running)
-        elif group in since:
-            found.append(InPart(names[group], since.pop(group), at, least.pop(group), len(wanted)))
+        else:
+            close(group, at)
+
+    def close(group, at):
+        if group in since:
+            found.append(InPart(names[group], since.pop(group), at, least.pop(group), len(quorum[group])))
 
     for at, what, gone in times_of(changes, node_lost_after):
         if isinstance(what, Pod) and what.slot:
@@ -323,25 +258,6 @@ def times_of(changes, node_lost_after):
     while queue:
         at, _, what, gone = heapq.heappop(queue)
         yield at, what, gone
-
-
-# -- what queues use
-
-
-def most_used(changes, resource):
-    """{queue: the most that its pods ever occupied at once}."""
-    pods, used, most = {}, collections.Counter(), collections.Counter()
-    for change in changes:
-        if not isinstance(change.what, Pod):
-            continue
-        before = pods.pop(change.what.uid, None)
-        if before:
-            used[before.queue] -= before.requests.get(resource, 0)
-        if change.what.queue and change.what.occupies and not change.gone:
-            pods[change.what.uid] = change.what
-            used[change.what.queue] += change.what.requests.get(resource, 0)
-            most[change.what.queue] = max(most[change.what.queue], used[change.what.queue])
-    return dict(most)
 
 
 # -- what else the changes tell

@@ -40,6 +40,9 @@ class Queues:
     def status(self, short):
         return self.custom.get_cluster_custom_object(*PLURAL, self.name(short)).get("status", {})
 
+    def use(self, name):
+        return self.custom.get_cluster_custom_object(*PLURAL, name).get("status", {}).get("use", {})
+
     def delete(self, short):
         with contextlib.suppress(kubernetes.client.ApiException):
             self.custom.delete_cluster_custom_object(*PLURAL, self.name(short))
