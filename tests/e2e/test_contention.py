@@ -99,7 +99,7 @@ def queues(custom, namespace):
 
 
 @pytest.fixture
-def guests(programs, core, queues, request):
+def guests(programs, core, queues, fresh_namespace):
     """The gangs of another operator, in a namespace of their own, and its queue. None without changes of queues."""
     if not QUEUES:
         yield None, {}
@@ -107,7 +107,7 @@ def guests(programs, core, queues, request):
     made, _ = queues
     foreign_gangs.install(programs.api())
     foreign_gangs.wait_known(programs)
-    with request.getfixturevalue("fresh_namespace")() as name:
+    with fresh_namespace() as name:
         queue = made.create("guests", parent="lab",
                             namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": name}})
         yield foreign_gangs.Gangs(programs.api(), core, name), {name: queue}

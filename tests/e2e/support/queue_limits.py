@@ -61,15 +61,18 @@ class Limits:
         return self._guests.get(pod.namespace, "") if pod.foreign else pod.queue
 
     def _count(self, pod, gone):
-        if pod.uid in self._counted:
-            queue, node_class, group, requests = self._counted.pop(pod.uid)
-            self._own[queue, node_class].subtract(requests)
-            self._of_group[group, node_class].subtract(requests)
-        queue = self._queue_of(pod)
-        if gone or not queue or not pod.occupies:
+        queue, node_class = self._queue_of(pod), self._replay.class_of(pod.node)
+        counts = (queue, node_class, pod.group, pod.requests) if queue and pod.occupies and not gone else None
+        before = self._counted.pop(pod.uid, None)
+        if counts:
+            self._counted[pod.uid] = counts
+        if counts == before:
             return
-        node_class = self._replay.class_of(pod.node)
-        self._counted[pod.uid] = (queue, node_class, pod.group, pod.requests)
+        if before:
+            self._own[before[:2]].subtract(before[3])
+            self._of_group[before[2], before[1]].subtract(before[3])
+        if not counts:
+            return
         self._own[queue, node_class].update(pod.requests)
         self._of_group[pod.group, node_class].update(pod.requests)
         self._peak[pod.group, node_class] |= self._of_group[pod.group, node_class]

@@ -61,8 +61,8 @@ class Replay:
 
     def __init__(self):
         self.pods, self.groups, self.nodes = {}, {}, {}
-        self.planned = {}         # (group, slot): Planned
-        self.first_bound = {}     # (group, slot): when
+        self.planned = {}         # group: {slot: Planned}
+        self._bound = set()       # (group, slot) that had a pod bound
         self.committed = {}       # group: since when its base gang is
         self.reserving = set()    # groups that ever had capacity reserved for requests
         self._since = {}          # pod: when it was created; of another operator's gang: when it was nominated
@@ -99,27 +99,29 @@ class Replay:
         """The Planned of the pod's slot. Where no plan was seen, the pod's creation tells when; a pod of another
         operator's gang has no slot, and is nominated when it is planned."""
         since = self._since.get(pod.uid, at)
-        return self.planned.get((pod.group, pod.slot[1:]), Planned(since, pod.node, since, since))
+        return self.planned.get(pod.group, {}).get(pod.slot[1:], Planned(since, pod.node, since, since))
 
     def _plan(self, group, at, gone):
-        self.groups.pop(group.uid, None)
         if gone:
+            self.groups.pop(group.uid, None)
+            self.planned.pop(group.uid, None)
             return
         self.groups[group.uid] = group
         if group.committed:
             self.committed.setdefault(group.uid, at)
         if group.reserved:
             self.reserving.add(group.uid)
-        slots = group.placements.keys() | group.more.keys()
-        for key in [key for key in self.planned if key[0] == group.uid and key[1] not in slots]:
-            del self.planned[key]
-        for slot in slots:
-            node, known = group.node_of(slot), self.planned.get((group.uid, slot))
-            if known is None:
-                self.planned[group.uid, slot] = Planned(at, node, at, at)
-            elif known.node != node:
-                same = self.class_of(known.node) == self.class_of(node)
-                self.planned[group.uid, slot] = Planned(known.since, node, at, known.on_class if same else at)
+        before = self.planned.get(group.uid, {})
+        self.planned[group.uid] = {slot: self._move(before.get(slot), group.node_of(slot), at)
+                                   for slot in group.placements.keys() | group.more.keys()}
+
+    def _move(self, known, node, at):
+        if known is None:
+            return Planned(at, node, at, at)
+        if known.node == node:
+            return known
+        same = self.class_of(known.node) == self.class_of(node)
+        return Planned(known.since, node, at, known.on_class if same else at)
 
     def _pod(self, pod, at, gone):
         before = self.pods.pop(pod.uid, None)
@@ -131,6 +133,6 @@ class Replay:
         if not pod.node or (before and before.node) or pod.thief or not (pod.slot or pod.foreign):
             return None
         key = (pod.group, pod.slot[1:]) if pod.slot else ("", pod.uid)
-        first = key not in self.first_bound
-        self.first_bound.setdefault(key, at)
+        first = key not in self._bound
+        self._bound.add(key)
         return Binding(pod, at, first)
