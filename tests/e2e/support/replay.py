@@ -72,7 +72,8 @@ class Replay:
         """The Binding, if the change is one of a gang's pod."""
         what = change.what
         if isinstance(what, Queue):
-            self._trees.append((change.at, self.tree.changed(what, change.gone)))
+            if change.gone or self.tree.get(what.name) != what:  # else its status was written
+                self._trees.append((change.at, self.tree.changed(what, change.gone)))
         elif isinstance(what, Node):
             self.nodes[what.name] = what
         elif isinstance(what, Group):
