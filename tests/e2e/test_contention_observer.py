@@ -5,7 +5,7 @@ import itertools
 
 from kubernetes.utils import parse_quantity
 from tools.cluster import kubelet
-from support.history import Bindings, group_at, in_part, rejected
+from support.history import Bindings, group_at, in_order, in_part, rejected
 from support.stored import THIEF, Change, Group, Node, Pod, Reservation, group_of, pod_of, queue_of
 
 GPU = "nvidia.com/gpu"
@@ -136,6 +136,12 @@ def test_a_node_that_is_down_for_long_counts_as_lost():
     assert times(*elsewhere, (10, node(False, "b")), (14, node(True, "b")))[1:] == []
     assert times(*elsewhere, (10, node(False, "b")), (20, node(True, "b")))[1:] == [(15, 20, 2, 3)]
     assert times(*elsewhere, (10, node(name="b"), "gone"))[1:] == [(15, 100, 2, 3)]
+
+
+def test_a_watch_that_lags_behind_changes_neither_order_nor_times():
+    late = [Change(1, 9, False, node()), Change(3, 5, False, node()), Change(2, 4, False, node()),
+            Change(4, 7, False, node())]
+    assert [(one.version, one.at) for one in in_order(late)] == [(1, 4), (2, 4), (3, 5), (4, 7)]
 
 
 # -- what the API server's objects become

@@ -247,6 +247,7 @@ def test_a_job_without_an_end_that_starts_on_reserved_nodes_is_reported():
     (said,) = taken((10, head()), *starts("1", 20))
     assert "6 of 8 is reserved for head-1" in said and "use 4" in said
     assert len(taken((10, head()), *starts("1", 20, gpus=1), *starts("2", 30, gpus=2))) == 1, "the second one"
+    assert len(taken((10, head()), *starts("1", 20), *starts("2", 30, preemptible=True))) == 1, "and not the second one"
 
 
 def test_what_a_reservation_leaves_of_a_node_is_free():
@@ -274,6 +275,12 @@ def test_a_job_that_ends_in_time_may_start_and_one_that_ends_later_not():
     assert taken(*later, (26, pod("1", gpus=4))) == [], "when it was planned it ended in time"
     longer = [(10, head(due=due - 500)), (20, behind("1", seconds=900)), (21, head(due=due)), (22, pod("1", gpus=4))]
     assert taken(*longer) == [], "the planner knew the later time"
+
+
+def test_a_job_that_ends_in_time_since_the_due_time_became_later_does_not_count():
+    prolonged = [(10, head(due=EPOCH + 500)), *starts("1", 20, gpus=2, seconds=900), (40, head(due=EPOCH + 2000))]
+    assert taken(*prolonged, *starts("2", 60, gpus=2)) == []
+    assert len(taken(*prolonged[:-1], *starts("2", 60, gpus=2))) == 1
 
 
 def test_the_time_limit_of_a_queue_counts():

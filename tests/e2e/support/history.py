@@ -61,7 +61,7 @@ class History:
 
     def changes(self):
         """All changes so far, in the order of storage."""
-        return sorted(self._changes, key=lambda one: one.version)
+        return in_order(self._changes)
 
     def _follow(self, kind, path, query, decoder, version):
         try:
@@ -89,6 +89,16 @@ class History:
             self._seen[kind][uid] = version
         if isinstance(change.what, Group):
             self._listen(change)
+
+
+def in_order(changes):
+    """In the order of storage. One that was seen after a later one was late by that: it gets the time of that one. So
+    times are comparable, although one watch may lag behind another."""
+    ordered, least = sorted(changes, key=lambda one: one.version), float("inf")
+    for index in reversed(range(len(ordered))):
+        least = min(least, ordered[index].at)
+        ordered[index] = dataclasses.replace(ordered[index], at=least)
+    return ordered
 
 
 # -- at each binding

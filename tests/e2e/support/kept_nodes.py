@@ -11,7 +11,10 @@ two are in different objects, which are written at the same time."""
 import collections
 
 from support.replay import Replay
-from support.stored import FIRST_REQUESTED, Group
+from support.stored import Group
+
+# When a job has left: as soon as the gang that has reserved its nodes needs them, or at no known time.
+LEAVES, STAYS = float("-inf"), float("inf")
 
 
 class KeptNodes:
@@ -22,7 +25,7 @@ class KeptNodes:
         self._grace, self._epoch, self._replay = grace, epoch, Replay()
         self._kept = {}           # (head, node): (what is kept, and for whom it waits; since when)
         self._dues = collections.defaultdict(list)  # head: [(when it was seen, due)]
-        self._there = collections.defaultdict(set)  # (head, node): pods that started there and will stay
+        self._there = collections.defaultdict(dict)  # (head, node): {pod that started there: when it has left}
         self.reservations = 0
         self.count = 0            # bindings on reserved nodes
         self.broken = []
@@ -61,52 +64,52 @@ class KeptNodes:
         self.count += bool(heads)
         planned, committed = self._replay.decided(pod, binding.at), self._replay.committed.get(pod.group)
         heals = committed is not None and planned.on_node > committed
-        if heals or pod.slot[2] >= FIRST_REQUESTED or pod.group not in self._replay.groups:
+        group = self._replay.groups.get(pod.group)
+        if heals or group is None or pod.slot[1:] not in group.slots:  # the last: of a request
             return
         for uid in heads:
             self._judge(pod, self._replay.groups[uid], planned.on_node)
 
     def _judge(self, pod, head, planned):
         (wanted, _), since = self._kept[head.uid, pod.node]
-        group = self._replay.groups[pod.group]
+        group, there = self._replay.groups[pod.group], self._there[head.uid, pod.node]
         if planned - self._grace < since or not self._is_behind(pod, group, head):
             return
-        if self._leaves_in_time(pod, group, head, planned):
+        due = self._latest_due(head, planned)
+        there[pod.uid] = end = self._end_of(pod, group, planned)
+        if end <= due:
             return
-        there = self._there[head.uid, pod.node]
-        there.add(pod.uid)
-        used = sum((collections.Counter(one.requests) for one in map(self._replay.pods.get, there)
-                    if one and one.occupies), collections.Counter())
-        allocatable = self._replay.nodes[pod.node].allocatable if pod.node in self._replay.nodes else {}
+        stay = [self._replay.pods[uid] for uid, until in there.items() if until > due and uid in self._replay.pods]
+        used = sum((collections.Counter(one.requests) for one in stay if one.occupies), collections.Counter())
+        node = self._replay.nodes.get(pod.node)
         for resource, amount in wanted.items():
-            if resource in allocatable and used[resource] + amount > allocatable[resource]:
+            if node and used[resource] + amount > node.allocatable.get(resource, 0):
                 self.broken.append(
                     f"{pod.namespace}/{pod.name} of {group.name} was bound to {pod.node}, where {resource} {amount} of "
-                    f"{allocatable[resource]} is reserved for {head.name}, which is before it in queue {head.queue}: "
-                    f"jobs that started there since and will stay use {used[resource]}. It was planned "
-                    f"{planned - since:.1f} s after the reservation and ends {self._end_of(pod, group)}")
+                    f"{node.allocatable[resource]} is reserved for {head.name}, which is before it in queue "
+                    f"{head.queue}: jobs that started there since and will stay use {used[resource]}. It was planned "
+                    f"{planned - since:.1f} s after the reservation; from then on it ends {self._after(end, planned)}, "
+                    f"and the reservation is due {self._after(due, planned)}")
 
     def _is_behind(self, pod, group, head):
         queue = self._replay.tree.get(pod.queue)
         serves_by_rank = queue.by_rank if queue else not pod.queue
         return pod.queue == head.queue and serves_by_rank and head.rank < group.rank
 
-    def _seconds(self, pod, group):
-        found = [group.seconds, self._replay.tree.max_seconds(pod.queue)]
-        return min((one for one in found if one is not None), default=None)
-
-    def _leaves_in_time(self, pod, group, head, planned):
-        seconds = self._seconds(pod, group)
+    def _end_of(self, pod, group, planned):
+        """When the job has left; never, as far as the head knows, if it is not said."""
         if group.preemptible:
-            return True
-        if seconds is None or group.grace is None:
-            return False
-        window = [due for at, due in self._dues[head.uid] if at > planned - self._grace]
-        before = [due for at, due in self._dues[head.uid] if at <= planned - self._grace]
-        dues = [due for due in before[-1:] + window if due is not None]
-        return any(self._epoch + planned + seconds + group.grace <= due for due in dues)
+            return LEAVES
+        found = [one for one in (group.seconds, self._replay.tree.max_seconds(pod.queue)) if one is not None]
+        return self._epoch + planned + min(found) + group.grace if found and group.grace is not None else STAYS
 
-    def _end_of(self, pod, group):
-        seconds = self._seconds(pod, group)
-        known = seconds is not None and group.grace is not None
-        return f"after {seconds} s, later than the reservation is due" if known else "at no known time"
+    def _after(self, time, planned):
+        known = time not in (LEAVES, STAYS)
+        return f"in {time - self._epoch - planned:.0f} s" if known else "at no known time"
+
+    def _latest_due(self, head, planned):
+        """By when a job has to have left: the latest time that the planner may have known. Without one the head waits
+        for jobs without an end, and no end is soon enough."""
+        before = [due for at, due in self._dues[head.uid] if at <= planned - self._grace]
+        later = [due for at, due in self._dues[head.uid] if at > planned - self._grace]
+        return max((due for due in before[-1:] + later if due is not None), default=LEAVES)
