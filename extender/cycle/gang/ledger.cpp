@@ -47,15 +47,15 @@ void Ledger::count_for(int priority) {
   }
 }
 
-std::string_view Ledger::shared_and_taken(const gang::MemberSet& set, std::size_t node) const {
-  for (const auto& [resource, amount] : set.shape.requests.amounts()) {
+std::string_view Ledger::shared_and_taken(const kube::Resources& requests, std::size_t node) const {
+  for (const auto& [resource, amount] : requests.amounts()) {
     const std::string_view key = kube::parse_topology_key(resource);
     if (key.empty() || key == kube::kHostname) continue;
     const auto& labels = nodes_.node(node).labels;
     const auto value = labels.find(key);
     if (value == labels.end()) continue;
     for (std::size_t other = 0; other < nodes_.size(); ++other) {
-      if (nodes_.free(other, resource) >= 0) continue;
+      if (other == node || nodes_.free(other, resource) >= 0) continue;
       const auto its = nodes_.node(other).labels.find(key);
       if (its != nodes_.node(other).labels.end() && its->second == value->second) return resource;
     }
@@ -74,7 +74,7 @@ Result<Nothing> Ledger::check(const gang::MemberSet& set, std::string_view node)
   if (auto why = objection(set, node); !why.empty()) return Error{Code::kConflict, std::move(why)};
   const std::size_t at = *nodes_.find(node);
   std::string lacking(nodes_.first_lacking(at, set.shape.requests));
-  if (lacking.empty()) lacking = shared_and_taken(set, at);
+  if (lacking.empty()) lacking = shared_and_taken(set.shape.requests, at);
   if (lacking.empty()) return ok();
   if (const auto key = kube::parse_topology_key(lacking); !key.empty()) {
     return Error{
@@ -96,7 +96,7 @@ bool Ledger::fits(const gang::MemberSet& set, std::string_view node) const {
   const auto at = nodes_.find(node);
   return at && nodes_.first_lacking(*at, set.shape.requests).empty() &&
          kube::judge(nodes_.node(*at), set.shape.constraints) == kube::NodeFit::kAllowed &&
-         shared_and_taken(set, *at).empty();
+         !is_taken_nearby(set.shape.requests, *at);
 }
 
 bool Ledger::has_capacity(const gang::MemberSet& set, std::string_view node) const {

@@ -52,6 +52,10 @@ class Ledger {
   // The halves of fits(): capacity for one more; the node allows such a pod. False: no such node.
   bool has_capacity(const gang::MemberSet& set, std::string_view node) const;
   bool is_allowed(const gang::MemberSet& set, std::string_view node) const;
+  // A pod with these requests keeps apart from one that runs on a node near this one: in its zone.
+  bool is_taken_nearby(const kube::Resources& requests, std::size_t node) const {
+    return !shared_and_taken(requests, node).empty();
+  }
 
   const placement::Cluster& nodes() const { return nodes_; }
   // The value of the node's label; "": it has none, or there is no such node.
@@ -61,9 +65,9 @@ class Ledger {
               std::string_view node) const;
 
  private:
-  // The resource of a set's pods that a pod on another node has taken from all nodes that share it
-  // with this one (kube/model/anti_affinity.h); empty: none. Cost for such pods: nodes.
-  std::string_view shared_and_taken(const gang::MemberSet& set, std::size_t node) const;
+  // The resource among these requests that a pod on another node has taken from all nodes that
+  // share it with this one (kube/model/anti_affinity.h); empty: none. Cost for such pods: nodes.
+  std::string_view shared_and_taken(const kube::Resources& requests, std::size_t node) const;
 
   placement::Cluster nodes_;
   std::vector<Nominated> nominated_;  // highest priority first

@@ -103,8 +103,7 @@ NodeAmounts sum_reserved(const gang::PodGroup& group, const gang::Reservation& r
   for (const gang::ReservedCapacity& entry : reservation.nodes) {
     const gang::MemberSet* set = gang::find_set(group.spec, entry.set);
     if (set == nullptr) continue;
-    const kube::Resources each = kube::without_implicit(set->shape.requests);
-    for (int i = 0; i < entry.count; ++i) amounts[entry.node] += each;
+    for (int i = 0; i < entry.count; ++i) amounts[entry.node] += set->shape.requests;
   }
   return amounts;
 }
@@ -429,10 +428,7 @@ ReservedNodes::Held ReservedNodes::hold(const Indices& indices, Ledger& ledger) 
     for (const auto& [node, kept] : entries_[i].balance.kept) {
       const auto at = ledger.nodes().find(node);
       if (!at) continue;
-      const auto& amounts = kept.amounts();
-      const bool is_free = std::all_of(amounts.begin(), amounts.end(), [&](const auto& one) {
-        return ledger.nodes().free(*at, one.name) >= one.amount;
-      });
+      const bool is_free = ledger.nodes().first_lacking(*at, kept).empty();
       held.emplace_back(node, is_free ? kept : at_most(kept, ledger.nodes().free(*at)));
       ledger.hold(held.back().second, node);
     }

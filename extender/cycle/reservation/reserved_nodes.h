@@ -38,7 +38,7 @@ inline constexpr std::chrono::seconds kReserveAgain{60};
 // The gang gives its reservation up.
 void lapse(GangWork& gang, SysTime now);
 
-// What the gang reserves on each node, without implicit resources.
+// What the gang reserves on each node: host ports and places apart from its kind, too.
 NodeAmounts sum_reserved(const gang::PodGroup& group, const gang::Reservation& reservation);
 
 // Lives within one cycle. Borrows its arguments.

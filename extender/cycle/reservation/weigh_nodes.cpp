@@ -40,12 +40,6 @@ Given sum_given(const queue::ReservedFor& terms, const std::vector<NodeTenant>& 
   return given;
 }
 
-// Those that are reserved.
-bool has_all(const kube::Resources& wanted, const kube::Resources& free) {
-  return std::all_of(wanted.amounts().begin(), wanted.amounts().end(),
-                     [&](const auto& one) { return free.get(one.name) >= one.amount; });
-}
-
 // wanted - given, where that is more than nothing.
 kube::Resources excess(const kube::Resources& wanted, const kube::Resources& given) {
   kube::Resources left;
@@ -61,7 +55,8 @@ kube::Resources excess(const kube::Resources& wanted, const kube::Resources& giv
 kube::Resources at_most(const kube::Resources& wanted, const kube::Resources& free) {
   kube::Resources most;
   for (const auto& [name, amount] : wanted.amounts()) {
-    most.set(name, std::clamp<std::int64_t>(free.get(name), 0, amount));
+    const std::int64_t has = free.get(name) + (kube::is_implicit(name) ? 1 : 0);
+    most.set(name, std::clamp<std::int64_t>(has, 0, amount));
   }
   return most;
 }
@@ -76,11 +71,17 @@ NodeBalance weigh_nodes(const queue::ReservedFor& terms, const NodeAmounts& want
     if (!at) return false;
     kube::Resources sum = ledger.nodes().free(*at);
     if (const auto its = more.find(node); its != more.end()) sum += its->second;
-    return has_all(amount, sum);
+    return amount.fits_in(sum);
   };
+  // A zone that another pod has is a wait, too. Its tenants are on other nodes and not known here.
+  const bool is_apart = std::none_of(wanted.begin(), wanted.end(), [&](const auto& one) {
+    const auto at = ledger.nodes().find(one.first);
+    return at && ledger.is_taken_nearby(one.second, *at);
+  });
   const auto is_enough = [&](const NodeAmounts& more) {
-    return std::all_of(wanted.begin(), wanted.end(),
-                       [&](const auto& one) { return has(one.first, one.second, more); });
+    return is_apart && std::all_of(wanted.begin(), wanted.end(), [&](const auto& one) {
+             return has(one.first, one.second, more);
+           });
   };
   NodeBalance balance;
   for (const NodeTenant& tenant : tenants) {

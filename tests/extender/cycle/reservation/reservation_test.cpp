@@ -185,6 +185,97 @@ TEST_CASE("more of a node than is reserved is free for all", "[extender][reserva
   CHECK(world.placed("head") == "n1");
 }
 
+// A resource that each node has one of, whatever its size.
+void want_alone(gang::PodGroup& group, const std::string& resource) {
+  group.spec.gangs[0].members[0].shape.requests.set(resource, 1);
+}
+std::string any_implicit() {
+  return GENERATE(kube::host_port("TCP", 8'080),
+                  std::string("podAntiAffinity:kubernetes.io/hostname#1"),
+                  std::string("podAntiAffinity:zone#1"));
+}
+
+TEST_CASE("a host port and a node of its own are kept for the head like resources",
+          "[extender][reservation]") {
+  Reservations world;
+  for (auto& node : world.nodes)
+    node = view(testing::labelled(*node.node, "zone", node.node->name));
+  const std::string resource = any_implicit();
+  INFO("the head needs " << resource);
+  world.run_for("long", {"n1"}, 1'000, 4);
+  world.others = {{"n2", 8}};
+  want_alone(world.wait("head", 1, 6), resource);
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n1");
+  gang::PodGroup& small = world.wait("small", 1, 1, 0);
+  std::string want = "waits";
+  SECTION("from a gang without a bound") { want_alone(small, resource); }
+  SECTION("not from a gang that ends in time") {
+    want_alone(small, resource);
+    world.limit("small", 900);
+    want = "n1";
+  }
+  SECTION("not from a gang that can be reclaimed") {
+    want_alone(small, resource);
+    small.spec.preemptible = true;
+    want = "n1";
+  }
+  SECTION("a gang without it starts on what is left") { want = "n1"; }
+  world.cycle();
+  CHECK(world.placed("small") == want);
+  CHECK(world.reserved("head") == "n1");
+}
+
+TEST_CASE("a head waits for the tenant that has its host port or its node",
+          "[extender][reservation]") {
+  Reservations world;
+  const std::string resource = any_implicit();
+  INFO("the head needs " << resource);
+  world.nodes.pop_back();
+  world.run_for("holder", {"n1"}, 1'000, 1);
+  want_alone(world.get("holder"), resource);
+  SECTION("until it ends, while others use the rest of the node") {
+    want_alone(world.wait("head", 1, 6), resource);
+    world.cycle();
+    REQUIRE(world.reserved("head") == "n1");
+    CHECK(world.base("head").reservation->due == world.in(999));
+    world.wait("other", 1, 6, 0);
+    world.limit("other", 800);
+    world.cycle();
+    CHECK(world.placed("other") == "n1");
+    world.remove("other");
+    world.remove("holder");
+    world.cycle();
+    CHECK(world.placed("head") == "n1");
+  }
+  SECTION("and reclaims it") {
+    world.get("holder").spec.preemptible = true;
+    world.get("holder").spec.queued_since = world.now;
+    want_alone(world.wait("head", 1, 6), resource);
+    world.cycle();
+    REQUIRE(world.reserved("head") == "n1");
+    CHECK(world.run_until("holder", gang::kReasonPreempted));
+  }
+}
+
+TEST_CASE("others use reserved nodes while a pod nearby keeps the head apart",
+          "[extender][reservation]") {
+  Reservations world;
+  const std::string zone = "podAntiAffinity:zone#1";
+  for (auto& node : world.nodes) node = view(testing::labelled(*node.node, "zone", "z"));
+  world.run_for("holder", {"n1"}, 1'000, 4);
+  world.others = {{"n1", 4}};
+  want_alone(world.get("holder"), zone);
+  want_alone(world.wait("head", 1, 8), zone);
+  world.cycle();
+  REQUIRE(world.reserved("head") == "n2");
+  CHECK(world.base("head").reservation->due == world.in(999));
+  world.wait("other", 1, 8, 0);
+  world.limit("other", 800);
+  world.cycle();
+  CHECK(world.placed("other") == "n2");
+}
+
 TEST_CASE("a head keeps what is free beside work without a bound", "[extender][reservation]") {
   Reservations world;
   world.add_running("endless", "", {"n1"}, 4);
@@ -382,6 +473,7 @@ TEST_CASE("a reservation lapses if all that can be reclaimed is not enough",
   world.get("head").spec.gangs[0].members[0].shape.requests.set(testing::kGpu, 4);
   ++world.get("head").meta.generation;
   world.remove("short");
+  world.get("port").spec.priority = 1;  // so it is served before the head
   world.wait("tenant", 1, 4, 0).spec.preemptible = true;
   world.cycle();
   REQUIRE(world.placed("port") == "n1");  // on the half that the head does not need
