@@ -35,6 +35,7 @@ bool is_allowed(const QueueTree& tree, PreemptionMode mode, const Preemptor& pre
                 const Workload& victim) {
   if (mode == PreemptionMode::kOff || !victim.kind || !preemptor.workload->kind) return false;
   if (victim.state != Workload::State::kRunning || !victim.started_at) return false;
+  if (victim.grace && *victim.grace + kVictimMarkTime > kLongestPreemption) return false;
   const Queue& own = tree[preemptor.queue];
   const bool is_lower = victim.priority < preemptor.workload->priority;
   const QueueIndex home = find_home(tree, victim);
@@ -145,9 +146,15 @@ void sort_by_cost(std::vector<PreemptionCandidate>& candidates) {
             });
 }
 
+bool ends_in_time(const Workload& victim, const Workload& preemptor, SysTime now) {
+  return gains_enough(preemptor,
+                      now + kVictimMarkTime + victim.grace.value_or(std::chrono::seconds(0)));
+}
+
 bool may_preempt(const QueueTree& tree, PreemptionMode mode, const Preemptor& preemptor,
                  const PreemptionCandidate& candidate, SysTime now) {
   if (!is_allowed(tree, mode, preemptor, candidate.first())) return false;
+  if (!ends_in_time(candidate.first(), *preemptor.workload, now)) return false;
   const auto until = protected_until(tree, candidate);
   return until && *until <= now;
 }

@@ -53,11 +53,20 @@ struct PreemptionCandidate {
 // lowest priority, then the youngest. A total order.
 void sort_by_cost(std::vector<PreemptionCandidate>& candidates);
 
+// A workload whose victims have not ended so long after it has named them waits again.
+inline constexpr std::chrono::minutes kLongestPreemption{10};
+// Until the controller has deleted the pods of a victim that was named.
+inline constexpr std::chrono::seconds kVictimMarkTime{60};
+
 // May it be ended for the preemptor, apart from quotas? Foreign gangs, gangs that do not run, and
 // those that have run for less than minRuntimeSeconds of their queue are never ended. A job is as
-// old as its base gang; a young request is protected only from being ended alone.
+// old as its base gang; a young request is protected only from being ended alone. Nor is what would
+// end in vain: its pods may take longer to end than the preemptor waits, or than its job goes on.
 bool may_preempt(const QueueTree& tree, PreemptionMode mode, const Preemptor& preemptor,
                  const PreemptionCandidate& candidate, SysTime now);
+// The pods of the victim, which would be named now, end so early that the preemptor gains enough.
+// An unknown grace period counts as none.
+bool ends_in_time(const Workload& victim, const Workload& preemptor, SysTime now);
 // Whatever their priorities, a workload of `queue` may reclaim what workloads of `from` borrow, as
 // soon as it is within a quota. False for the same queue.
 bool may_reclaim_any(const QueueTree& tree, PreemptionMode mode, QueueIndex queue, QueueIndex from);
@@ -92,9 +101,6 @@ struct VictimSearch {
 // nothing found is a proof.
 VictimSearch search_victims(std::span<const std::size_t> preemptible, const FitsWithout& fits,
                             std::size_t most_trials);
-
-// A workload whose victims have not ended so long after it has named them waits again.
-inline constexpr std::chrono::minutes kLongestPreemption{10};
 
 // -- the rate
 

@@ -15,6 +15,7 @@ bool is_of_reclaiming_queue(const ReservedFor& reserved, const Workload& workloa
 // Without regard to deadlines.
 bool may_always_reclaim(const ReservedFor& reserved, const Workload& workload) {
   return workload.is_preemptible && reserved.head < rank(workload) &&
+         workload.grace.value_or(kLongestEnding) <= kLongestEnding &&
          !is_of_reclaiming_queue(reserved, workload);
 }
 

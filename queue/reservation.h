@@ -36,6 +36,9 @@ struct ReservationOptions {
   bool is_on() const { return after.count() > 0 && most > 0; }
 };
 
+// So long a head waits for pods that are being deleted: what may take longer is not reclaimed.
+inline constexpr std::chrono::hours kLongestEnding{1};
+
 // Borrows its texts.
 struct ReservedFor {
   Rank head;
@@ -64,8 +67,9 @@ struct Tenant {
 
 // A gang of the head's own job: the head neither waits for its end nor takes its nodes.
 bool is_of_its_job(const ReservedFor& reserved, const Workload& workload);
-// The head may take the tenant's nodes back: it is preemptible, served later and not of a queue
-// that reclaims, or has got a longer deadline than the one that the reservation counted on.
+// The head may take the tenant's nodes back: it is preemptible, served later, not of a queue that
+// reclaims, and its pods do not take hours to end; or it has got a longer deadline than the one
+// that the reservation counted on.
 bool is_reclaimable(const ReservedFor& reserved, const Tenant& tenant);
 // Of one that runs there: it will have ended, by itself or for the head, when the head starts.
 bool ends_for(const ReservedFor& reserved, const Tenant& tenant);

@@ -14,17 +14,32 @@ Workload::State state_in(const gang::PodGroupStatus& status, std::string_view na
   return gang->planned ? Workload::State::kPlanned : Workload::State::kWaiting;
 }
 
+std::optional<std::chrono::seconds> run_limit(const gang::PodGroupSpec& spec,
+                                              std::optional<std::int64_t> max_runtime_seconds) {
+  std::optional<std::int64_t> limit = spec.active_deadline_seconds;
+  if (max_runtime_seconds && (!limit || *max_runtime_seconds < *limit)) limit = max_runtime_seconds;
+  if (!limit || *limit > kLongestLimit.count()) return std::nullopt;
+  return std::chrono::seconds(*limit);
+}
+
+std::optional<std::chrono::seconds> grace_of(const gang::PodGroupSpec& spec) {
+  if (!spec.grace_seconds || *spec.grace_seconds > kLongestLimit.count()) return std::nullopt;
+  return std::chrono::seconds(*spec.grace_seconds);
+}
+
 }  // namespace
+
+bool gains_enough(const Workload& workload, SysTime start) {
+  const bool has_bound = workload.kind != gang::GangKind::kBase && workload.job_end;
+  return !has_bound || start + kShortestGain <= *workload.job_end;
+}
 
 std::optional<std::chrono::seconds> longest_run(const gang::PodGroupSpec& spec,
                                                 std::optional<std::int64_t> max_runtime_seconds) {
-  if (!spec.grace_seconds) return std::nullopt;
-  std::optional<std::int64_t> limit = spec.active_deadline_seconds;
-  if (max_runtime_seconds && (!limit || *max_runtime_seconds < *limit)) limit = max_runtime_seconds;
-  if (!limit || *limit > kLongestLimit.count() || *spec.grace_seconds > kLongestLimit.count()) {
-    return std::nullopt;
-  }
-  return std::chrono::seconds(*limit + *spec.grace_seconds);
+  const auto limit = run_limit(spec, max_runtime_seconds);
+  const auto grace = grace_of(spec);
+  if (!limit || !grace) return std::nullopt;
+  return *limit + *grace;
 }
 
 std::optional<SysTime> latest_end(const Workload& workload) {
@@ -97,6 +112,9 @@ Workload make_workload(const gang::PodGroup& group, std::size_t index) {
   if (const gang::GangStatus* base = gang::find_gang(group.status, gang::kBaseGang)) {
     if (base->committed) workload.job_started_at = base->started_at;
   }
+  const auto limit = run_limit(group.spec, group.status.queue.max_runtime_seconds);
+  if (workload.job_started_at && limit) workload.job_end = *workload.job_started_at + *limit;
+  workload.grace = grace_of(group.spec);
   for (const gang::MemberSet& set : gang.members) {
     const auto pods = static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;
     add_requests(workload.requests, set.shape.requests, pods);

@@ -46,6 +46,10 @@ struct Workload {
   // nullopt: without bound.
   std::optional<std::chrono::seconds> longest_run{};
   std::optional<SysTime> job_started_at{};  // started_at of the base gang of its job
+  // When its job, which runs, is stopped at its limit; nullopt: it waits, or has no limit.
+  std::optional<SysTime> job_end{};
+  // How long the pods of its job may take to end; nullopt: unknown.
+  std::optional<std::chrono::seconds> grace{};
   bool operator==(const Workload&) const = default;
 };
 
@@ -58,6 +62,12 @@ std::vector<Workload> list_workloads(const gang::PodGroup& group);
 
 // Longer limits, and times to end, bound nothing that matters: times with them could overflow.
 inline constexpr std::chrono::seconds kLongestLimit{10LL * 366 * 24 * 3600};
+// A job that goes on for a shorter time gains nothing that is worth what others lose for it.
+inline constexpr std::chrono::minutes kShortestGain{5};
+// What the workload gets at that time is of use: its job goes on for long enough. True for a base
+// gang, whose job starts with it.
+bool gains_enough(const Workload& workload, SysTime start);
+
 // Workload::longest_run of the gangs of a job in a queue with that limit.
 std::optional<std::chrono::seconds> longest_run(const gang::PodGroupSpec& spec,
                                                 std::optional<std::int64_t> max_runtime_seconds);

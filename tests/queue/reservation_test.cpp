@@ -61,6 +61,17 @@ TEST_CASE("who starts on reserved nodes ends in time or can be reclaimed", "[que
   CHECK(may_start(head(), {&row.workload, row.latest_end}) == row.want);
 }
 
+TEST_CASE("what takes hours to end is not reclaimed", "[queue][reservation]") {
+  Workload workload = gang_of(0, 200, true);
+  const Tenant tenant{&workload, at_second(9'000)};
+  workload.grace = kLongestEnding;
+  CHECK(is_reclaimable(head(), tenant));
+  CHECK(may_start(head(), tenant));
+  workload.grace = kLongestEnding + std::chrono::seconds(1);
+  CHECK_FALSE(is_reclaimable(head(), tenant));
+  CHECK_FALSE(may_start(head(), tenant));
+}
+
 TEST_CASE("without a due time only what can be reclaimed starts", "[queue][reservation]") {
   const Workload bounded = gang_of(0, 200, false);
   const Workload preemptible = gang_of(0, 200, true);

@@ -100,6 +100,15 @@ TEST_CASE("a workload ends at its job's limit and grace period, from the start o
     CHECK(latest_end(workload, start + seconds(50)) == end);
   }
 
+  const Workload request = make_workload(group, 1);
+  const bool is_limited = row.want || (row.own && *row.own != kMost);
+  CHECK(request.job_end.has_value() == is_limited);
+  if (request.job_end) {
+    CHECK(gains_enough(request, *request.job_end - kShortestGain));
+    CHECK_FALSE(gains_enough(request, *request.job_end - kShortestGain + seconds(1)));
+  }
+  CHECK(gains_enough(make_workload(group, 0), start + seconds(kMost / 4'000'000'000)));
+
   group.status.gangs[0].committed = false;  // it waits: it may start at any time
   const Workload waiting = make_workload(group, 0);
   CHECK_FALSE(latest_end(waiting));

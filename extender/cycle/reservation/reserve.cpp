@@ -112,9 +112,18 @@ class Reserver {
     for (ReservedNodes::Entry& entry : reserved_.entries()) {
       if (entry.is_over || entry.group->seen->unconfirmed || is_back_soon(entry)) continue;
       const auto turn = turns_.find(entry.gang);
-      if (turn != turns_.end() && keeps_nodes(queues_.refused[turn->second])) continue;
-      give_up(entry);
+      const bool is_kept = turn != turns_.end() && keeps_nodes(queues_.refused[turn->second]) &&
+                           is_of_use(queues_.refused[turn->second], entry);
+      if (!is_kept) give_up(entry);
     }
+  }
+  // False: the gang is a request, and its job ends before or soon after the nodes become free.
+  bool is_of_use(const RefusedTurn& turn, const ReservedNodes::Entry& entry) {
+    const queue::Workload& head = workload(turn);
+    const SysTime start = std::max(now_, entry.terms.due.value_or(now_));
+    if (!queue::gains_enough(head, start)) return false;
+    if (head.job_end) look_by(next_look_, *head.job_end - queue::kShortestGain + seconds(1));
+    return true;
   }
   // Its plan was dropped a moment ago.
   bool is_back_soon(const ReservedNodes::Entry& entry) const {
@@ -211,9 +220,12 @@ class Reserver {
   }
   std::optional<gang::Reservation> choose_nodes(const RefusedTurn& turn, NodeChooser& chooser) {
     if (facts_->is_of_ending_job(turn)) return std::nullopt;
+    const queue::Workload& head = workload(turn);
     const auto reclaiming = reserved_.find_reclaiming_queues(tree_[find_queue(turn)].name);
-    return chooser.choose(make_trials(turn),
-                          {queue::rank(workload(turn)), now_, std::nullopt, {}, reclaiming});
+    auto chosen =
+        chooser.choose(make_trials(turn), {queue::rank(head), now_, std::nullopt, {}, reclaiming});
+    if (chosen && !queue::gains_enough(head, chosen->due.value_or(now_))) chosen.reset();
+    return chosen;
   }
   void renew(const RefusedTurn& turn, const std::optional<gang::Reservation>& chosen,
              NodeChooser& chooser) {
@@ -224,7 +236,9 @@ class Reserver {
   }
   // Since when the gang wants nodes, or other nodes; nullopt: it does not.
   std::optional<SysTime> find_search_time(const RefusedTurn& turn) {
-    if (!waits_for_capacity(turn)) return std::nullopt;
+    if (!waits_for_capacity(turn) || !queue::gains_enough(workload(turn), now_)) {
+      return std::nullopt;
+    }
     if (turn.gang->reservation) return find_renewal(*turn.gang->reservation, now_);
     const bool is_full = count() >= static_cast<std::size_t>(options_.most);
     if (is_full && find_later(turn) == nullptr) return std::nullopt;
@@ -321,7 +335,7 @@ class Reserver {
       if (trials.fits_without({})) return;
     }
     const auto found = queue::search_victims(
-        find_reclaimable(entry),
+        find_reclaimable(turn, entry),
         [&](std::span<const std::size_t> victims) { return trials.fits_without(victims); },
         kMostEndTrials);
     if (found.victims.empty() || found.victims.size() > kMostReclaimed) {
@@ -342,14 +356,17 @@ class Reserver {
     reserved_.end(*turn.gang);
     look_by(next_look_, now_);  // when this is stored
   }
-  std::vector<std::size_t> find_reclaimable(const ReservedNodes::Entry& entry) {
+  std::vector<std::size_t> find_reclaimable(const RefusedTurn& turn,
+                                            const ReservedNodes::Entry& entry) {
     std::vector<std::size_t> found;
     RunningGangs& running = facts_->running;
     const auto& candidates = running.candidates();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const queue::Workload& first = candidates[i].first();
       const auto tenant = make_tenant(running.gang(running.index(first)), first);
-      if (!queue::is_reclaimable(entry.terms, tenant)) continue;
+      const bool is_one = queue::is_reclaimable(entry.terms, tenant) &&
+                          queue::ends_in_time(first, workload(turn), now_);
+      if (!is_one) continue;
       bool is_there = false;
       for (const queue::Workload* one : candidates[i].workloads) {
         const auto& uses = running.use(running.index(*one));

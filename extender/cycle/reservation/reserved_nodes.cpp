@@ -61,7 +61,7 @@ bool keeps_from_preempting(const ReservedNodes::Entry& entry, const queue::Tenan
 std::optional<SysTime> find_overdue(const ReservedNodes::Entry& entry) {
   if (!entry.terms.due) return std::nullopt;
   const SysTime due = *entry.terms.due;
-  return std::clamp(entry.balance.last_end, due, due + kLongestEnding) + kLongestOverdue;
+  return std::clamp(entry.balance.last_end, due, due + queue::kLongestEnding) + kLongestOverdue;
 }
 
 bool can_still_reclaim(const ReservedNodes::Entry& entry) {

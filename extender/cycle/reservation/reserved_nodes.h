@@ -30,8 +30,6 @@ namespace nervex::extender {
 inline constexpr std::chrono::seconds kLongestBroken{60};
 // Since the last tenant should have ended, and nothing is left to reclaim.
 inline constexpr std::chrono::minutes kLongestOverdue{10};
-// So long after it is due a reservation waits for pods that are being deleted, and end then.
-inline constexpr std::chrono::hours kLongestEnding{1};
 // Then the same gang may reserve again.
 inline constexpr std::chrono::seconds kReserveAgain{60};
 

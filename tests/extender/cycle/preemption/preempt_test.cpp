@@ -54,6 +54,57 @@ TEST_CASE("victims are named, then marked, and the gang is planned when they hav
   CHECK(world.base("older").reason == gang::kReasonPlanned);
 }
 
+TEST_CASE("what takes longer to end than a gang waits does not end in vain",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.get("old").spec.grace_seconds = 541;
+  SECTION("others end instead") {
+    world.get("older").spec.grace_seconds = 540;
+    world.cycle();
+    CHECK(world.victims("new") == Names{"older/base"});
+  }
+  SECTION("nothing ends if all take so long") {
+    world.get("older").spec.grace_seconds = 3'600;
+    for (int i = 0; i < 40; ++i) world.cycle();
+    CHECK(world.victims("new").empty());
+    CHECK(world.base("new").message.find("preempt") != std::string::npos);
+  }
+}
+
+// Job "mine" of vision, which started 100 s ago, waits for a request; speech has the other node.
+Preemptions with_a_job_that_ends_after(int seconds_left) {
+  Preemptions world;
+  world.add_running("old", "speech", {"n1"}, 8);
+  world.add_running("mine", "vision", {"n2"}, 4);
+  world.others = {{"n2", 4}};
+  world.base("mine").started_at = world.now - std::chrono::seconds(100);
+  world.get("mine").spec.active_deadline_seconds = 100 + seconds_left;
+  testing::add_member(world.get("mine"),
+                      testing::in_request(testing::a_set("collector", 1, testing::ask(4)), 1));
+  return world;
+}
+
+TEST_CASE("a request ends nothing for a job that ends soon itself", "[extender][preempt]") {
+  struct Row {
+    std::string when;
+    int seconds_left;
+    int grace;
+    bool preempts;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"seconds are left", 20, 0, false},
+      {"five minutes are left when the victim has ended", 60 + 30 + 300, 30, true},
+      {"less is left", 60 + 30 + 299, 30, false},
+      {"the victim takes long to end", 60 + 30 + 300, 31, false},
+  }));
+  INFO("when " << row.when);
+  Preemptions world = with_a_job_that_ends_after(row.seconds_left);
+  world.get("old").spec.grace_seconds = row.grace;
+  world.cycle();
+  CHECK((world.request("mine").reason == gang::kReasonPreempting) == row.preempts);
+  CHECK(world.request("mine").victims.size() == (row.preempts ? 1U : 0U));
+}
+
 TEST_CASE("nothing is preempted unless the flag and the queue say so", "[extender][preempt]") {
   Preemptions world = a_full_cluster();
   SECTION("the flag is off") { world.mode = PreemptionMode::kOff; }

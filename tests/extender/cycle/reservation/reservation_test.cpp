@@ -601,6 +601,48 @@ TEST_CASE("a request does not reclaim what its own job uses", "[extender][reserv
   CHECK_FALSE(world.request("job").reservation.has_value());
 }
 
+// "long" runs for 1,000 s; "job", whose pods end within 30 s after its limit, waits for a request.
+Reservations with_a_request_of_a_job(int time) {
+  Reservations world;
+  world.run_for("long", {"n1"}, 1'000);
+  world.run_for("job", {"n2"}, time);
+  testing::add_member(world.get("job"),
+                      testing::in_request(testing::a_set("collector", 1, testing::ask(8)), 1));
+  world.cycle();
+  return world;
+}
+
+TEST_CASE("a request reserves no nodes that are free when its job has ended, or is about to",
+          "[extender][reservation]") {
+  SECTION("long after its job") {
+    Reservations world = with_a_request_of_a_job(100);
+    CHECK_FALSE(world.request("job").reservation);
+  }
+  SECTION("a moment before") {
+    Reservations world = with_a_request_of_a_job(1'000 + 30 + 299);
+    CHECK_FALSE(world.request("job").reservation);
+  }
+  SECTION("while its job has use for them") {
+    Reservations world = with_a_request_of_a_job(1'000 + 30 + 300);
+    CHECK(world.request("job").reservation);
+    SECTION("until its limit is lowered") {
+      world.get("job").spec.active_deadline_seconds = 500;
+      world.cycle();
+      CHECK_FALSE(world.request("job").reservation);
+    }
+  }
+}
+
+TEST_CASE("a request gives its nodes back before its job ends", "[extender][reservation]") {
+  Reservations world = with_a_request_of_a_job(1'400);  // it is stopped 30 s before
+  REQUIRE(world.request("job").reservation);
+  world.now = *world.request("job").reservation->due + seconds(70);
+  world.cycle();
+  CHECK(world.request("job").reservation);  // 5 minutes are left
+  world.cycle();
+  CHECK_FALSE(world.request("job").reservation);
+}
+
 TEST_CASE("a deadline that was raised does not delay a head", "[extender][reservation]") {
   Reservations world = with_a_head();
   world.get("long").spec.active_deadline_seconds = 100'000;
