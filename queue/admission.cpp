@@ -33,6 +33,17 @@ void lower_cap(ClassCaps& caps, std::string_view resource, std::string_view node
   }
 }
 
+// A limit on a class guarantees nothing there: only the classes that the quota names stay open.
+void close_other_classes(ClassCaps& caps, const ResourceBound& quota) {
+  for (ClassCaps::Cap& cap : caps.caps) {
+    const bool is_named =
+        std::any_of(quota.classes.begin(), quota.classes.end(),
+                    [&](const auto& each) { return each.node_class == cap.node_class; });
+    if (cap.resource == quota.resource && !is_named) cap.most = 0;
+  }
+  caps.only_capped.push_back(quota.resource);
+}
+
 // Quota left of the resource, on all nodes on which it may be used.
 std::int64_t quota_left(const ResourceBound& quota, const ClassedResources& use) {
   if (quota.total) return remaining(*quota.total, use.total.get(quota.resource));
@@ -121,7 +132,7 @@ ClassCaps find_caps(const QueueTree& tree, const Usage& usage, QueueIndex queue,
       const std::int64_t used = use_in_class(usage.rigid(*guarantor), node_class, quota.resource);
       lower_cap(caps, quota.resource, node_class, remaining(amount, used));
     }
-    if (!quota.total) caps.only_capped.push_back(quota.resource);
+    if (!quota.total) close_other_classes(caps, quota);
   }
   return caps;
 }

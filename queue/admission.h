@@ -47,7 +47,8 @@ bool has_quota_left(const QueueTree& tree, const Usage& usage, QueueIndex queue,
                     const Workload& workload);
 
 // What the limits on the path to the root leave, and the quota of `guarantor`, one of the queues on
-// it. nullopt: the workload may exceed the quotas.
+// it: a class that this quota does not name has cap 0, even if a limit names it. nullopt: the
+// workload may exceed the quotas.
 ClassCaps find_caps(const QueueTree& tree, const Usage& usage, QueueIndex queue,
                     const Workload& workload, std::optional<QueueIndex> guarantor);
 

@@ -132,6 +132,13 @@ Preemptor make_preemptor(const QueueTree& tree, const Usage& usage, QueueIndex q
   return preemptor;
 }
 
+bool has_quota_caps(const QueueTree& tree, const Usage& usage, const Preemptor& preemptor) {
+  const auto find = [&](std::optional<QueueIndex> guarantor) {
+    return find_caps(tree, usage, preemptor.queue, *preemptor.workload, guarantor);
+  };
+  return preemptor.guarantor && find(preemptor.guarantor) != find(std::nullopt);
+}
+
 void sort_by_cost(std::vector<PreemptionCandidate>& candidates) {
   std::sort(candidates.begin(), candidates.end(),
             [](const PreemptionCandidate& a, const PreemptionCandidate& b) {

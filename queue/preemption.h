@@ -42,6 +42,9 @@ struct Preemptor {
 Preemptor make_preemptor(const QueueTree& tree, const Usage& usage, QueueIndex queue,
                          const Workload& workload);
 
+// The quota that the preemptor keeps allows it fewer nodes than the limits do: it names classes.
+bool has_quota_caps(const QueueTree& tree, const Usage& usage, const Preemptor& preemptor);
+
 // What ends together: one gang, or with a base gang all gangs of its job. Not empty; the first is
 // the gang that the others depend on.
 struct PreemptionCandidate {

@@ -143,6 +143,25 @@ TEST_CASE("used up classes are closed and partly used ones are capped", "[queue]
   CHECK(find_caps(tree, usage, at(tree, "a"), queued("a", "cpu only", 0), at(tree, "a")).empty());
 }
 
+TEST_CASE("a limit on a class guarantees nothing there", "[queue][admission]") {
+  const auto tree = a_tree({with_limit(a_queue("p"), {{"v100", 4}}),
+                            with_limit(with_quota(a_queue("vision", "p"), {{"h100", 8}}),
+                                       {{"a100", 16}, {"h100", 12}})});
+  const Usage usage(tree);
+  const QueueIndex vision = at(tree, "vision");
+  const auto workload = queued("vision", "new", 4);
+  const auto within = find_caps(tree, usage, vision, workload, vision);
+  CHECK(within.find(kGpu, "h100") == 8);
+  CHECK(within.find(kGpu, "a100") == 0);
+  CHECK(within.find(kGpu, "v100") == 0);
+  CHECK(within.find(kGpu, "t4") == 0);
+  const auto beyond = find_caps(tree, usage, vision, workload, std::nullopt);
+  CHECK(beyond.find(kGpu, "h100") == 12);
+  CHECK(beyond.find(kGpu, "a100") == 16);
+  CHECK(beyond.find(kGpu, "v100") == 4);
+  CHECK_FALSE(beyond.find(kGpu, "t4"));
+}
+
 TEST_CASE("a quota with a total leaves the classes that it does not name open",
           "[queue][admission]") {
   auto queue = a_queue("q");

@@ -94,9 +94,8 @@ class Starter {
 
   bool may_search(const RefusedTurn& turn) const {
     const queue::Queue& own = tree_[find_queue(turn)];
-    const bool may_preempt = own.reclaim != queue::Queue::Reclaim::kNever ||
-                             (mode_ == queue::PreemptionMode::kFull &&
-                              own.preemption != queue::Queue::Preemption::kNever);
+    const bool may_preempt =
+        own.reclaim != queue::Queue::Reclaim::kNever || preempts_by_priority(find_queue(turn));
     if (!may_preempt || turn.gang->has_stopped_preempting) return false;
     const gang::NoFit* why = find_shortage(turn, placer_);
     if (why == nullptr) return false;
@@ -153,9 +152,28 @@ class Starter {
     if (!facts_) facts_.emplace(snapshot_, work_, queues_, now_);
     if (facts_->is_of_ending_job(turn)) return {now_ + kEndingLook, Outcome::kNotSearched};
     if (facts_->ending.is_requeue_late()) return {now_ + kEndingLook, Outcome::kControllerAway};
+    const queue::QueueIndex queue = find_queue(turn);
+    queue::Preemptor preemptor =
+        queue::make_preemptor(tree_, facts_->usage, queue, queues_.waiting[turn.workload]);
+    PreemptionMemory::Search found = find_victims(turn, preemptor);
+    // Beyond its quota it may use nodes of more classes, and preempt there by priority.
+    if (found.outcome == Outcome::kNotSearched || !preempts_by_priority(queue) ||
+        !queue::has_quota_caps(tree_, facts_->usage, preemptor)) {
+      return found;
+    }
+    preemptor.guarantor.reset();
+    PreemptionMemory::Search beyond = find_victims(turn, preemptor);
+    if (beyond.outcome == Outcome::kNotEnough) beyond.outcome = found.outcome;
+    beyond.again = std::min(beyond.again, found.again);
+    return beyond;
+  }
+  bool preempts_by_priority(queue::QueueIndex queue) const {
+    return mode_ == queue::PreemptionMode::kFull &&
+           tree_[queue].preemption != queue::Queue::Preemption::kNever;
+  }
+  PreemptionMemory::Search find_victims(const RefusedTurn& turn,
+                                        const queue::Preemptor& preemptor) {
     const auto& candidates = facts_->running.candidates();
-    const queue::Preemptor preemptor = queue::make_preemptor(tree_, facts_->usage, find_queue(turn),
-                                                             queues_.waiting[turn.workload]);
     const auto preemptible =
         queue::find_preemptible(tree_, facts_->usage, mode_, preemptor, candidates, now_);
     VictimTrials trials = facts_->make_trials(turn, preemptor, placer_, find_closed(turn));

@@ -103,7 +103,11 @@ bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork
       victims);
   if (chosen.size() != victims.size()) return false;
   remove_from(usage, tree, chosen);
-  return is_admissible(tree, usage, *queue, workload, preemptor.guarantor);
+  // By priority alone a gang preempts beyond its quota, too.
+  const bool reclaims = std::any_of(gang.victims.begin(), gang.victims.end(),
+                                    [](const auto& victim) { return victim.is_reclaimed; });
+  return is_admissible(tree, usage, *queue, workload,
+                       reclaims ? preemptor.guarantor : std::nullopt);
 }
 
 bool may_start_without(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,

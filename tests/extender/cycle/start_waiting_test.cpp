@@ -390,6 +390,17 @@ TEST_CASE("a quota of a node class is used before others get its nodes",
   CHECK(world.base("s").placements.at(0).node == "n1");
 }
 
+TEST_CASE("a limit of a node class puts no queue within its quota on those nodes",
+          "[extender][start_waiting]") {
+  Queue vision = with_quota(open_to_all(a_queue("vision")), {{"h100", 8}});
+  Teams world({with_limit(vision, {{"a100", 16}}), open_to_all(a_queue("speech"))});
+  world.nodes = {of_model("n1", "a100")};
+  for (int i = 0; i < 8; ++i) world.add("s" + std::to_string(i), "speech", 1, i);
+  for (int i = 0; i < 8; ++i) world.add("v" + std::to_string(i), "vision", 1, 100 + i);
+  world.cycle();
+  CHECK(world.placed() == Jobs{"s0", "s1", "s2", "s3", "v0", "v1", "v2", "v3"});
+}
+
 TEST_CASE("queues are reported once a minute, and at once after they changed",
           "[extender][start_waiting]") {
   Teams world({open_to_all(a_queue("vision"))});

@@ -165,6 +165,38 @@ TEST_CASE("priority counts inside a queue, even at its limit", "[extender][preem
   CHECK(world.base("low").message.find("higher priority in queue speech") != std::string::npos);
 }
 
+TEST_CASE("a queue reclaims no nodes of a class that only its limit names", "[extender][preempt]") {
+  Preemptions world;
+  world.nodes = {testing::node_of_class("n1", "slow"), testing::node_of_class("n2", "slow")};
+  world.queue("vision").quota = with_quota(vision(), {{"fast", 8}}).quota;
+  world.queue("vision").limit = with_limit(vision(), {{"slow", 16}}).limit;
+  world.add_running("old", "speech", {"n1"}, 8);
+  world.add_running("older", "speech", {"n2"}, 8);
+  world.add("new", "vision", 1, 8);
+  for (int i = 0; i < 3; ++i) world.cycle();
+  CHECK(world.victims("new").empty());
+  CHECK(world.base("old").reason == gang::kReasonPlanned);
+  CHECK(world.base("older").reason == gang::kReasonPlanned);
+}
+
+TEST_CASE("a queue preempts by priority on nodes of a class that its quota does not name",
+          "[extender][preempt]") {
+  Preemptions world;
+  world.nodes = {testing::node_of_class("n1", "slow"), testing::node_of_class("n2", "slow")};
+  world.queue("vision").quota = with_quota(vision(), {{"fast", 8}}).quota;
+  world.queue("vision").preemption = Queue::Preemption::kLowerPriority;
+  if (GENERATE(false, true)) {
+    world.queue("vision").limit = with_limit(vision(), {{"slow", 16}}).limit;
+  }
+  world.add_running("other", "speech", {"n1"}, 8);
+  world.add_running("low", "vision", {"n2"}, 8, 1);
+  world.add("high", "vision", 1, 8, 2);
+  REQUIRE(world.run_until("low", gang::kReasonPreempted));
+  CHECK(world.victims("high") == Names{"low/base"});
+  CHECK_FALSE(world.base("high").victims[0].is_reclaimed);
+  CHECK(world.base("other").reason == gang::kReasonPlanned);
+}
+
 TEST_CASE("a preemptor whose place another scheduler took preempts again, within the rate",
           "[extender][preempt]") {
   Preemptions world = a_full_cluster();
