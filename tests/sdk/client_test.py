@@ -64,6 +64,20 @@ class Submit(WithApi):
         self.client.submit(self.JOB)
         self.assertRaises(nervex.AlreadyExists, self.client.submit, self.JOB)
 
+    def test_a_lost_answer_creates_no_second_job_of_a_generated_name(self):
+        self.api.fail(f"POST {JOBS}", 0, after=True)
+        manifest = {**self.JOB.to_manifest(), "metadata": {"generateName": "dqn-"}}
+        run = self.client.submit(manifest)
+        self.assertRegex(run.name, "^dqn-[a-z0-9]{5}$")
+        self.assertEqual([one.name for one in self.client.list()], [run.name])
+        self.assertNotIn("name", manifest["metadata"])
+        self.assertNotEqual(self.client.submit(manifest).name, run.name)
+
+    def test_a_generated_name_that_is_taken_is_replaced_by_another(self):
+        self.job("Running")
+        with mock.patch("nervex.client.generate_name", side_effect=["dqn", "dqn", "dqn-2"]):
+            self.assertEqual(self.client.submit({**self.JOB.to_manifest(), "metadata": {"generateName": "dqn-"}}).name, "dqn-2")
+
     def test_a_lost_answer_does_not_look_like_a_taken_name(self):
         self.api.fail("POST", 0, after=True)
         self.assertEqual(self.client.submit(self.JOB)._uid, self.api.get(JOBS, "dqn")["metadata"]["uid"])
@@ -395,6 +409,18 @@ class Verbs(WithApi):
         self.api.put(JOBS, "dqn", status={"conditions": [{"type": "Suspended", "status": "True"}]})
         call.result()
         self.assertIs(self.api.get(JOBS, "dqn")["spec"]["suspend"], False)
+
+    def test_a_job_that_has_ended_is_not_changed(self):
+        for phase in ("Succeeded", "Failed"):
+            for suspended in (False, True):
+                self.job(phase)
+                self.api.put(JOBS, "dqn", spec={"suspend": suspended})
+                run = self.client.job("dqn")
+                for change in (run.resume, run.suspend, lambda: run.scale(collectors=1), lambda: run.resume(timeout=None)):
+                    with self.assertRaises(nervex.JobFinished) as caught:
+                        change()
+                    self.assertIn(f"has ended ({phase}): submit it again", str(caught.exception))
+                self.assertEqual(self.api.get(JOBS, "dqn")["spec"], {"suspend": suspended})
 
     def test_jobs_are_listed_and_shown_in_a_notebook(self):
         self.job("Running", "Running", ready="2/3")

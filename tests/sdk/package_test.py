@@ -37,6 +37,16 @@ class Package(unittest.TestCase):
         said = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": SDK}, capture_output=True, text=True)
         self.assertEqual(said.stdout.strip(), "[]", said.stderr)
 
+    def test_dir_shows_what_users_need_and_no_internals(self):
+        public = {name for name in dir(nervex) if not name.startswith("_")}
+        self.assertEqual(public, {*nervex.__all__, "operator_server", "replicas"})
+        self.assertIn("Client", public)
+        for name in public:
+            self.assertTrue(getattr(nervex, name), name)
+        everything = {}
+        exec("from nervex import *", everything)
+        self.assertLessEqual(set(nervex.__all__), set(everything))
+
     def test_all_names_are_there_and_have_a_docstring(self):
         for name in nervex.__all__:
             self.assertTrue(getattr(nervex, name).__doc__, name)

@@ -115,10 +115,27 @@ class Calls(WithServer):
         self.assertIn("above maxReplicas", str(caught.exception))
         self.assertEqual(len(self.server.requests), 1)
 
-    def test_tries_end(self):
-        self.assertRaises(nervex.ReplicasUnavailable, self.client(None).list)
-        self.assertEqual(len(self.server.requests), replicas.CONNECTION_TRIES)
-        self.assertRaises(nervex.ReplicasUnavailable, self.client(NOT_NOW, timeout=0).list)
+    def test_a_server_that_is_away_is_tried_until_the_timeout(self):
+        self.client(*[None] * 20, good()).add(collectors=1)
+        self.assertEqual((len(self.server.requests), len(self.keys())), (21, 1))
+
+    def test_an_answer_of_a_proxy_is_no_refusal(self):
+        for status in (502, 503, 504):
+            self.client((status, {}), (status, {}), good()).add(collectors=1)
+            self.assertEqual((len(self.server.requests), len(self.keys())), (3, 1))
+            with self.assertRaises(nervex.ReplicasUnavailable) as caught:
+                self.client((status, {}), timeout=0).list()
+            self.assertIn(str(status), str(caught.exception))
+
+    def test_tries_end_at_the_timeout(self):
+        for answer in (None, NOT_NOW):
+            self.assertRaises(nervex.ReplicasUnavailable, self.client(answer, timeout=0.2).list)
+            self.assertGreater(len(self.server.requests), 5)
+
+    def test_a_change_is_not_retried_after_the_server_has_forgotten_its_key(self):
+        with mock.patch.object(replicas, "KEY_LIFETIME", 0):
+            self.assertRaises(nervex.ReplicasUnavailable, self.client(None, timeout=None).add, collectors=1)
+            self.client(None, good(), timeout=None).list()  # a read can always be repeated
 
     def test_a_watch_reports_replicas_that_this_client_has_not_released(self):
         client = self.client(good(collectors=["a.rl:80", "b.rl:80", "c.rl:80", "d.rl:80"]), good(collectors=["a.rl:80"]), good(),

@@ -16,7 +16,7 @@ the `kubernetes` package are imported at their first use. Retries are logged by 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, List
 
 from nervex.errors import (
     AlreadyExists,
@@ -26,6 +26,7 @@ from nervex.errors import (
     Invalid,
     JobDeleted,
     JobFailed,
+    JobFinished,
     NervexError,
     NotFound,
     ReplicasError,
@@ -58,15 +59,23 @@ __version__ = "0.3.0"
 
 __all__ = [
     "AlreadyExists", "ApiError", "AvoidedNode", "CannotStart", "Change", "Client", "Event", "Explanation", "Forbidden", "Invalid",
-    "Job", "JobDeleted", "JobFailed", "JobHandle", "JobList", "NervexError", "NodeReservation", "NodeUser", "NotFound", "Notice",
+    "Job", "JobDeleted", "JobFailed", "JobFinished", "JobHandle", "JobList", "NervexError", "NodeReservation", "NodeUser", "NotFound", "Notice",
     "PlannedNode", "Problem", "ReplicaRequest", "Replicas", "ReplicasClient", "ReplicasError", "ReplicasRefused",
     "ReplicasUnavailable", "Reservation", "Role", "RoleCounts", "Status", "Unavailable", "Wait", "WaitTimeout", "Workers",
 ]
 
+SUBMODULES = ("operator_server", "replicas")  # for programs inside a job
 LAZY = {"Client": "client", "JobHandle": "client", "Notice": "logs"}
+
+
+def __dir__() -> List[str]:
+    """What users need: for completion in a shell or a notebook."""
+    return sorted([*__all__, *SUBMODULES, *(name for name in globals() if name.startswith("__"))])
 
 
 def __getattr__(name: str) -> object:
     if name in LAZY:
         return getattr(importlib.import_module(f"nervex.{LAZY[name]}"), name)
+    if name in SUBMODULES:
+        return importlib.import_module(f"nervex.{name}")
     raise AttributeError(f"module 'nervex' has no attribute {name!r}")

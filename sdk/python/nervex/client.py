@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import random
 import uuid
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from nervex import logs as job_logs
 from nervex.api import Api, Deadline, connect
-from nervex.errors import AlreadyExists, CannotStart, Forbidden, JobDeleted, JobFailed, NotFound, Unavailable, WaitTimeout
+from nervex.errors import AlreadyExists, CannotStart, Forbidden, JobDeleted, JobFailed, JobFinished, NotFound, Unavailable, WaitTimeout
 from nervex.explain import SETTLE_SECONDS, SETTLING, explain, has_reservation
 from nervex.job import API_VERSION, Job
 from nervex.status import JobList, Status, read_status
@@ -19,6 +20,8 @@ Progress = Callable[[Explanation], None]
 
 PATH = f"/apis/{API_VERSION}/namespaces"
 SUBMISSION = "nervex.sensetime.com/submission"  # annotation: which call of submit() created the job
+NAME_TRIES = 8  # of generated names, as in the API server
+NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # as in the API server: they form no words
 
 
 class Client:
@@ -55,18 +58,32 @@ class Client:
         manifest: Json = job.to_manifest() if isinstance(job, Job) else copy.deepcopy(dict(job))
         metadata = manifest.setdefault("metadata", {})
         namespace = metadata.setdefault("namespace", self.namespace)
+        # Chosen here and not by the API server: if the reply is lost, a retry under another name would create a second job.
+        prefix = "" if metadata.get("name") else metadata.get("generateName") or ""
+        for tries_left in reversed(range(NAME_TRIES)):
+            if prefix:
+                metadata["name"] = generate_name(prefix)
+            try:
+                created = self._create(namespace, manifest, dry_run)
+                break
+            except AlreadyExists:
+                if not prefix or not tries_left:
+                    raise
+            except NotFound as error:
+                raise explain_not_found(error) from error
+        return JobHandle(self, namespace, created["metadata"]["name"], created["metadata"]["uid"])
+
+    def _create(self, namespace: str, manifest: Json, dry_run: bool) -> Json:
+        metadata, jobs = manifest["metadata"], f"{PATH}/{namespace}/nervexjobs"
         # If the reply is lost, the retry meets AlreadyExists: this shows whether the first try created the job.
         submission = metadata.setdefault("annotations", {})[SUBMISSION] = uuid.uuid4().hex
         try:
-            created = self.api.call("POST", f"{PATH}/{namespace}/nervexjobs", manifest,
-                                    [("dryRun", "All")] if dry_run else [])
+            return self.api.call("POST", jobs, manifest, [("dryRun", "All")] if dry_run else [])
         except AlreadyExists:
-            created = self.api.get(f"{PATH}/{namespace}/nervexjobs/{metadata['name']}")
+            created = self.api.get(f"{jobs}/{metadata['name']}")
             if created["metadata"].get("annotations", {}).get(SUBMISSION) != submission:
                 raise
-        except NotFound as error:
-            raise explain_not_found(error) from error
-        return JobHandle(self, namespace, created["metadata"]["name"], created["metadata"]["uid"])
+            return created
 
     def job(self, name: str, namespace: Optional[str] = None) -> JobHandle:
         """A handle for the job of this name. Does not check that the job exists."""
@@ -218,21 +235,31 @@ class JobHandle:
     # -- change
 
     def scale(self, *, collectors: Optional[int] = None, learners: Optional[int] = None) -> Status:
-        """Sets the base replicas of the running or waiting job."""
+        """Sets the base replicas of the running or waiting job. Raises JobFinished if it has ended."""
         spec = {role: {"replicas": count} for role, count in (("collector", collectors), ("learner", learners))
                 if count is not None}
-        return self.patch({"spec": spec})
+        return self._change(spec)
 
     def suspend(self) -> Status:
-        """Deletes the job's pods and frees their capacity; resume() queues it again."""
-        return self.patch({"spec": {"suspend": True}})
+        """Deletes the job's pods and frees their capacity; resume() queues it again. Raises JobFinished if the job has
+        ended."""
+        return self._change({"suspend": True})
 
     def resume(self, *, timeout: Optional[float] = 60.0) -> Status:
-        """Queues a suspended job again, at the end of the queue. Waits first until the controller has suspended it."""
+        """Queues a suspended job again, at the end of the queue. Waits first until the controller has suspended it. Raises
+        JobFinished if the job has ended."""
         for job in self.watch_manifest(timeout):
-            if not job["spec"].get("suspend") or read_status(job).is_condition_true("Suspended"):
-                return self.patch({"spec": {"suspend": False}})
+            status = read_status(job)
+            if status.finished or not job["spec"].get("suspend") or status.is_condition_true("Suspended"):
+                return self._change({"suspend": False})
         raise WaitTimeout(f"job {self.namespace}/{self.name} is not suspended after {timeout:g} s")
+
+    def _change(self, spec: Json) -> Status:
+        """A change of the spec of a job that has not ended: one that has is never started again."""
+        status = self.status()
+        if status.finished:
+            raise JobFinished(f"job {self.namespace}/{self.name} has ended ({status.phase}): submit it again to run it again")
+        return self.patch({"spec": spec})
 
     def patch(self, change: Mapping[str, Any]) -> Status:
         """A JSON merge patch of the job."""
@@ -312,12 +339,18 @@ def explain_not_found(error: NotFound) -> NotFound:
     return error if error.reason else NotFound(f"{error}: NerveX is not installed in this cluster", error.status)
 
 
+def generate_name(prefix: str) -> str:
+    """As the API server makes a name from generateName."""
+    return prefix[:58] + "".join(random.SystemRandom().choices(NAME_LETTERS, k=5))
+
+
 def has_reached(status: Status, until: str) -> bool:
     if until == "running":
-        return status.phase in ("Running", "Succeeded")
+        is_suspending = bool(status.manifest.get("spec", {}).get("suspend"))
+        return status.succeeded or (status.phase == "Running" and not is_suspending)
     if until == "finished":
         return status.succeeded
-    return status.observed and status.is_condition_true(until)
+    return (status.observed or status.finished) and status.is_condition_true(until)
 
 
 def key(seen: Explanation) -> Tuple[object, ...]:

@@ -9,6 +9,7 @@
         Unavailable        the API server did not answer in time, or not now
       CannotStart          waiting does not help; `explanation` says why and what to do
       JobFailed            the job has failed; `explanation` says why
+      JobFinished          the job has ended, and cannot be scaled, suspended or resumed
       JobDeleted           the job was deleted while it was watched
       WaitTimeout          the timeout of wait() has expired; also a TimeoutError
       ReplicasError        see nervex.replicas
@@ -74,6 +75,10 @@ class JobFailed(NervexError):
     def __init__(self, explanation: Explanation) -> None:
         super().__init__(f"job {explanation.namespace}/{explanation.name} failed: {explanation.summary()}")
         self.explanation = explanation
+
+
+class JobFinished(NervexError):
+    """The job has ended: it cannot be scaled, suspended or resumed."""
 
 
 class JobDeleted(NervexError):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import http.client
 import json
 import logging
+import math
 import os
 import re
 import threading
@@ -28,9 +29,11 @@ from nervex.errors import NervexError, ReplicasRefused, ReplicasUnavailable
 Json = Dict[str, Any]
 
 PATH = "/v1alpha1/replicas"
-CONNECTION_TRIES = 5
+CONNECTION_TRIES = 5  # of OperatorServer, whose callers retry themselves
 RETRY_INTERVAL = 1.0  # seconds
 TRY_TIMEOUT = 30.0  # seconds
+KEY_LIFETIME = 540.0  # seconds in which a repeated change takes effect once: nervex-server remembers keys for 10 minutes
+GATEWAY_ERRORS = (502, 503, 504)  # of a proxy: nervex-server was not reached, or its answer was lost
 
 LOG = logging.getLogger("nervex")
 
@@ -89,9 +92,10 @@ class ReplicasClient:
     token        returns the bearer token; called for each try, because tokens are renewed
     timeout      seconds within which a call must succeed; None: no limit
 
-    A call is retried while the server answers that it cannot do it now, and up to 5 times after a lost connection. All
-    tries have the same Idempotency-Key, so the call takes effect once. Any other answer raises ReplicasRefused. Threads
-    may share a client.
+    A call is retried until its timeout while the server cannot be reached, answers that it cannot do it now, or a proxy
+    answers for it with 502 to 504. All tries have the same Idempotency-Key, so the call takes effect once; a change whose
+    answer was lost is retried for 9 minutes at most, because the server then forgets the key. Any other answer raises
+    ReplicasRefused. Threads may share a client.
     """
 
     def __init__(self, server: str, namespace: str, coordinator: str, *, token: Callable[[], str] = lambda: "",
@@ -176,35 +180,50 @@ class ReplicasClient:
 
     def call(self, method: str, path: str, body: Optional[Mapping[str, Any]] = None) -> Any:
         """Returns the answer's `data`."""
-        call_key, level = uuid.uuid4().hex, logging.WARNING
-        deadline = None if self._timeout is None else time.monotonic() + self._timeout
+        call_key, logged = uuid.uuid4().hex, ""
+        deadline = math.inf if self._timeout is None else time.monotonic() + self._timeout
         while True:
-            answer = self.call_once(method, path, body, call_key)
-            if answer.get("success"):
-                return answer.get("data")
-            reason = f"{method} {path}: {answer.get('message')}"
-            if deadline is not None and time.monotonic() + RETRY_INTERVAL > deadline:
-                raise ReplicasUnavailable(reason)
-            LOG.log(level, "retried: %s", reason)
-            level = logging.DEBUG
+            try:
+                answer = self._try(method, path, body, call_key, deadline - time.monotonic())
+                if answer.get("success"):
+                    return answer.get("data")
+                failure = ReplicasUnavailable(f"{method} {path}: {answer.get('message')}")
+            except ReplicasUnavailable as error:
+                failure = error
+                if method != "GET":
+                    deadline = min(deadline, time.monotonic() + KEY_LIFETIME)
+            if time.monotonic() + RETRY_INTERVAL > deadline:
+                raise failure
+            LOG.log(logging.DEBUG if str(failure) == logged else logging.WARNING, "retried: %s", failure)
+            logged = str(failure)
             time.sleep(RETRY_INTERVAL)
 
     def call_once(self, method: str, path: str, body: Optional[Mapping[str, Any]], call_key: str) -> Json:
-        """The answer, a success or not; retries only after lost connections."""
+        """The answer, a success or not; retries only while there is none, up to 5 times."""
         for tries_left in reversed(range(CONNECTION_TRIES)):
             try:
-                return self._send(method, path, body, call_key)
-            except urllib.error.HTTPError as error:
-                with error:
-                    raise ReplicasRefused(f"{method} {path}: {error.code} {message_of(error.read())}", error.code) from error
-            except (OSError, ValueError, http.client.HTTPException) as error:
+                return self._try(method, path, body, call_key)
+            except ReplicasUnavailable as error:
                 if not tries_left:
-                    raise ReplicasUnavailable(f"{method} {path}: {error} ({CONNECTION_TRIES} tries)") from error
-                LOG.warning("retried: %s %s: %s", method, path, error)
+                    raise ReplicasUnavailable(f"{error} ({CONNECTION_TRIES} tries)") from error
+                LOG.warning("retried: %s", error)
                 time.sleep(RETRY_INTERVAL)
         raise AssertionError("unreachable")
 
-    def _send(self, method: str, path: str, body: Optional[Mapping[str, Any]], call_key: str) -> Json:
+    def _try(self, method: str, path: str, body: Optional[Mapping[str, Any]], call_key: str, remaining: float = math.inf) -> Json:
+        """The answer, a success or not. Raises ReplicasUnavailable if there is none, which may be lost."""
+        try:
+            return self._send(method, path, body, call_key, max(1.0, min(TRY_TIMEOUT, remaining)))
+        except urllib.error.HTTPError as error:
+            with error:
+                text = f"{method} {path}: {error.code} {message_of(error.read())}"
+            if error.code in GATEWAY_ERRORS:
+                raise ReplicasUnavailable(text) from error
+            raise ReplicasRefused(text, error.code) from error
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise ReplicasUnavailable(f"{method} {path}: {error}") from error
+
+    def _send(self, method: str, path: str, body: Optional[Mapping[str, Any]], call_key: str, timeout: float) -> Json:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.server + path, data=data, method=method)
         request.add_header("Content-Type", "application/json")
@@ -213,7 +232,7 @@ class ReplicasClient:
         token = self._token()
         if token:
             request.add_header("Authorization", f"Bearer {token}")
-        with self._opener.open(request, timeout=TRY_TIMEOUT) as response:
+        with self._opener.open(request, timeout=timeout) as response:
             answer = json.load(response)
         if not isinstance(answer, dict):
             raise ValueError("the answer is not a JSON object")

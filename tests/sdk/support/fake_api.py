@@ -27,10 +27,10 @@ class Cut(Exception):
 
 
 class FakeApi:
-    """`requests`: "METHOD path?query" of each, in order."""
+    """`requests`: "METHOD path?query" of each, in order; `heads`: their headers. `lie`: bytes that answer every request."""
 
     def __init__(self):
-        self.requests, self._faults = [], []
+        self.requests, self.heads, self.lie, self._faults = [], [], None, []
         self._objects, self._history, self._logs = {}, [], {}
         self._version, self._compacted, self._epoch = 100, 0, 0
         self.changed = threading.Condition()
@@ -118,7 +118,11 @@ class FakeApi:
     def fail(self, match, status, times=1, after=False, **headers):
         """The next requests that contain `match` are answered with this status; 0: the connection breaks. `after`:
         the request has taken effect then."""
-        self._faults.append({"match": match, "status": status, "times": times, "after": after, "headers": headers})
+        self._faults.append({"match": match, "status": status, "times": times, "after": after, "headers": headers, "seconds": 0})
+
+    def delay(self, match, seconds, times=1):
+        """The next requests that contain `match` are answered this much later."""
+        self._faults.append({"match": match, "status": None, "times": times, "after": False, "headers": {}, "seconds": seconds})
 
     def count_requests(self, pattern):
         return sum(bool(re.search(pattern, one)) for one in list(self.requests))
@@ -135,11 +139,16 @@ class FakeApi:
         length = int(handler.headers.get("Content-Length") or 0)
         body = json.loads(handler.rfile.read(length)) if length else None
         epoch, request = self._epoch, f"{handler.command} {handler.path}"
+        self.heads.append(handler.headers)
         self.requests.append(request)
         fault = next((one for one in self._faults if one["match"] in request and one["times"] > 0), None)
         try:
+            if self.lie is not None:
+                return self.send_bytes(handler, 200, self.lie)
             if fault:
                 fault["times"] -= 1
+                time.sleep(fault["seconds"])
+            if fault and fault["status"] is not None:
                 if fault["after"]:
                     self.serve(handler.command, url.path, query, body)
                 if fault["status"] == 0:
@@ -159,12 +168,16 @@ class FakeApi:
         folder, _, name = path.rpartition("/")
         with self.changed:
             if method == "POST":
-                name = body["metadata"]["name"]
+                metadata = body.get("metadata") or {}
+                name = metadata.get("name") or metadata.get("generateName", "") + uuid.uuid4().hex[:5]
+                body = {**body, "metadata": {**metadata, "name": name}}
                 if (path, name) in self._objects:
                     return 409, self.status(409, f"{name} exists", "AlreadyExists")
                 if body.get("spec", {}).get("cleanPodPolicy") == "hello":
                     return 422, self.status(422, "is invalid", "Invalid", [
                         {"field": "spec.cleanPodPolicy", "message": "Unsupported value"}])
+                if query.get("dryRun"):
+                    return 201, {**body, "metadata": {**body["metadata"], "uid": uuid.uuid4().hex, "namespace": NAMESPACE}}
                 return 201, self.put(path, name, **body)
             if name in COLLECTIONS or method == "GET" and path.endswith(COLLECTIONS):
                 wanted = query.get("fieldSelector", "").partition("metadata.name=")[2]
@@ -189,7 +202,7 @@ class FakeApi:
         if seen < self._compacted:
             yield json.dumps({"type": "ERROR", "object": self.status(410, "too old", "Expired")})
             return
-        yield from map(json.dumps, self.follow(epoch, float(query["timeoutSeconds"]), lambda: [
+        yield from map(json.dumps, self.follow(epoch, float(query.get("timeoutSeconds", 300)), lambda: [
             (version, {"type": kind, "object": one}) for version, kind, where, one in self._history
             if where == path and wanted in ("", one["metadata"]["name"])], seen))
 
@@ -227,7 +240,10 @@ class FakeApi:
 
     @staticmethod
     def send(handler, code, body, headers=None):
-        data = json.dumps(body).encode()
+        FakeApi.send_bytes(handler, code, json.dumps(body).encode(), headers)
+
+    @staticmethod
+    def send_bytes(handler, code, data, headers=None):
         handler.send_response(code)
         for name, value in (headers or {}).items():
             handler.send_header(name.replace("_", "-"), value)
