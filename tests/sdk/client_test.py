@@ -78,6 +78,12 @@ class Submit(WithApi):
         with mock.patch("nervex.client.generate_name", side_effect=["dqn", "dqn", "dqn-2"]):
             self.assertEqual(self.client.submit({**self.JOB.to_manifest(), "metadata": {"generateName": "dqn-"}}).name, "dqn-2")
 
+    def test_a_whole_number_is_sent_as_an_integer(self):
+        self.client.submit(nervex.Job("dqn", coordinator=nervex.Role("trainer:1"), ttl_seconds_after_finished=36.0))
+        self.assertIs(type(self.api.get(JOBS, "dqn")["spec"]["ttlSecondsAfterFinished"]), int)
+        self.client.job("dqn").patch({"spec": {"args": [1.0, 1.5, True]}})
+        self.assertEqual([type(one) for one in self.api.get(JOBS, "dqn")["spec"]["args"]], [int, float, bool])
+
     def test_a_lost_answer_does_not_look_like_a_taken_name(self):
         self.api.fail("POST", 0, after=True)
         self.assertEqual(self.client.submit(self.JOB)._uid, self.api.get(JOBS, "dqn")["metadata"]["uid"])

@@ -9,7 +9,7 @@ import math
 import os
 import time
 import urllib.parse
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Type
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
 import kubernetes
 import urllib3
@@ -196,7 +196,7 @@ class Api:
         url = settings.host + path + ("?" + urllib.parse.urlencode(query) if query else "")
         try:
             response = self._client.rest_client.pool_manager.request(
-                method, url, body=None if body is None else json.dumps(body), headers=headers, preload_content=False,
+                method, url, body=None if body is None else json.dumps(with_integers(body)), headers=headers, preload_content=False,
                 retries=False, timeout=urllib3.Timeout(connect=10.0, read=timeout))
             if 200 <= response.status < 300:
                 return response
@@ -210,6 +210,16 @@ class Api:
             # An API server that starts does not know all accounts and roles yet.
             raise Unavailable(str(answer), answer.status, answer.reason)
         raise answer
+
+
+def with_integers(value: Any) -> Any:
+    """With 36 in place of 36.0, as kubectl sends it: the API server keeps the latter as a float, and refuses it with "invalid
+    data, expected int, got float64"."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {name: with_integers(one) for name, one in value.items()}
+    return [with_integers(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def error_from_answer(response: Any, what: str) -> ApiError:
