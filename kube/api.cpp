@@ -18,6 +18,10 @@ Result<Json> send_for_object(Api& api, const ApiRequest& request) {
   if (!object)
     return Error{Code::kTransient,
                  fmt::format("{} {}: {}", request.method, request.path, object.error().message)};
+  if (!object->is_object()) {
+    return Error{Code::kTransient,
+                 fmt::format("{} {}: the reply is not an object", request.method, request.path)};
+  }
   return object;
 }
 

@@ -76,6 +76,9 @@ HttpClientOptions http_options(const ConnectionConfig& config) {
   options.client_cert = config.client_cert;
   options.client_key = config.client_key;
   options.server_name = config.server_name;
+  options.accepts_any_certificate = config.accepts_any_certificate;
+  options.proxy = config.proxy_url;
+  options.headers = config.impersonation;
   options.read_timeout = config.request_timeout;
   options.write_timeout = config.request_timeout;
   options.pool_size = config.connections;

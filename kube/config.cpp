@@ -10,6 +10,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "base/read_file.h"
+#include "kube/api.h"
 #include "kube/model/admission.h"
 #include "kube/model/json.h"
 
@@ -117,10 +118,14 @@ Result<Nothing> refuse_unsupported(const Entry& entry, std::initializer_list<con
 }
 
 Result<Nothing> read_cluster(const Entry& cluster, ConnectionConfig& config) {
-  auto fine = refuse_unsupported(cluster, {"insecure-skip-tls-verify", "proxy-url"},
-                                 "the server's certificate is always verified and no proxy is "
-                                 "used; give certificate-authority");
-  if (!fine) return fine;
+  config.proxy_url = text_at(cluster.body, "proxy-url");
+  if (!config.proxy_url.empty() && !config.proxy_url.starts_with("http://")) {
+    return invalid(
+        "\"proxy-url\" must begin with http://. For https and socks5 proxies run kubectl proxy, "
+        "and "
+        "give its address as the cluster's server");
+  }
+  config.accepts_any_certificate = text_at(cluster.body, "insecure-skip-tls-verify") == "true";
   config.url = text_at(cluster.body, "server");
   while (config.url.ends_with('/')) config.url.pop_back();
   if (config.url.empty()) return invalid("the cluster entry has no server");
@@ -129,6 +134,10 @@ Result<Nothing> read_cluster(const Entry& cluster, ConnectionConfig& config) {
   if (!ca) return ca.error();
   config.ca = std::move(ca->text);
   config.ca_file = std::move(ca->file);
+  if (config.accepts_any_certificate && !config.ca.empty()) {
+    return invalid(
+        "insecure-skip-tls-verify and certificate-authority exclude each other: remove one");
+  }
   return ok();
 }
 
@@ -137,6 +146,8 @@ std::string describe_cluster(const Entry& cluster, const ConnectionConfig& confi
   Json info = {{"server", config.url}};
   if (!config.server_name.empty()) info["tls-server-name"] = config.server_name;
   if (!config.ca.empty()) info["certificate-authority-data"] = base64_encode(config.ca);
+  if (config.accepts_any_certificate) info["insecure-skip-tls-verify"] = true;
+  if (!config.proxy_url.empty()) info["proxy-url"] = config.proxy_url;
   for (const auto& item : cluster.body["extensions"]) {
     if (text_at(item, "name") != kExecExtension || !item["extension"]) continue;
     info["config"] = to_json(item["extension"]);
@@ -196,11 +207,31 @@ Result<Nothing> read_exec(const Entry& user, const Entry& cluster, ConnectionCon
   return ok();
 }
 
+// The headers of client-go's transport package (round_trippers.go).
+Result<Nothing> read_impersonation(const YAML::Node& user, ConnectionConfig& config) {
+  auto& headers = config.impersonation;
+  const std::string uid = text_at(user, "as-uid");
+  if (!uid.empty()) headers.emplace("Impersonate-Uid", uid);
+  for (auto& group : texts_at(user, "as-groups")) headers.emplace("Impersonate-Group", group);
+  for (const auto& item : user["as-user-extra"]) {
+    const std::string key = percent_encode(item.first.as<std::string>());
+    for (const auto& value : item.second) {
+      headers.emplace("Impersonate-Extra-" + key, value.as<std::string>());
+    }
+  }
+  const std::string name = text_at(user, "as");
+  if (name.empty() && !headers.empty()) {
+    return invalid("as-uid, as-groups and as-user-extra need \"as\"");
+  }
+  if (!name.empty()) headers.emplace("Impersonate-User", name);
+  return ok();
+}
+
 Result<Nothing> read_user(const Entry& user, const Entry& cluster, ConnectionConfig& config) {
-  auto fine = refuse_unsupported(
-      user, {"auth-provider", "username", "password", "as", "as-uid", "as-groups", "as-user-extra"},
-      "use a token, a tokenFile, a client certificate or exec");
+  auto fine = refuse_unsupported(user, {"auth-provider", "username", "password"},
+                                 "use a token, a tokenFile, a client certificate or exec");
   if (!fine) return fine;
+  if (auto read = read_impersonation(user.body, config); !read) return read;
   auto cert = pem_at(user, "client-certificate");
   if (!cert) return cert.error();
   auto key = pem_at(user, "client-key");
@@ -335,14 +366,19 @@ Result<ConnectionConfig> load_config(const std::string& path) {
   return path.empty() ? load_in_cluster() : load_kubeconfig(path);
 }
 
-Result<ConnectionConfig> load_user_config(const std::string& path, const std::string& context) {
+Result<ConnectionConfig> load_user_config(const std::string& path, const std::string& context,
+                                          const std::string& pod_folder) {
   if (!path.empty()) return read_kubeconfigs({path}, context);
   const std::string list = environment("KUBECONFIG");
-  if (list.empty()) return read_kubeconfigs({environment("HOME") + "/.kube/config"}, context);
-  const auto files = existing_files(list);
-  if (files.empty())
-    return Error{Code::kInvalid, fmt::format("kubeconfig: no file of KUBECONFIG={} exists", list)};
-  return read_kubeconfigs(files, context);
+  const auto files = existing_files(list.empty() ? environment("HOME") + "/.kube/config" : list);
+  if (!files.empty()) return read_kubeconfigs(files, context);
+  const bool is_pod = !environment("KUBERNETES_SERVICE_HOST").empty() &&
+                      fs::exists(pod_folder + "/token") && context.empty();
+  if (is_pod) return load_in_cluster(pod_folder);
+  return invalid(fmt::format(
+      "{}, and this is not a pod with a service account: set KUBECONFIG or give --kubeconfig",
+      list.empty() ? "there is no ~/.kube/config"
+                   : fmt::format("no file of KUBECONFIG={} exists", list)));
 }
 
 }  // namespace nervex::kube

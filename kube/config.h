@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -21,9 +22,13 @@ struct ConnectionConfig {
   std::string ca_file{};
   std::string client_cert_file{};
   std::string client_key_file{};
-  std::string server_name{};  // tls-server-name
-  std::string token{};        // bearer; empty: none
-  std::string token_file{};   // read again each minute; wins over token
+  std::string server_name{};             // tls-server-name
+  bool accepts_any_certificate = false;  // insecure-skip-tls-verify
+  std::string proxy_url{};               // http://...; empty: none
+  // The headers that act as another user, as names and values: `as`, `as-groups`, ...
+  std::multimap<std::string, std::string> impersonation{};
+  std::string token{};       // bearer; empty: none
+  std::string token_file{};  // read again each minute; wins over token
   // Used for a token or a certificate if neither is set above.
   std::optional<ExecPlugin> exec{};
   std::string ns{};  // the context's namespace; "default" if it names none
@@ -38,13 +43,15 @@ struct ConnectionConfig {
 // the part of the file that is missing or not supported.
 Result<ConnectionConfig> load_kubeconfig(const std::string& path);
 // From the service account mounted into a pod, and KUBERNETES_SERVICE_HOST and _PORT.
-Result<ConnectionConfig> load_in_cluster(
-    const std::string& folder = "/var/run/secrets/kubernetes.io/serviceaccount");
+inline constexpr const char* kServiceAccountFolder =
+    "/var/run/secrets/kubernetes.io/serviceaccount";
+Result<ConnectionConfig> load_in_cluster(const std::string& folder = kServiceAccountFolder);
 // For programs: `path` if not empty, else in-cluster.
 Result<ConnectionConfig> load_config(const std::string& path);
-// For the CLI, as kubectl: `path`, else $KUBECONFIG, else ~/.kube/config. KUBECONFIG may list
-// several files (a:b): of entries with the same name the first counts, absent files are skipped.
-// `context`: its name; empty: the current one.
-Result<ConnectionConfig> load_user_config(const std::string& path, const std::string& context = "");
+// For the CLI, as kubectl: `path`, else $KUBECONFIG, else ~/.kube/config, else in-cluster (also if
+// no file of KUBECONFIG exists). KUBECONFIG may list several files (a:b): of entries with the same
+// name the first counts, absent files are skipped. `context`: its name; empty: the current one.
+Result<ConnectionConfig> load_user_config(const std::string& path, const std::string& context = "",
+                                          const std::string& pod_folder = kServiceAccountFolder);
 
 }  // namespace nervex::kube

@@ -1,6 +1,7 @@
 #include "base/http/client.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -126,11 +127,46 @@ struct Setup {
   std::optional<Error> problem;
 };
 
+// "%40" becomes "@". Other text stays.
+std::string decode_percent(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned value = 0;
+    const bool is_escape =
+        text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(&text[i + 1], &text[i] + 3, value, 16).ptr == &text[i] + 3;
+    decoded += is_escape ? static_cast<char>(value) : text[i];
+    if (is_escape) i += 2;
+  }
+  return decoded;
+}
+
+Result<TunnelProxy> parse_proxy(const std::string& text) {
+  constexpr std::string_view kScheme = "http://";
+  std::string url = text;
+  TunnelProxy proxy;
+  const auto at = url.rfind('@');
+  if (url.starts_with(kScheme) && at != std::string::npos) {
+    proxy.credentials = decode_percent(url.substr(kScheme.size(), at - kScheme.size()));
+    url.erase(kScheme.size(), at + 1 - kScheme.size());
+  }
+  const auto parsed = parse_server_url(url);
+  if (!parsed) return with_context("proxy", parsed.error());
+  if (parsed->tls) return Error{Code::kInvalid, "proxy: only http:// is supported"};
+  proxy.address = parsed->address;
+  return proxy;
+}
+
 Result<DialPlan> plan_for(const HttpClientOptions& options, const HttpCredentials& credentials) {
   const auto url = parse_server_url(options.url);
   if (!url) return url.error();
   DialPlan plan;
   plan.address = url->address;
+  if (!options.proxy.empty()) {
+    auto proxy = parse_proxy(options.proxy);
+    if (!proxy) return proxy.error();
+    plan.proxy = *std::move(proxy);
+  }
   if (!url->tls) return plan;
   plan.server_name = options.server_name.empty() ? url->address.host : options.server_name;
   TlsIdentity identity;
@@ -138,7 +174,8 @@ Result<DialPlan> plan_for(const HttpClientOptions& options, const HttpCredential
   identity.cert = credentials.client_cert;
   identity.key_name = "client key";
   identity.key = credentials.client_key;
-  auto tls = client_tls_context(credentials.ca, identity);
+  auto tls = options.accepts_any_certificate ? unverified_tls_context(identity)
+                                             : client_tls_context(credentials.ca, identity);
   if (!tls) return with_context(options.url, tls.error());
   if (!connecting_session(*tls, plan.server_name)) {
     return Error{Code::kInvalid, fmt::format("{}: \"{}\" is not a valid server name", options.url,
@@ -196,6 +233,14 @@ struct HttpClient::Impl {
 
   Result<HttpResponse> send(const HttpExchange& exchange,
                             const std::function<Result<Nothing>()>& before_sending, MonoTime until);
+
+  // Those of one request and of all.
+  std::multimap<std::string, std::string> all_headers(
+      const std::map<std::string, std::string>& headers) const {
+    std::multimap<std::string, std::string> all(headers.begin(), headers.end());
+    all.insert(options.headers.begin(), options.headers.end());
+    return all;
+  }
 
   const HttpClientOptions options;
   Mutex mutex;
@@ -262,7 +307,7 @@ Result<HttpResponse> HttpClient::send(const std::string& method, const std::stri
                                       MonoTime until) {
   HttpExchange exchange{method,
                         path_and_query,
-                        headers,
+                        impl_->all_headers(headers),
                         body,
                         impl_->options.read_timeout,
                         impl_->options.write_timeout};
@@ -276,7 +321,8 @@ Result<HttpResponse> HttpClient::stream(
     std::chrono::seconds silence, const std::function<bool(std::string_view line)>& on_line,
     const std::stop_token& stop,
     const std::function<void(int status, std::string_view content_type)>& on_head) {
-  HttpExchange exchange{"GET", path_and_query, headers, "", silence, impl_->options.write_timeout};
+  HttpExchange exchange{"GET", path_and_query, impl_->all_headers(headers),
+                        "",    silence,        impl_->options.write_timeout};
   if (auto checked = check_exchange(exchange); !checked) return checked.error();
   const auto [plan, problem] = impl_->current();
   if (problem) return *problem;

@@ -19,11 +19,15 @@ namespace nervex {
 
 struct HttpClientOptions {
   std::string url{};  // scheme://host:port, no path
-  // PEM text. TLS always verifies the server: against `ca`, or against the system's store if empty.
+  // PEM text. TLS verifies the server: against `ca`, or against the system's store if empty.
   std::string ca{};
-  std::string client_cert{};  // PEM text, may be empty
-  std::string client_key{};   // PEM text, may be empty
-  std::string server_name{};  // verified instead of the URL's host, if not empty
+  std::string client_cert{};             // PEM text, may be empty
+  std::string client_key{};              // PEM text, may be empty
+  std::string server_name{};             // verified instead of the URL's host, if not empty
+  bool accepts_any_certificate = false;  // the server is not verified, and `ca` not used
+  // http://[user:password@]host[:port] of a proxy that opens a tunnel to the server. Empty: none.
+  std::string proxy{};
+  std::multimap<std::string, std::string> headers{};                    // sent with each request
   std::chrono::milliseconds connect_timeout = std::chrono::seconds(5);  // with the handshake
   // For the next piece of a reply, and for a connection of the pool to become free.
   std::chrono::milliseconds read_timeout = std::chrono::seconds(30);

@@ -131,7 +131,8 @@ class Exchange : private httplib::ClientImpl {
     // Cheaper than compressing on one side and decompressing on the other.
     set_header("Accept-Encoding", "identity");
     set_header("User-Agent", "nervex");
-    for (const auto& [name, value] : given.headers) set_header(name, value);
+    for (const auto& [name, value] : given.headers) request_.headers.erase(name);
+    for (const auto& [name, value] : given.headers) request_.headers.emplace(name, value);
     if (given.on_bytes) {
       request_.content_receiver = [on_bytes = std::move(given.on_bytes)](const char* bytes,
                                                                          std::size_t size,

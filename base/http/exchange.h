@@ -21,7 +21,7 @@ namespace nervex {
 struct HttpExchange {
   std::string method;
   std::string target;  // path and query
-  std::map<std::string, std::string> headers;
+  std::multimap<std::string, std::string> headers;
   std::string body;
   // The longest waits for the next piece of the reply, and for the server to take the request's.
   std::chrono::milliseconds read_timeout;

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <poll.h>
@@ -259,9 +260,62 @@ Result<UniqueFd> begin_connect(const SocketAddress& address) {
   return Error{Code::kTransient, std::generic_category().message(errno)};
 }
 
+std::string encode_base64(const std::string& text) {
+  std::string encoded(4 * ((text.size() + 2) / 3) + 1, '\0');  // EVP adds a zero byte
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(encoded.data()),
+                                   reinterpret_cast<const unsigned char*>(text.data()),
+                                   clamp_to_int(text.size()));
+  encoded.resize(static_cast<std::size_t>(size));
+  return encoded;
+}
+
+// Asks the proxy for a tunnel; afterwards the connection leads to `server`.
+Result<Nothing> open_tunnel(Connection& connection, const TunnelProxy& proxy,
+                            const HostPort& server) {
+  constexpr std::size_t kMaxTunnelHead = 16'384;
+  constexpr std::string_view kEnd = "\r\n\r\n";
+  std::string request = fmt::format("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n", to_string(server));
+  if (!proxy.credentials.empty()) {
+    request += fmt::format("Proxy-Authorization: Basic {}\r\n", encode_base64(proxy.credentials));
+  }
+  if (!connection.write(request + "\r\n")) return describe(connection);
+  while (connection.buffered().find(kEnd) == std::string_view::npos) {
+    if (connection.buffered().size() > kMaxTunnelHead) {
+      return Error{Code::kTransient, "the reply has no end"};
+    }
+    if (!connection.fill()) return describe(connection);
+  }
+  const std::string head(connection.buffered().substr(0, connection.buffered().find(kEnd)));
+  connection.drop(head.size() + kEnd.size());
+  constexpr std::size_t kStatus = std::string_view("HTTP/1.1 ").size();
+  const bool is_open = head.starts_with("HTTP/1.") && head.size() > kStatus && head[kStatus] == '2';
+  if (!is_open) return Error{Code::kTransient, "refused: " + head.substr(0, head.find("\r\n"))};
+  // The server sends nothing before our handshake or request.
+  if (!connection.buffered().empty()) return Error{Code::kTransient, "data after the reply"};
+  return ok();
+}
+
+// The socket of a tunnel.
+Result<UniqueFd> tunnel_through(UniqueFd socket, const DialPlan& plan, MonoTime deadline,
+                                int wake_fd) {
+  {
+    Connection connection(socket.get(), nullptr);
+    connection.set_deadline(deadline);
+    connection.set_wake_fd(wake_fd);
+    if (!connection.finish_connect()) return describe(connection);
+    const auto opened = open_tunnel(connection, *plan.proxy, plan.address);
+    if (!opened) return opened.error();
+  }
+  return socket;
+}
+
 Result<Dialed> dial_one(const SocketAddress& address, const DialPlan& plan, MonoTime deadline,
                         int wake_fd) {
   auto socket = begin_connect(address);
+  if (socket && plan.proxy) {
+    socket = tunnel_through(*std::move(socket), plan, deadline, wake_fd);
+    if (!socket) return with_context("proxy", socket.error());
+  }
   if (!socket) return socket.error();
   TlsSession session;
   if (plan.tls) {
@@ -280,7 +334,7 @@ Result<Dialed> dial_one(const SocketAddress& address, const DialPlan& plan, Mono
 }  // namespace
 
 Result<Dialed> dial(const DialPlan& plan, MonoTime deadline, int wake_fd) {
-  const auto addresses = resolve(plan.address);
+  const auto addresses = resolve(plan.proxy ? plan.proxy->address : plan.address);
   if (!addresses) return addresses.error();
   return dial_first(*addresses, plan, deadline, wake_fd);
 }

@@ -97,10 +97,17 @@ class Connection {
 
 // ---- a client's connections
 
+// An HTTP proxy that opens tunnels: RFC 9110, 9.3.6.
+struct TunnelProxy {
+  HostPort address;
+  std::string credentials;  // "user:password"; empty: none
+};
+
 struct DialPlan {
   HostPort address;
-  TlsContext tls;           // null: plain TCP
-  std::string server_name;  // the name that the server must prove
+  TlsContext tls;                      // null: plain TCP
+  std::string server_name;             // the name that the server must prove
+  std::optional<TunnelProxy> proxy{};  // which connects to `address`
 };
 
 // A connection together with the socket that it borrows.
@@ -120,9 +127,9 @@ inline constexpr std::chrono::seconds kKeepAliveInterval{5};
 inline constexpr int kKeepAliveProbes = 3;
 inline constexpr std::chrono::milliseconds kUnacknowledgedLimit{45'000};
 
-// Tries the name's addresses in the resolver's order until one accepts, then does the handshake.
-// kTransient, or kUnauthorized if the server failed verification. Resolving may take longer than
-// `deadline` and ignores `wake_fd`; all else obeys both.
+// Tries the addresses of the name, or of the proxy's name, in the resolver's order until one
+// accepts, then does the handshake. kTransient, or kUnauthorized if the server failed verification.
+// Resolving may take longer than `deadline` and ignores `wake_fd`; all else obeys both.
 Result<std::unique_ptr<DialedConnection>> dial(const DialPlan& plan, MonoTime deadline,
                                                int wake_fd);
 // The same for known addresses. Each gets its share of the time, so that one without an answer

@@ -176,13 +176,18 @@ Result<TlsContext> server_tls_context(const TlsIdentity& identity) {
 }
 
 Result<TlsContext> client_tls_context(const std::string& ca, const TlsIdentity& identity) {
-  auto context = new_context(TLS_client_method());
+  auto context = unverified_tls_context(identity);
   if (!context) return context;
   SSL_CTX_set_verify(context->get(), SSL_VERIFY_PEER, nullptr);
   auto trusted = ca.empty() ? trust_system(context->get())
                             : trust(context->get(), ca, "certificate authority");
   if (!trusted) return trusted.error();
-  if (identity.cert.empty()) return context;
+  return context;
+}
+
+Result<TlsContext> unverified_tls_context(const TlsIdentity& identity) {
+  auto context = new_context(TLS_client_method());
+  if (!context || identity.cert.empty()) return context;
   if (auto used = use_identity(context->get(), identity); !used) return used.error();
   return context;
 }

@@ -37,6 +37,8 @@ Result<TlsContext> mutual_tls_context(const TlsIdentity& identity, const std::st
 // `ca` empty: the system's store, wherever the distribution keeps it; SSL_CERT_FILE and
 // SSL_CERT_DIR override it. `identity.cert` empty: no client certificate.
 Result<TlsContext> client_tls_context(const std::string& ca, const TlsIdentity& identity);
+// The same without verification of the server: any certificate is accepted.
+Result<TlsContext> unverified_tls_context(const TlsIdentity& identity);
 
 // The authorities file that OpenSSL must be given. It looks only in the path of the distribution it
 // was built for, and finds nothing in another distribution or in an image without the links from

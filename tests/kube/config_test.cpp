@@ -87,6 +87,49 @@ TEST_CASE("inline data wins over files, and relative paths start at the kubeconf
   CHECK(config->ns == "default");
 }
 
+TEST_CASE("a kubeconfig names a proxy, an unverified server and another user", "[kube][config]") {
+  TempFolder folder;
+  const auto config = load_kubeconfig(folder.write(
+      "config",
+      kubeconfig("{server: https://h, proxy-url: 'http://p:3128', insecure-skip-tls-verify: true}",
+                 "{token: t, as: ann, as-uid: '7', as-groups: [a, b], "
+                 "as-user-extra: {example.com/scope: [x, y]}}")));
+  REQUIRE(config);
+  CHECK(config->proxy_url == "http://p:3128");
+  CHECK(config->accepts_any_certificate);
+  const std::multimap<std::string, std::string> want = {
+      {"Impersonate-User", "ann"},
+      {"Impersonate-Uid", "7"},
+      {"Impersonate-Group", "a"},
+      {"Impersonate-Group", "b"},
+      {"Impersonate-Extra-example.com%2Fscope", "x"},
+      {"Impersonate-Extra-example.com%2Fscope", "y"}};
+  CHECK(config->impersonation == want);
+}
+
+TEST_CASE("without a kubeconfig the CLI uses the service account of its pod", "[kube][config]") {
+  TempFolder folder;
+  folder.write("ca.crt", "CA");
+  folder.write("token", "T");
+  folder.write("namespace", "rl");
+  const Environment home("HOME", folder.path());
+  const Environment port("KUBERNETES_SERVICE_PORT", "443");
+  const Environment list("KUBECONFIG", GENERATE("", "/absent"));
+  {
+    const Environment host("KUBERNETES_SERVICE_HOST", "10.96.0.1");
+    const auto config = load_user_config("", "", folder.path());
+    REQUIRE(config);
+    CHECK(config->url == "https://10.96.0.1:443");
+    CHECK(config->ns == "rl");
+    CHECK_FALSE(load_user_config("", "a-context", folder.path()));
+    CHECK_FALSE(load_user_config("/absent", "", folder.path()));
+    CHECK_FALSE(load_user_config("", "", folder.path() + "/no-account"));
+  }
+  const Environment host("KUBERNETES_SERVICE_HOST", "");
+  CHECK_THAT(load_user_config("", "", folder.path()).error().message,
+             ContainsSubstring("give --kubeconfig"));
+}
+
 TEST_CASE("a context without a user is an anonymous one", "[kube][config]") {
   const auto context = GENERATE("{cluster: c}", "{cluster: c, user: ''}", "{cluster: c, user: }");
   INFO(context);
@@ -174,11 +217,13 @@ TEST_CASE("a kubeconfig that cannot be followed is refused, naming the part", "[
        "clusters: [{name: c, cluster: {server: https://h}}]",
        "\"nobody\" in users"},
       {"the server is missing", kubeconfig("{}", "{}"), "server"},
-      {"verification is switched off",
-       kubeconfig("{server: https://h, insecure-skip-tls-verify: true}", "{}"),
+      {"verification is switched off, and an authority is given",
+       kubeconfig("{server: https://h, insecure-skip-tls-verify: true, "
+                  "certificate-authority-data: Q0E=}",
+                  "{}"),
        "insecure-skip-tls-verify"},
-      {"a proxy is demanded", kubeconfig("{server: https://h, proxy-url: http://p}", "{}"),
-       "proxy-url"},
+      {"a proxy of another kind is named",
+       kubeconfig("{server: https://h, proxy-url: 'socks5://p'}", "{}"), "run kubectl proxy"},
       {"the CA file is missing",
        kubeconfig("{server: https://h, certificate-authority: absent.crt}", "{}"), "absent.crt"},
       {"the CA is no base64",
@@ -201,7 +246,8 @@ TEST_CASE("a kubeconfig that cannot be followed is refused, naming the part", "[
       {"an old credential plugin is asked for", kubeconfig(cluster, "{auth-provider: {name: x}}"),
        "auth-provider"},
       {"a password is given", kubeconfig(cluster, "{username: u, password: p}"), "username"},
-      {"it impersonates another user", kubeconfig(cluster, "{token: t, as: root}"), "\"as\""},
+      {"it impersonates a group without a user", kubeconfig(cluster, "{as-groups: [a]}"),
+       "need \"as\""},
   }));
   INFO("when " << row.when);
   TempFolder folder;
