@@ -10,6 +10,7 @@ two are in different objects, which are written at the same time."""
 
 import collections
 
+from support.invariants import Broken
 from support.replay import Replay
 from support.stored import Group
 
@@ -28,7 +29,7 @@ class KeptNodes:
         self._there = collections.defaultdict(dict)  # (head, node): {pod that started there: when it has left}
         self.reservations = 0
         self.count = 0            # bindings on reserved nodes
-        self.broken = []
+        self.broken = Broken()
 
     def judge(self, changes):
         for change in changes:

@@ -12,6 +12,7 @@ the trees since that plan."""
 
 import collections
 
+from support.invariants import Broken
 from support.replay import Replay
 from support.stored import FIRST_REQUESTED, Pod
 
@@ -32,7 +33,7 @@ class Limits:
         self.most = collections.Counter()                    # (queue, class, resource): the most used at once
         self.count = 0                                       # bindings below a limit
         self.after = 0                                       # of these: allowed by an earlier tree alone
-        self.broken = []
+        self.broken = Broken()
 
     def judge(self, changes):
         for change in changes:
