@@ -4,8 +4,10 @@ one? Shows them some. Needs no cluster."""
 import dataclasses
 import itertools
 
+import pytest
 from support.kept_nodes import KeptNodes
 from support.queue_limits import Limits
+from support.queue_model import FAULTS, Model
 from support.stored import Change, Group, Node, Pod, Queue, Reservation
 
 GPU = "nvidia.com/gpu"
@@ -326,3 +328,21 @@ def test_a_reservation_that_changes_is_judged_as_a_new_one():
     assert taken(*begin, (30, head(gpus=4, counts_on=("1",))), *starts("2", 40, gpus=4)) == []
     assert len(taken(*begin, (30, head(gpus=4)), *starts("2", 40, gpus=4))) == 1, "nothing has changed"
     assert len(taken(*begin, (30, head(gpus=6, counts_on=("1",))), *starts("2", 40, gpus=4))) == 1
+
+
+# -- histories of a small scheduler
+
+SEEDS, STEPS = range(20), 600
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_is_found_in_a_history_that_keeps_the_rules(seed):
+    judge = Limits(GRACE).judge(Model(seed).run(STEPS))
+    assert judge.broken == []
+    assert judge.count > 20, "the limits concern some bindings"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_of_a_scheduler_is_found(fault):
+    found = [seed for seed in SEEDS if Limits(GRACE).judge(Model(seed, fault).run(STEPS)).broken]
+    assert len(found) >= 3, found
