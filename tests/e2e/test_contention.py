@@ -355,7 +355,8 @@ def check_use(seen, made, guest_queues):
     """Each Queue says what its pods use; its status is written once a minute."""
     def look():
         seen.catch_up()
-        counted = Limits(KNOWN_AFTER, guest_queues).judge(seen.changes()).use()
+        use = Limits(KNOWN_AFTER, guest_queues).judge(seen.changes()).use()
+        counted = {name: use[name] for name in made.made}
         said = {name: {resource: parse_quantity(amount) for resource, amount in made.use(name).items()}
                 for name in counted}
         return counted == said, {"counted": counted, "said": said}
