@@ -1,6 +1,9 @@
 #include "demand/member_set.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "demand/gangs.h"
 #include "kube/model/anti_affinity.h"
@@ -31,6 +34,18 @@ void add_affinity_of_pods(const Json& spec, std::string_view ns, const Json& lab
   shape.together = kube::self_affinity(terms("podAffinity"), ns, texts);
 }
 
+// A pod's entry names a claim or a template.
+std::vector<std::string> list_resource_claims(const Json& spec) {
+  std::set<std::string> claims;
+  for (const Json& entry : kube::array_at(spec, {"resourceClaims"})) {
+    const std::string claim = kube::string_at(entry, {"resourceClaimName"});
+    const std::string from = kube::string_at(entry, {"resourceClaimTemplateName"});
+    if (!claim.empty()) claims.insert("ResourceClaim/" + claim);
+    if (!from.empty()) claims.insert("ResourceClaimTemplate/" + from);
+  }
+  return {claims.begin(), claims.end()};
+}
+
 }  // namespace
 
 gang::MemberSet make_member_set(const job::Job& job, const gang::Gang& gang,
@@ -47,6 +62,7 @@ gang::MemberSet make_member_set(const job::Job& job, const gang::Gang& gang,
   set.bind_last = slot.role == Role::kCoordinator;
   set.heals_alone = heals_alone(gang.kind, slot.role);
   set.shape.claims = kube::claim_names(spec);
+  set.resource_claims = list_resource_claims(spec);
   set.part = slot.part;
   return set;
 }

@@ -95,6 +95,10 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
     if (!claim.is_string()) return invalid_field(where + ".claims", "must be strings");
     member.shape.claims.push_back(claim.get<std::string>());
   }
+  for (const Json& claim : kube::array_at(from, {"resourceClaims"})) {
+    if (!claim.is_string()) return invalid_field(where + ".resourceClaims", "must be strings");
+    member.resource_claims.push_back(claim.get<std::string>());
+  }
   for (const Json& term : kube::array_at(from, {"podAffinity"})) {
     if (!term.is_string()) return invalid_field(where + ".podAffinity", "must be strings");
     member.shape.together.push_back(term.get<std::string>());
@@ -114,6 +118,21 @@ std::optional<GangKind> parse_kind(std::string_view text) {
     if (text == to_string(kind)) return kind;
   }
   return std::nullopt;
+}
+
+// An unknown state counts as no check.
+StartCheck decode_start_check(const Json& from) {
+  using State = StartCheck::State;
+  const std::string text = kube::string_at(from, {"startCheck", "state"});
+  StartCheck check;
+  if (text == "Pending") check.state = State::kPending;
+  if (text == "Passed") check.state = State::kPassed;
+  if (text != "Blocked") return check;
+  check.state = State::kBlocked;
+  check.blocker = {kube::string_at(from, {"startCheck", "kind"}),
+                   kube::string_at(from, {"startCheck", "name"}),
+                   kube::string_at(from, {"startCheck", "message"})};
+  return check;
 }
 
 Result<Gang> decode_gang(const Json& from, const std::string& where, Taken& taken) {
@@ -142,6 +161,7 @@ Result<Gang> decode_gang(const Json& from, const std::string& where, Taken& take
     if (!after) return after.error();
     gang.preempt_after = *after;
   }
+  gang.start_check = decode_start_check(from);
   for (const Json& entry : kube::array_at(from, {"members"})) {
     auto member =
         decode_member(entry, fmt::format("{}.members[{}]", where, gang.members.size()), taken);

@@ -55,6 +55,7 @@ Result<PlanRefusals> decode_refusals(const Json& from, const std::string& where)
   for (const Json& one : kube::array_at(*found, {"waitsFor"})) {
     if (one.is_string()) refusals.waits_for.push_back(one.get<std::string>());
   }
+  refusals.cause = kube::string_at(*found, {"cause"});
   return refusals;
 }
 

@@ -221,6 +221,7 @@ Remedy choose_remedy(const NoFit& no_fit) {
     return quota->need > quota->hard ? Remedy::kAskForLess : Remedy::kWait;
   }
   if (const auto* rule = std::get_if<NotAdmitted>(&no_fit)) {
+    if (rule->is_about_pods()) return Remedy::kFixPods;
     if (rule->resource.empty()) return Remedy::kFixQueue;
     return rule->is_too_large ? Remedy::kAskForLess : Remedy::kWait;
   }
@@ -244,6 +245,8 @@ std::string_view code(Remedy remedy) {
       return "AllowNodes";
     case Remedy::kOpenNodes:
       return "OpenNodes";
+    case Remedy::kFixPods:
+      return "FixPods";
     case Remedy::kFixQueue:
       return "FixQueue";
     case Remedy::kWait:

@@ -114,15 +114,17 @@ struct OverQuota {
   bool operator==(const OverQuota&) const = default;
 };
 
-// A rule of the gang's queue keeps it from starting, even with free capacity
-// (queue/inadmissible.h). The rule brings its code and its sentence, so that readers of the status
-// need no change for a new one.
+// A rule keeps the gang from starting, even with free capacity: one of its queue
+// (queue/inadmissible.h), or a claim that does not exist. The rule brings its code and its
+// sentence, so that readers of the status need no change for a new one.
 struct NotAdmitted {
   std::string rule;           // the code: "QueueStopped"
   std::string queue;          // whose rule it is; may be empty
   std::string resource;       // of an exceeded limit; empty: the rule is not about amounts
   std::string text;           // one sentence for people
   bool is_too_large = false;  // the gang needs more than the whole limit
+  // It is not about the queue, but about what the pods need: "ClaimMissing".
+  bool is_about_pods() const { return rule == "ClaimMissing"; }
   bool operator==(const NotAdmitted&) const = default;
 };
 
@@ -159,6 +161,7 @@ enum class Remedy {
   kAskForLess,  // an empty cluster or an unused quota would not suffice
   kAllowNodes,  // no node may be used, regardless of free capacity
   kOpenNodes,   // others hold the capacity, and some nodes are cordoned or not ready
+  kFixPods,     // create what the pods need, or change the templates
   kFixQueue,    // name another queue, or have an administrator change this one
 };
 Remedy choose_remedy(const NoFit& no_fit);

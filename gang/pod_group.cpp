@@ -1,6 +1,7 @@
 #include "gang/pod_group.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
@@ -103,6 +104,7 @@ Json encode_member(const MemberSet& member) {
   add_implicit(member.shape.requests, kube::kHostPort, "hostPorts", out);
   add_implicit(member.shape.requests, kube::kPodAntiAffinity, "podAntiAffinity", out);
   if (!member.shape.claims.empty()) out["claims"] = member.shape.claims;
+  if (!member.resource_claims.empty()) out["resourceClaims"] = member.resource_claims;
   if (!member.shape.together.empty()) out["podAffinity"] = member.shape.together;
   if (member.from_reserved.count > 0) {
     out["fromReserved"] = {{"set", member.from_reserved.set},
@@ -124,6 +126,18 @@ Json encode_member(const MemberSet& member) {
   return out;
 }
 
+// By StartCheck::State; the first one is left out.
+constexpr std::array<std::string_view, 4> kStartChecks = {"", "Pending", "Passed", "Blocked"};
+
+Json encode_start_check(const StartCheck& check) {
+  Json out{{"state", kStartChecks[static_cast<std::size_t>(check.state)]}};
+  if (check.state != StartCheck::State::kBlocked) return out;
+  out["kind"] = check.blocker.kind;
+  if (!check.blocker.name.empty()) out["name"] = check.blocker.name;
+  out["message"] = check.blocker.message;
+  return out;
+}
+
 Json encode_gang(const Gang& gang) {
   Json members = Json::array();
   for (const MemberSet& member : gang.members) members.push_back(encode_member(member));
@@ -132,6 +146,9 @@ Json encode_gang(const Gang& gang) {
   if (gang.kind == GangKind::kAddedReplicas) out["firstOrdinal"] = gang.first_ordinal;
   if (gang.queued_since) out["queuedSince"] = to_rfc3339_micro(*gang.queued_since);
   if (gang.preempt_after) out["preemptAfter"] = to_rfc3339_micro(*gang.preempt_after);
+  if (gang.start_check.state != StartCheck::State::kNone) {
+    out["startCheck"] = encode_start_check(gang.start_check);
+  }
   return out;
 }
 
@@ -188,6 +205,7 @@ Json encode_gang(const GangStatus& gang) {
                        {"planAfter", to_rfc3339_micro(gang.refusals.plan_after)},
                        {"message", gang.refusals.message}};
     if (!gang.refusals.waits_for.empty()) out["refusals"]["waitsFor"] = gang.refusals.waits_for;
+    if (!gang.refusals.cause.empty()) out["refusals"]["cause"] = gang.refusals.cause;
   }
   if (gang.healing_since) {
     out["healingSince"] = to_rfc3339_micro(*gang.healing_since);

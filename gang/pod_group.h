@@ -87,6 +87,9 @@ struct MemberSet {
   bool heals_alone = false;
   FromReserved from_reserved = {};
   AdmittedPod admitted = {};
+  // "ResourceClaim/gpus" and "ResourceClaimTemplate/gpus" of the PodGroup's namespace, sorted:
+  // kube-scheduler keeps the pods back, without a word, until these exist.
+  std::vector<std::string> resource_claims = {};
   int part = 0;  // of ddp-learners: index of these pods in their multi-GPU learners
   bool operator==(const MemberSet&) const = default;
 };
@@ -101,6 +104,30 @@ enum class GangKind {
 };
 std::string_view to_string(GangKind kind);  // as in JSON: "AddedReplicas"
 
+// What keeps the gang's pods from starting, apart from capacity: nodes, limits of queues, and the
+// ResourceQuotas that the planner counts.
+struct StartBlocker {
+  std::string kind;     // of the object to change: "ServiceAccount"; "Pod": the pods themselves
+  std::string name;     // of that object, in the PodGroup's namespace or without one; may be empty
+  std::string message;  // one sentence for people
+  bool operator==(const StartBlocker&) const = default;
+};
+
+// Could the gang's pods be created and start, as far as the controller can tell without them? While
+// the gang waits, nothing ends and no node is reserved for it unless the check has passed or does
+// not exist.
+struct StartCheck {
+  enum class State {
+    kNone,     // no check: an older controller, or a gang that has none
+    kPending,  // the controller has not finished it
+    kPassed,   // nothing was found
+    kBlocked,  // by `blocker`
+  };
+  State state = State::kNone;
+  StartBlocker blocker{};
+  bool operator==(const StartCheck&) const = default;
+};
+
 // Sets that are placed together or not at all.
 struct Gang {
   std::string name;  // unique in the PodGroup: kBaseGang, "base-collector-4", "request-7"
@@ -113,6 +140,7 @@ struct Gang {
   // The API server has refused its pods: before this it preempts nothing for the next try, in which
   // they may be refused again. It is kept over attempts, as queued_since is.
   std::optional<SysTime> preempt_after{};
+  StartCheck start_check{};  // of the base gang
   bool operator==(const Gang&) const = default;
 };
 
@@ -163,6 +191,8 @@ struct PlanRefusals {
   // Claims in the state that blocked all nodes, sorted: "data=missing", "data=unbound". When one of
   // them changes, the gang is planned again at once.
   std::vector<std::string> waits_for{};
+  // The object that the pods waited for, as in MemberSet::resource_claims; empty: not known.
+  std::string cause{};
   bool operator==(const PlanRefusals&) const = default;
 };
 
@@ -327,6 +357,9 @@ inline constexpr std::string_view kReasonRefusedByScheduler = "RefusedBySchedule
 // Planned, but no pod of it was bound in time: planned again later.
 inline constexpr std::string_view kReasonPlanExpired = "PlanExpired";
 inline constexpr std::string_view kReasonOverQuota = "OverQuota";
+// A claim of its pods does not exist (StartCheck): it is planned when it does. Also the code of the
+// cause (NotAdmitted::rule).
+inline constexpr std::string_view kReasonClaimMissing = "ClaimMissing";
 // The reason of a gang that waits: kReasonUnschedulable, kReasonOverQuota, or the code of the rule
 // of its queue (NotAdmitted).
 std::string_view waiting_reason(const NoFit& no_fit);

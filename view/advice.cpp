@@ -132,6 +132,8 @@ constexpr std::array kRules = std::to_array<Rule>({
        return gang != nullptr && gang->healing_since.has_value();
      },
      "nothing: lost pods are placed again as soon as they fit. After the time above all pods of the gang are deleted and it is requeued, which does not count as a retry. A node that comes back, or freed capacity, helps."},
+    {AdviceCode::kFixPods, "FixPods", false, [](const JobSnapshot& s) { return helps(s, gang::Remedy::kFixPods); },
+     "create what the reason names, or submit the job again with templates that name another one; the gang keeps its place and starts by itself, within a minute"},
     {AdviceCode::kFixQueue, "FixQueue", false, [](const JobSnapshot& s) { return helps(s, gang::Remedy::kFixQueue); },
      "have an administrator change the queue, as the reason says, or name another one in spec.queue; the gang keeps its place and starts by itself. The queues, and what waits in them: kubectl nervex queue"},
     {AdviceCode::kExceedsLimit, "ExceedsLimit", false, [](const JobSnapshot& s) { return is_held_by_queue(s) && helps(s, gang::Remedy::kAskForLess); },

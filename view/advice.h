@@ -32,6 +32,7 @@ enum class AdviceCode {
   kPlanTooLarge,
   kPreempting,
   kHealing,
+  kFixPods,
   kFixQueue,
   kExceedsLimit,
   kOverLimit,

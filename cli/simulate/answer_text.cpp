@@ -50,6 +50,7 @@ std::string describe_remedy(const Json& status) {
   if (remedy == "AskForLess") return "ask for less: an empty cluster would not suffice";
   if (remedy == "AllowNodes") return "let the pods use more nodes: selectors, tolerations, volumes";
   if (remedy == "OpenNodes") return "uncordon or repair nodes, or wait until others end";
+  if (remedy == "FixPods") return "create what the pods need, or change the templates";
   if (remedy == "FixQueue") return "name another queue, or ask an administrator of this one";
   if (remedy == "Wait") return "wait until others end, or ask for less";
   return "";

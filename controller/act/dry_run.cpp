@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "controller/decide/make_round.h"
 #include "controller/decide/objects/pod_dry_run.h"
+#include "controller/decide/objects/start_needs.h"
 
 namespace nervex::controller {
 
@@ -41,12 +42,23 @@ void PodDryRuns::answer(const DryRuns::Question& question) {
       if (reply) add_dry_run_size(role, *reply, report);
       if (report.is_incomplete) break;  // others wait for their answers
     }
+    if (!report.is_incomplete) check_needs(list_start_needs(pods, seen->job.meta.ns.str()), report);
   } catch (const std::exception& e) {  // a library's
     log_warn("dry run of pods failed", {{"job", question.job}, {"error", e.what()}});
     report.is_incomplete = true;
   }
   stores_.dry_runs.answer(question.job_uid, std::move(report));
   queue_.add(question.job);
+}
+
+// The first one that is not met is enough.
+void PodDryRuns::check_needs(const std::vector<StartNeed>& needs, DryRunReport& report) {
+  for (const StartNeed& need : needs) {
+    const auto reply = api_.send({"GET", need.path, "", ""});
+    if (!is_unmet(need, reply)) continue;
+    report.missing.push_back(need.blocker);
+    return;
+  }
 }
 
 Result<std::string> PodDryRuns::send(const std::string& ns, const Json& pod) {

@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <stop_token>
+#include <vector>
 
 #include "base/clock.h"
+#include "controller/decide/objects/start_needs.h"
 #include "controller/observe/observe.h"
 #include "controller/observe/stores.h"
 #include "kube/api.h"
@@ -31,6 +33,7 @@ class PodDryRuns {
 
  private:
   void answer(const DryRuns::Question& question);
+  void check_needs(const std::vector<StartNeed>& needs, DryRunReport& report);
   Result<std::string> send(const std::string& ns, const Json& pod);
 
   kube::Api& api_;

@@ -167,7 +167,11 @@ void DryRuns::ask(Question question) {
   const MutexLock lock(mutex_);
   std::erase_if(questions_,
                 [&](const Question& other) { return other.job_uid == question.job_uid; });
-  reports_[question.job_uid] = {question.subject, question.asked, false, false, {}};
+  DryRunReport& report = reports_[question.job_uid];
+  const bool is_same = report.subject == question.subject;
+  const SysTime first_asked = is_same ? report.first_asked : question.asked;
+  report = {question.subject, question.asked, false, false, {}};
+  report.first_asked = first_asked;
   questions_.push_back(std::move(question));
   asked_.notify_one();
 }
@@ -194,6 +198,7 @@ void DryRuns::answer(const std::string& job_uid, DryRunReport report) {
   const MutexLock lock(mutex_);
   const auto at = reports_.find(job_uid);
   if (at == reports_.end() || at->second.subject != report.subject) return;
+  report.first_asked = at->second.first_asked;
   at->second = std::move(report);
 }
 

@@ -36,6 +36,22 @@ struct Rejection {
 };
 using Rejections = std::map<std::string, Rejection>;  // by PodGroup UID
 
+// Why a plan failed after it had its nodes: the object that its pods wait for, or their job.
+// Another job that needs the same object would fail as well, and so would the same job, created
+// again.
+struct StartCause {
+  std::string ns;
+  std::string kind;
+  std::string name;
+  std::string variant{};  // of a job: what its pods are made of
+  auto operator<=>(const StartCause&) const = default;
+};
+struct FailedStart {
+  int count = 0;         // failures in a row
+  SysTime plan_after{};  // PlanRefusals::plan_after of the last one
+  SysTime until{};       // before this no gang with that cause preempts
+};
+
 // Of searches for workloads to preempt, and of what became of them.
 struct PreemptionMemory {
   struct Search {
@@ -46,6 +62,7 @@ struct PreemptionMemory {
   // Queue and time of preemptions that were stopped before any victim was marked. The status of the
   // Queue may still count them.
   std::set<std::pair<std::string, SysTime>> withdrawn{};
+  std::map<StartCause, FailedStart> failed_starts{};  // preemption/failed_starts.h
   SysTime next_search{};           // none before: after a few, or because victims are not stored
   std::optional<GangKey> asked{};  // a simulation: this gang alone searches, at once
 };

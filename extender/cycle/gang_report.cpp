@@ -24,7 +24,8 @@ bool has_same_healing(const LastReported& a, const LastReported& b) {
 }
 
 bool has_same_values(const LastReported& a, const LastReported& b) {
-  return a.no_fit == b.no_fit && has_same_healing(a, b) && a.refusals == b.refusals;
+  return a.no_fit == b.no_fit && has_same_healing(a, b) && a.note == b.note &&
+         a.refusals == b.refusals;
 }
 
 // Others use the capacity, or the limit of the queue. Where many gangs wait, each start and each
@@ -44,7 +45,10 @@ std::string describe(const LastReported& report) {
     healing.deadline = report.healing_deadline;
     text = healing_text(healing, false) + "; no place yet: " + text;
   }
-  return report.refusals.empty() ? text : text + "; " + report.refusals;
+  for (const std::string* more : {&report.note, &report.refusals}) {
+    if (!more->empty()) text += "; " + *more;
+  }
+  return text;
 }
 
 }  // namespace
@@ -132,14 +136,15 @@ GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
 
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
                           const LastReported* last_reported, SysTime now,
-                          std::chrono::milliseconds refresh_period, const HealingState* healing) {
+                          std::chrono::milliseconds refresh_period, const WaitingExtra& extra) {
   const auto reason = gang::waiting_reason(no_fit);
   GangReport report = with_reason(before, reason, now);
   LastReported current{no_fit, now};
-  if (healing != nullptr) {
-    current.healing_cause = healing->cause;
-    current.healing_deadline = healing->deadline;
+  if (extra.healing != nullptr) {
+    current.healing_cause = extra.healing->cause;
+    current.healing_deadline = extra.healing->deadline;
   }
+  current.note = extra.note;
   if (before != nullptr && before->refusals.count > 0) current.refusals = before->refusals.message;
   // A thousand gangs may wait for the same as in the last cycle: their sentences are kept.
   const bool has_same = last_reported != nullptr && has_same_values(*last_reported, current);
@@ -154,7 +159,8 @@ GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_
     const bool is_small = gang::same_cause(last_reported->no_fit, no_fit) ||
                           (refresh_period > kShortestRefresh &&
                            is_shortage(last_reported->no_fit) && is_shortage(no_fit));
-    const bool are_only_numbers = is_small && has_same_healing(*last_reported, current);
+    const bool are_only_numbers = is_small && has_same_healing(*last_reported, current) &&
+                                  last_reported->note == current.note;
     const SysTime due = last_reported->at + refresh_period;
     if (!has_news || (are_only_numbers && now < due)) {
       if (has_news) report.refresh_after = due - now;

@@ -25,6 +25,7 @@ struct LastReported {
   // What a gang has lost that is being healed, and until when it is.
   std::optional<gang::HealingCause> healing_cause{};
   std::optional<SysTime> healing_deadline{};
+  std::string note{};      // WaitingExtra::note
   std::string refusals{};  // PlanRefusals::message
   std::string message{};   // made from the values above; empty: not made yet
 };
@@ -55,11 +56,14 @@ GangReport rejected_report(const gang::GangStatus* before, std::size_t pods,
 // `last_reported` is what this function returned when `before` was written; null: unknown.
 // An explanation is rewritten at most once in `refresh_period` if only its numbers changed, or,
 // where so many wait that this is longer than a minute, one shortage took the place of another.
-// `healing`: of a gang that is being healed, or null.
+// `extra`: what else is said of it.
+struct WaitingExtra {
+  const HealingState* healing = nullptr;  // of a gang that is being healed
+  std::string note{};                     // why it would not start, or does not preempt
+};
 GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_fit,
                           const LastReported* last_reported, SysTime now,
-                          std::chrono::milliseconds refresh_period,
-                          const HealingState* healing = nullptr);
+                          std::chrono::milliseconds refresh_period, const WaitingExtra& extra = {});
 
 // It gets its nodes when `victims` have ended. `may_need_fewer`: not all were tried for sparing.
 GangReport preempting_report(const gang::GangStatus* before,

@@ -74,9 +74,10 @@ GangReport make_report(const GroupWork& group, const GangWork& work,
   const auto known = context.state.reports.find({group.seen->group->meta.uid, work.name});
   gang::NoFit no_fit = *work.no_fit;
   if (work.reservation) gang::note_reservation(no_fit, gang::ReservationOutcome::kOwn);
-  return waiting_report(
-      work.before, no_fit, known == context.state.reports.end() ? nullptr : &known->second, now,
-      refresh_period(context.waiting, group.seen->group->meta.uid), is_shown ? &*healing : nullptr);
+  return waiting_report(work.before, no_fit,
+                        known == context.state.reports.end() ? nullptr : &known->second, now,
+                        refresh_period(context.waiting, group.seen->group->meta.uid),
+                        {is_shown ? &*healing : nullptr, work.note});
 }
 
 gang::GangStatus make_status(const GangWork& work, const GangReport& report,

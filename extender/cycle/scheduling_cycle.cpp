@@ -7,11 +7,13 @@
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/placer.h"
 #include "extender/cycle/preemption/ending.h"
+#include "extender/cycle/preemption/failed_starts.h"
 #include "extender/cycle/preemption/preempt.h"
 #include "extender/cycle/preemption/preempting.h"
 #include "extender/cycle/reservation/reserve.h"
 #include "extender/cycle/reservation/reserved_nodes.h"
 #include "extender/cycle/settled.h"
+#include "extender/cycle/start_blocker.h"
 #include "extender/cycle/start_waiting.h"
 #include "extender/recovery/heal.h"
 
@@ -61,12 +63,14 @@ void take_plans(const Snapshot& snapshot, CycleWork& work, Placer& placer, SysTi
   for (const Work& one : work.queue) std::visit(take, one);
 }
 
-// A queue that is drained starts nothing that has only a plan.
-void drop_drained(CycleWork& work, Ledger& ledger) {
+// A queue that is drained starts nothing that has only a plan, and pods whose resource claim does
+// not exist do not start.
+void drop_without_start(CycleWork& work, Ledger& ledger) {
   for (GroupWork* group : work.groups) {
-    if (!group->is_drained || group->seen->unconfirmed) continue;
+    if (group->seen->unconfirmed) continue;
     for (GangWork& gang : group->gangs) {
-      if (!gang.committed && gang.is_reserved) yield(gang, ledger);
+      const bool is_plan = !gang.committed && gang.is_reserved;
+      if (is_plan && (group->is_drained || find_missing_claim(*group, gang))) yield(gang, ledger);
     }
   }
 }
@@ -186,7 +190,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   // 1. What runs or is planned takes its capacity, as far as it can still have it.
   drop_unbindable(work, placer);
   take_plans(snapshot, work, placer, now);
-  drop_drained(work, placer.ledger());
+  drop_without_start(work, placer.ledger());
   drop_rejected(work);
   // 2. Committed gangs get nodes for slots that they have lost, before anything starts.
   const bool is_any_kept = heal(work, placer);
@@ -194,6 +198,10 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   move_refused(work, placer.ledger(), healing, now, next_look);
   const queue::QueueTree& tree = snapshot.facts.tree();
   if (!tree.uses_preemption()) preemption = queue::PreemptionMode::kOff;
+  next.preemption = std::move(state.preemption);
+  if (preemption != queue::PreemptionMode::kOff || reservation.is_on()) {
+    note_failed_starts(snapshot, work, now, next.preemption);
+  }
   const bool is_any_preempting =
       continue_preemptions(snapshot, work, placer, preemption, reservation.is_on(), now, next_look);
   next.reservation = std::move(state.reservation);
@@ -206,7 +214,6 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   // 4. Waiting gangs start in the order of their queues.
   const QueueState queues = start_waiting(work, placer, snapshot.facts);
   // 5. Gangs that do not fit get nodes whose workloads are to end.
-  next.preemption = std::move(state.preemption);
   PreemptionTimes times;
   if (is_any_preempting || preemption != queue::PreemptionMode::kOff || reservation.is_on()) {
     times = collect_preemption_times(tree, work, now, next.preemption);
@@ -220,6 +227,9 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
                     next.preemption, now, next_look);
   reserved.note_promises(work);
   // 6. What was decided becomes a status, or why not.
+  if (preemption != queue::PreemptionMode::kOff || reservation.is_on()) {
+    note_start_blockers(work, now, next_look);
+  }
   const StatusContext context{state, healing, now, state.waiting.size(), next, next_look};
   for (const GroupWork* group : work.groups) {
     if (group->is_left_alone()) continue;

@@ -96,6 +96,8 @@ struct GroupSeen {
   // Of its gangs that are preempting, by name: in the order of GangStatus::victims.
   std::map<std::string, std::vector<VictimState>, std::less<>> victims{};
   bool is_victim = false;  // a gang that is preempting names it
+  // Of its gangs that are not committed: "data=missing" (observe/volumes.h).
+  std::vector<std::string> unusable_claims{};
   // Empty when `running` is, unless a gang of it is preempted.
   FinishedPlacements finished{};
 

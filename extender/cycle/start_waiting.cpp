@@ -12,6 +12,7 @@
 
 #include "extender/cycle/queue_use.h"
 #include "extender/cycle/settled.h"
+#include "extender/cycle/start_blocker.h"
 #include "queue/backlog.h"
 #include "queue/inadmissible.h"
 #include "queue/line.h"
@@ -79,6 +80,11 @@ Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& plac
   Waiting waiting;
   const auto add = [&](queue::Workload workload, const Turn& turn) {
     if (!choose_queue(facts, workload, turn, placer)) return;
+    if (turn.gang != nullptr) {
+      if (const auto missing = find_missing_claim(*turn.group, *turn.gang)) {
+        return placer.hold(*turn.group, *turn.gang, *missing);
+      }
+    }
     waiting.workloads.push_back(std::move(workload));
     waiting.turns.push_back(turn);
   };

@@ -52,7 +52,7 @@ ForeignHoldSeen BindCache::foreign_hold(const std::string& gang) const {
 void BindCache::note_bind_call(const gang::PodSlot& slot) {
   MutexLock lock(state_.mutex);
   CachedGroup* entry = state_.groups.find(slot.pod_group_uid);
-  if (entry != nullptr) entry->note_progress(slot, false, state_.clock.mono());
+  if (entry != nullptr) entry->note_held(slot, state_.clock.mono());
 }
 
 // ---- the commit

@@ -72,6 +72,7 @@ Snapshot PlannerCache::make_snapshot(WithRunning with, std::string_view with_quo
     if (!unconfirmed) seen.open = entry.placements.open_slots();
     seen.rejections = entry.history.rejections();
     seen.enlarged = entry.effective.enlarged;
+    seen.unusable_claims = entry.effective.unusable_claims;
     seen.workloads = entry.workloads;
     seen.is_settled = entry.is_settled;
     seen.is_restored = entry.effective.is_restored;
@@ -197,7 +198,8 @@ UncommittedPlan PlannerCache::describe_plan(const CachedGroup& entry,
   const PodGroupPtr& group = entry.group();
   const auto& [ns, uid] = std::tie(group->meta.ns, group->meta.uid);
   UncommittedPlan plan{group, gang.name, 0, 0, 0, {}};
-  if (const auto* progress = entry.history.find_progress(gang.name)) {
+  const auto* progress = entry.history.find_progress(gang.name);
+  if (progress != nullptr) {
     plan.last_created = progress->last_created;
     plan.last_moved = progress->last;
   }
@@ -214,6 +216,11 @@ UncommittedPlan PlannerCache::describe_plan(const CachedGroup& entry,
     }
     if (is_created) ++plan.created;
     if (placement && state_.pods.is_gated(uid, ns, *placement)) ++plan.gated;
+    const bool was_held =
+        progress != nullptr && placement && progress->held.count(placement->number) > 0;
+    if (is_created && !was_held && member.refusal.empty() && !set->resource_claims.empty()) {
+      if (++plan.claiming == 1) plan.claim = set->resource_claims.front();
+    }
     if (member.refusal.empty()) continue;
     plan.refusals.push_back({set->name, *placement, member.refusal,
                              unusable_claims(set->shape.claims, ns.str(), state_.volumes)});

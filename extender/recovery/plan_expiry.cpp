@@ -73,7 +73,8 @@ ExpiredPlans expire_plans(const std::vector<UncommittedPlan>& gangs, const PlanA
       look_after(std::chrono::ceil<milliseconds>(due - mono));
       continue;
     }
-    const UnboundPods pods{gang.pods, gang.gated, gang.pods - gang.created};
+    const UnboundPods pods{gang.pods, gang.gated, gang.pods - gang.created, gang.claiming,
+                           gang.claim};
     auto status = all_refused ? refuse_plan(*gang.group, gang.gang, gang.refusals, now)
                               : expire_plan(*gang.group, gang.gang, pods, waited, now);
     if (!status) continue;

@@ -33,6 +33,9 @@ struct UncommittedPlan {
   // Of a gang that is preempting: its victims should have ended by then. A new leader gives
   // it kLateVictim: without a leader, victims may not have been marked.
   std::optional<SysTime> victims_due{};
+  // UnboundPods::claiming and ::claim.
+  std::size_t claiming = 0;
+  std::string claim{};
   bool is_counted = true;  // the same: by the status of its Queue; before that nothing ends
 };
 

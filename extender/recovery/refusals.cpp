@@ -84,10 +84,16 @@ std::string refusal_text(std::span<const Refusal> refusals) {
                   kMaxMessage);
 }
 
-std::string expired_text(UnboundPods pods, const std::string& waited) {
+std::string expired_text(const UnboundPods& pods, const std::string& waited) {
   if (pods.missing > 0) {
     return fmt::format("{} of {} pods were not created within {} (deployment nervex-operator)",
                        pods.missing, pods.wanted, waited);
+  }
+  if (pods.claiming > 0 && pods.gated == 0) {
+    return fmt::format(
+        "{} of {} pods waited for {} for {}: the claims of a template are created by "
+        "kube-controller-manager, and a ResourceQuota may forbid them",
+        pods.claiming, pods.wanted, pods.claim, waited);
   }
   if (pods.gated == 0) {
     return fmt::format(
@@ -153,6 +159,7 @@ void drop_plan(gang::GangStatus& gang, std::string_view reason, std::string why,
     plans.plan_after += backoff_delay(pause.first, plans.count - pause.free - 1, kLongestPause);
   }
   plans.waits_for.clear();
+  plans.cause.clear();
   plans.message = std::move(why);
   gang.planned = false;
   gang.placements.clear();
@@ -248,13 +255,16 @@ std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
 }
 
 std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
-                                                std::string_view gang_name, UnboundPods pods,
+                                                std::string_view gang_name, const UnboundPods& pods,
                                                 std::chrono::milliseconds waited, SysTime now) {
   gang::PodGroupStatus status = group.status;
   const auto gang = find(status, gang_name);
   if (gang == status.gangs.end() || gang->committed || !gang->planned) return std::nullopt;
   release_reserved(group, {}, status, *gang);
-  drop_plan(*gang, gang::kReasonPlanExpired, expired_text(pods, format_duration(waited)), {}, now);
+  const bool is_claiming = pods.claiming > 0 && pods.missing == 0 && pods.gated == 0;
+  drop_plan(*gang, gang::kReasonPlanExpired, expired_text(pods, format_duration(waited)),
+            is_claiming ? Pause{0, kFirstPauseForClaims} : Pause{}, now);
+  if (is_claiming) gang->refusals.cause = pods.claim;
   return status;
 }
 
@@ -299,13 +309,16 @@ bool is_paused(const gang::GangStatus& gang, SysTime now) {
   return until > now && until <= now + kClocksDiffer * kLongestPause;
 }
 
+milliseconds preemption_pause(int failures) {
+  return backoff_delay(kFirstPreemptionPause, failures - 1, kLongestPreemptionPause);
+}
+
 std::optional<SysTime> preempts_after(const gang::Gang& gang, const gang::GangStatus* status,
                                       SysTime now) {
   SysTime after = gang.preempt_after.value_or(SysTime{});
   if (status != nullptr && status->refusals.count > 0) {
-    const auto& [count, plan_after, message, waits_for] = status->refusals;
-    after = std::max(after, plan_after + backoff_delay(kFirstPreemptionPause, count - 1,
-                                                       kLongestPreemptionPause));
+    const gang::PlanRefusals& refusals = status->refusals;
+    after = std::max(after, refusals.plan_after + preemption_pause(refusals.count));
   }
   const SysTime latest = now + kClocksDiffer * (kLongestPause + kLongestPreemptionPause);
   return after > now && after <= latest ? std::optional(after) : std::nullopt;
@@ -317,6 +330,43 @@ bool is_cause_over(const gang::GangStatus& gang, std::span<const std::string> un
     return std::find(unusable_claims.begin(), unusable_claims.end(), cause) ==
            unusable_claims.end();
   });
+}
+
+std::string_view name_claim(std::string_view unusable_claim) {
+  return unusable_claim.substr(0, unusable_claim.rfind('='));
+}
+
+std::vector<std::string> select_claims(const gang::Gang& gang,
+                                       std::span<const std::string> unusable_claims) {
+  std::vector<std::string> selected;
+  for (const std::string& one : unusable_claims) {
+    const std::string_view name = name_claim(one);
+    const bool is_its = std::any_of(gang.members.begin(), gang.members.end(), [&](const auto& set) {
+      const auto& claims = set.shape.claims;
+      return std::find(claims.begin(), claims.end(), name) != claims.end();
+    });
+    if (is_its) selected.push_back(one);
+  }
+  return selected;
+}
+
+std::optional<gang::StartBlocker> find_unusable_claim(std::span<const std::string> unusable_claims,
+                                                      const gang::GangStatus* status) {
+  const bool is_refused = status != nullptr && !status->refusals.waits_for.empty() &&
+                          !is_cause_over(*status, unusable_claims);
+  for (const std::string& one : unusable_claims) {
+    const std::string name(name_claim(one));
+    const std::string_view state = std::string_view(one).substr(name.size() + 1);
+    const auto make = [&](std::string_view what) {
+      return gang::StartBlocker{std::string(kClaimKind), name,
+                                fmt::format("{} {} {}", kClaimKind, name, what)};
+    };
+    if (state == "missing") return make("does not exist");
+    if (state == "lost") return make("has lost its volume");
+    const auto& causes = is_refused ? status->refusals.waits_for : std::vector<std::string>();
+    if (std::find(causes.begin(), causes.end(), one) != causes.end()) return make("is not bound");
+  }
+  return std::nullopt;
 }
 
 std::vector<placement::NodeLimit> collect_node_limits(std::span<const gang::AvoidedNode> avoid,

@@ -50,12 +50,16 @@ struct UnboundPods {
   std::size_t wanted = 0;
   std::size_t gated = 0;    // of `wanted`: have schedulingGates
   std::size_t missing = 0;  // of `wanted`: were not created
+  // Of `wanted`: exist, name resource claims and did not come to their bind; with the first claim
+  // (MemberSet::resource_claims).
+  std::size_t claiming = 0;
+  std::string claim{};
 };
 
 // The same for a plan whose pods were not created in time, or were neither bound nor all refused by
 // kube-scheduler: no node is at fault, so none is avoided, and other gangs get the capacity first.
 std::optional<gang::PodGroupStatus> expire_plan(const gang::PodGroup& group,
-                                                std::string_view gang_name, UnboundPods pods,
+                                                std::string_view gang_name, const UnboundPods& pods,
                                                 std::chrono::milliseconds waited, SysTime now);
 
 // They end for a gang that takes its reserved nodes back.
@@ -76,9 +80,25 @@ bool is_paused(const gang::GangStatus& gang, SysTime now);
 std::optional<SysTime> preempts_after(const gang::Gang& gang, const gang::GangStatus* status,
                                       SysTime now);
 
+// So long after a start has failed so many times in a row, others end for another try.
+std::chrono::milliseconds preemption_pause(int failures);
+
+inline constexpr std::string_view kClaimKind = "PersistentVolumeClaim";
+
 // The cause of the last refusal (PlanRefusals::waits_for) has changed. `unusable_claims`: of all of
 // the gang's claims.
 bool is_cause_over(const gang::GangStatus& gang, std::span<const std::string> unusable_claims);
+
+// Those of the unusable claims that the gang's pods mount.
+std::vector<std::string> select_claims(const gang::Gang& gang,
+                                       std::span<const std::string> unusable_claims);
+// "data" of "data=missing".
+std::string_view name_claim(std::string_view unusable_claim);
+// The claim that keeps the gang from starting: one that is missing or lost, or that the last
+// refusal waits for. nullopt: none. `unusable_claims`: as above; `status`: null if the gang has
+// none.
+std::optional<gang::StartBlocker> find_unusable_claim(std::span<const std::string> unusable_claims,
+                                                      const gang::GangStatus* status);
 
 std::vector<placement::NodeLimit> collect_node_limits(std::span<const gang::AvoidedNode> avoid,
                                                       SysTime now);

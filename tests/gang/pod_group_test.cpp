@@ -96,6 +96,10 @@ PodGroup a_pod_group() {
   group.spec.user = "ada";
   group.spec.gangs.back().queued_since = SysTime(std::chrono::seconds(1'700'000'000));
   group.spec.gangs.front().preempt_after = SysTime(std::chrono::seconds(1'700'000'100));
+  group.spec.gangs.front().start_check = {StartCheck::State::kBlocked,
+                                          {"ServiceAccount", "trainer", "it does not exist"}};
+  group.spec.gangs[0].members[0].resource_claims = {"ResourceClaim/gpus"};
+  group.status.gangs[2].refusals.cause = "ResourceClaimTemplate/gpus";
   group.status.queue = {"vision", 20, 3'600};
   group.spec.gangs[0].members[0].admitted = {2, testing::ask(8, 4)};
   return group;
@@ -121,6 +125,22 @@ TEST_CASE("a PodGroup is the same after encoding and decoding", "[gang][pod_grou
   const auto decoded = decode_pod_group(*text);
   REQUIRE(decoded.has_value());
   CHECK(*decoded == group);
+}
+
+TEST_CASE("a start check keeps its state, and an unknown state is none", "[gang][pod_group]") {
+  using State = StartCheck::State;
+  for (const State state : {State::kNone, State::kPending, State::kPassed}) {
+    PodGroup group = a_pod_group();
+    group.spec.gangs.front().start_check = {state, {}};
+    const auto decoded = decode_pod_group(as_json(group));
+    REQUIRE(decoded.has_value());
+    CHECK(*decoded == group);
+  }
+  Json later = as_json(a_pod_group());
+  later["spec"]["gangs"][0]["startCheck"] = {{"state", "Later"}};
+  const auto decoded = decode_pod_group(later);
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->spec.gangs.front().start_check == StartCheck{});
 }
 
 TEST_CASE("a status says what helps a gang that waits", "[gang][pod_group]") {

@@ -10,9 +10,6 @@
 
 namespace nervex::controller {
 
-// On the PodGroup: hashes of the volumes and templates that its member sets and pods are made of.
-// Missing: an earlier version made it.
-inline constexpr const char* kTemplatesAnnotation = "nervex.sensetime.com/templates";
 // A version, and a hash for each part; the last one is of the aggregator's template, if the gang
 // has a slot for an aggregator, or says that the job waits for one. `config` may be null. Cost: the
 // templates' size.

@@ -13,6 +13,7 @@
 #include "controller/decide/reasons.h"
 #include "controller/decide/round/attempt.h"
 #include "controller/decide/round/condition.h"
+#include "job/names.h"
 
 namespace nervex::controller {
 
@@ -220,7 +221,8 @@ bool was_changed(const Round& round) {
   if (round.attempt.group == nullptr || round.seen.job.status.phase != Phase::kCreated) {
     return false;
   }
-  const std::string& planned = kube::annotation(round.attempt.group->meta, kTemplatesAnnotation);
+  const std::string& planned =
+      kube::annotation(round.attempt.group->meta, job::kTemplatesAnnotation);
   // A committed gang keeps running beside a new role: none of its pods is created from that
   // template.
   return has_other_templates(

@@ -60,8 +60,20 @@ SysTime first_due(const Observed& seen) {
                                        : SysTime{};
 }
 
+// kube-scheduler keeps pods back, without a word, whose resource claim does not exist: their gang
+// would keep its nodes until its plan expires.
+bool starts_with_claims(const Round& round) {
+  const gang::GangStatus* base = base_gang(round);
+  if (base == nullptr || !base->planned || base->committed) return false;
+  const gang::Gang* wanted = gang::find_gang(round.attempt.group->spec, gang::kBaseGang);
+  return wanted != nullptr &&
+         std::any_of(wanted->members.begin(), wanted->members.end(),
+                     [](const auto& set) { return !set.resource_claims.empty(); });
+}
+
 bool is_asked_about(const Round& round) {
-  return waits_for_capacity(round) || backs_off_after_refusal(round.seen);
+  return waits_for_capacity(round) || starts_with_claims(round) ||
+         backs_off_after_refusal(round.seen);
 }
 
 // The answer to the current question; null: none yet.
@@ -93,8 +105,15 @@ bool counts_as_enlarged(const Round& round) {
   });
 }
 
+bool is_over_quota(const Round& round) {
+  const gang::GangStatus* base = base_gang(round);
+  return base != nullptr && base->reason == gang::kReasonOverQuota;
+}
+
 bool is_asked_again(const Round& round, const DryRunReport& report) {
-  return may_change(report) || (report.is_answered && counts_as_enlarged(round));
+  const bool is_blocked =
+      !report.missing.empty() || (report.exceeded_quota && !is_over_quota(round));
+  return may_change(report) || (report.is_answered && (is_blocked || counts_as_enlarged(round)));
 }
 
 const WantedSlot* first_slot(const Round& round, Role role) {
@@ -111,8 +130,10 @@ const WantedSlot* first_slot(const Round& round, Role role) {
 
 std::string dry_run_subject(const Round& round) {
   const auto& config = round.seen.aggregator_config;
-  return fmt::format("{}/{}/{}", round.seen.job.status.attempt, round.seen.job.meta.generation,
-                     config ? std::string_view(config->meta.resource_version) : "-");
+  const gang::GangStatus* base = base_gang(round);
+  return fmt::format("{}/{}/{}/{}{}", round.seen.job.status.attempt, round.seen.job.meta.generation,
+                     config ? std::string_view(config->meta.resource_version) : "-",
+                     base == nullptr ? 0 : base->refusals.count, is_over_quota(round) ? "q" : "");
 }
 
 Actions dry_run_steps(const Round& round) {
@@ -216,9 +237,38 @@ bool can_ever_fit(std::string_view words) {
   return true;
 }
 
+constexpr std::string_view kExceededQuota = "exceeded quota: ";
+
 bool is_passing(const Error& error) {
-  const bool is_quota = error.message.find("exceeded quota: ") != std::string::npos;
+  const bool is_quota = error.message.find(kExceededQuota) != std::string::npos;
   return is_quota && can_ever_fit(error.message);
+}
+
+std::string text_between(std::string_view text, std::string_view begin, std::string_view end) {
+  const auto at = text.find(begin);
+  if (at == text.npos) return "";
+  text.remove_prefix(at + begin.size());
+  return std::string(text.substr(0, text.find(end)));
+}
+
+// The object that a refusal is about, by the words of Kubernetes 1.36.
+gang::StartBlocker find_refusing(std::string_view words, std::string message) {
+  struct Words {
+    std::string_view begin;
+    std::string_view end;
+    std::string_view kind;
+  };
+  constexpr std::array<Words, 5> kWords{{{"serviceaccount \"", "\"", "ServiceAccount"},
+                                         {"RuntimeClass \"", "\"", "RuntimeClass"},
+                                         {"admission webhook \"", "\"", "Webhook"},
+                                         {kExceededQuota, ",", "ResourceQuota"},
+                                         {"failed quota: ", ":", "ResourceQuota"}}};
+  for (const auto& [begin, end, kind] : kWords) {
+    std::string name = text_between(words, begin, end);
+    if (!name.empty()) return {std::string(kind), std::move(name), std::move(message)};
+  }
+  const bool is_scope = words.find("insufficient quota to match these scopes") != words.npos;
+  return {is_scope ? "ResourceQuota" : "Pod", "", std::move(message)};
 }
 
 bool needs_real_run(const Error& error) {
@@ -252,7 +302,12 @@ std::string describe_refusals(const DryRunReport& report, const Observed& seen) 
 }  // namespace
 
 void add_dry_run_answer(Role role, const Error* error, DryRunReport& report) {
-  if (error == nullptr || is_passing(*error)) return;
+  if (error == nullptr) return;
+  if (is_passing(*error)) {
+    const std::string words = extract_words(*error);
+    report.exceeded_quota = find_refusing(words, fmt::format("{}: {}", to_string(role), words));
+    return;
+  }
   if (needs_real_run(*error)) {
     report.is_untold = true;
   } else if (is_definite(error->code)) {
@@ -285,6 +340,47 @@ gang::AdmittedPod admitted_pod(const Round& round, const gang::MemberSet& set) {
   if (now == before) return set.admitted;
   const int last = std::max(set.admitted.answer, known == nullptr ? 0 : known->answer);
   return {last + 1, now};
+}
+
+namespace {
+
+// What the answer says is in the way; nullopt: nothing.
+std::optional<gang::StartBlocker> find_blocker(const Round& round, const DryRunReport& report) {
+  if (!report.refusals.empty()) {
+    return find_refusing(report.refusals.front().words, describe_refusals(report, round.seen));
+  }
+  if (!report.missing.empty()) return report.missing.front();
+  return report.exceeded_quota;
+}
+
+bool is_resource_claim(std::string_view kind) {
+  return kind == "ResourceClaim" || kind == "ResourceClaimTemplate";
+}
+
+// The numbers of a quota change with each pod.
+bool says_the_same(const gang::StartBlocker& a, const gang::StartBlocker& b) {
+  if (a.kind != b.kind || a.name != b.name) return false;
+  return a.message == b.message || a.kind == "ResourceQuota";
+}
+
+}  // namespace
+
+gang::StartCheck check_start(const Round& round, const gang::Gang& base) {
+  using State = gang::StartCheck::State;
+  if (round.attempt.group == nullptr) return {State::kPending, {}};
+  const gang::StartCheck& before = base.start_check;
+  const DryRunReport* report = is_asked_about(round) ? current_report(round) : nullptr;
+  if (before.state == State::kNone || report == nullptr || !report->is_answered) return before;
+  if (auto blocker = find_blocker(round, *report)) {
+    if (!waits_for_capacity(round) && !is_resource_claim(blocker->kind)) return before;
+    // The planner says the rest when the gang is within the quotas that it counts.
+    if (report->exceeded_quota == blocker && is_over_quota(round)) return before;
+    if (before.state == State::kBlocked && says_the_same(before.blocker, *blocker)) return before;
+    return {State::kBlocked, *std::move(blocker)};
+  }
+  const bool may_answer =
+      report->is_incomplete && round.seen.now < report->first_asked + kLongestCheck;
+  return may_answer || !waits_for_capacity(round) ? before : gang::StartCheck{State::kPassed, {}};
 }
 
 void report_dry_run(const Round& round, job::Status& status) {

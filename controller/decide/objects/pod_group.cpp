@@ -136,7 +136,8 @@ class GangBuilder {
                       gang.first_ordinal,
                       {},
                       gang.queued_since,
-                      gang.preempt_after});
+                      gang.preempt_after,
+                      gang.start_check});
     for (const auto& set : gang.members) {
       if (demand::is_consistent(gang, set)) keep_set(at, set);
     }
@@ -390,12 +391,15 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   spec.queued_since = place_in_queue(round.job, round.attempt.group);
   spec.gangs = GangBuilder(round, context).build();
   spec.direct_placement = wants_direct_placement(round, context);
-  if (round.attempt.group != nullptr) {
+  const bool is_new = round.attempt.group == nullptr;
+  for (gang::Gang& gang : spec.gangs) {
+    if (gang.kind != gang::GangKind::kBase) continue;
+    gang.start_check = check_start(round, gang);
+    if (is_new) continue;
+    for (gang::MemberSet& set : gang.members) set.admitted = admitted_pod(round, set);
+  }
+  if (!is_new) {
     keep_run_limits(round.attempt.group->spec, spec);
-    for (gang::Gang& gang : spec.gangs) {
-      if (gang.kind != gang::GangKind::kBase) continue;
-      for (gang::MemberSet& set : gang.members) set.admitted = admitted_pod(round, set);
-    }
     spec.highest_placement = highest_placement(round, spec);
   }
   set_run_limits(round, context, spec);
@@ -407,20 +411,20 @@ Json pod_group_manifest(const Round& round, const job::PodContext& context) {
   const job::Job& job = round.job;
   const kube::OwnerRef owner{std::string(job::kApiVersion), std::string(job::kKind), job.meta.name,
                              job.meta.uid};
-  return {
-      {"apiVersion", gang::kApiVersion},
-      {"kind", gang::kKind},
-      {"metadata",
-       {{"name", job::pod_group_name(job, job.status.attempt)},
-        {"namespace", job.meta.ns},
-        {"labels",
-         {{job::kGroupLabel, job::kGroupLabelValue},
-          {job::kJobLabel, job.meta.name},
-          {job::kControllerLabel, job::kControllerLabelValue}}},
-        {"annotations",
-         {{kTemplatesAnnotation, templates_hash(job.spec, round.seen.aggregator_config.get())}}},
-        {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
-      {"spec", gang::encode_spec(desired_spec(round, context))}};
+  return {{"apiVersion", gang::kApiVersion},
+          {"kind", gang::kKind},
+          {"metadata",
+           {{"name", job::pod_group_name(job, job.status.attempt)},
+            {"namespace", job.meta.ns},
+            {"labels",
+             {{job::kGroupLabel, job::kGroupLabelValue},
+              {job::kJobLabel, job.meta.name},
+              {job::kControllerLabel, job::kControllerLabelValue}}},
+            {"annotations",
+             {{job::kTemplatesAnnotation,
+               templates_hash(job.spec, round.seen.aggregator_config.get())}}},
+            {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
+          {"spec", gang::encode_spec(desired_spec(round, context))}};
 }
 
 Actions group_steps(const Round& round) {

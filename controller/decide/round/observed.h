@@ -73,6 +73,11 @@ struct DryRunReport {
   std::vector<Size> sizes{};
   bool is_untold =
       false;  // a webhook does not support dry runs: its effect on some role's pod is unknown
+  // A ResourceQuota is used up for now, which the planner may or may not count.
+  std::optional<gang::StartBlocker> exceeded_quota{};
+  // What the pods need, and what does not exist.
+  std::vector<gang::StartBlocker> missing{};
+  SysTime first_asked{};  // the same question
   bool operator==(const DryRunReport&) const = default;
 };
 

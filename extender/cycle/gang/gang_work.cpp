@@ -127,8 +127,12 @@ void recheck_committed(GangWork& work, Ledger& ledger) {
 }  // namespace
 
 gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId> slots) {
-  return {set.name,        set.role, std::move(slots), 0,       set.shape, set.bind_last,
-          set.heals_alone, {},       set.admitted,     set.part};
+  return {set.name,         set.role,
+          std::move(slots), 0,
+          set.shape,        set.bind_last,
+          set.heals_alone,  {},
+          set.admitted,     set.resource_claims,
+          set.part};
 }
 
 std::vector<gang::SlotId> all_slots(const gang::MemberSet& set) {

@@ -45,6 +45,10 @@ struct GangWork {
   std::vector<std::string> losses;    // placements lost in this cycle, and why
   bool is_paused = false;             // not planned again yet (refusals.h)
   bool is_rejected = false;           // the API server rejects a plan for them
+  // Starts have failed for what its start needs, too: before this it preempts nothing.
+  std::optional<SysTime> preempts_after{};
+  // What its status says beside `no_fit`: why nothing ends and no node is reserved for it.
+  std::string note{};
   // Not empty: it has nodes whose pods, those of the victims, have to end first.
   std::vector<gang::Victim> victims{};
   bool may_need_fewer = false;  // of the victims: the search ended at its limit in this cycle

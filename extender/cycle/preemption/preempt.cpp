@@ -9,6 +9,7 @@
 
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/preemption/victim_trials.h"
+#include "extender/cycle/start_blocker.h"
 #include "queue/settled.h"
 
 namespace nervex::extender {
@@ -64,7 +65,11 @@ class Starter {
       const std::string& queue = tree_[find_queue(turn)].name;
       if (const auto pause = find_preemption_pause(*turn.group, *turn.gang, queue, times_, now_)) {
         search = *pause;
-      } else if (search.again <= now_) {
+        continue;
+      }
+      // A pause may end early: with its cause.
+      if (search.outcome == Outcome::kBackOff) search = {now_, Outcome::kNotSearched};
+      if (search.again <= now_) {
         due.push_back({&turn, &search});
       }
     }
@@ -97,6 +102,7 @@ class Starter {
     const bool may_preempt =
         own.reclaim != queue::Queue::Reclaim::kNever || preempts_by_priority(find_queue(turn));
     if (!may_preempt || turn.gang->has_stopped_preempting) return false;
+    if (find_start_blocker(*turn.group, *turn.gang)) return false;
     const gang::NoFit* why = find_shortage(turn, placer_);
     if (why == nullptr) return false;
     const auto* rule = std::get_if<gang::NotAdmitted>(why);
@@ -238,6 +244,7 @@ void start_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer
   if (mode == queue::PreemptionMode::kOff) {
     PreemptionMemory kept;  // of what was reclaimed for reservations
     kept.withdrawn = std::move(memory.withdrawn);
+    kept.failed_starts = std::move(memory.failed_starts);
     memory = std::move(kept);
     return;
   }

@@ -12,6 +12,7 @@
 #include "extender/cycle/preemption/recheck_preemption.h"
 #include "extender/cycle/reservation/reserved_nodes.h"
 #include "extender/cycle/reservation/tenants.h"
+#include "extender/cycle/start_blocker.h"
 #include "extender/recovery/refusals.h"
 
 namespace nervex::extender {
@@ -110,7 +111,9 @@ class Continuation {
     future_.count_for(group->priority());
     const VictimsSeen victims = see_victims(*group, *gang);
     const bool is_of_ending_job = gang->kind != gang::GangKind::kBase && ending_.ends_job(*group);
-    const bool is_wanted = !is_of_ending_job && !is_changed(*group, *gang, victims, ledger);
+    const bool is_blocked = !victims.may_be_marked() && find_start_blocker(*group, *gang);
+    const bool is_wanted =
+        !is_of_ending_job && !is_blocked && !is_changed(*group, *gang, victims, ledger);
     if (!is_wanted) return stop(*gang, victims, ledger);
     const bool has_nodes = try_take(*gang, ledger);
     if (has_nodes && !exceeds_limit(snapshot_, work_, *group, *gang, ledger)) {
@@ -345,7 +348,8 @@ std::optional<PreemptionMemory::Search> find_preemption_pause(const GroupWork& g
                                                               SysTime now) {
   using Outcome = gang::PreemptionOutcome;
   const gang::Gang& spec = group.seen->group->spec.gangs[gang.position];
-  const auto after = preempts_after(spec, gang.before, now);
+  const auto own = preempts_after(spec, gang.before, now);
+  const auto after = std::max(own, gang.preempts_after);  // nullopt is less than any time
   if (after) return PreemptionMemory::Search{*after, Outcome::kBackOff};
   const auto known = times.find(queue);
   if (known == times.end() || known->second.size() < queue::kMostPreemptions) return std::nullopt;

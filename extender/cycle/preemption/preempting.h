@@ -7,7 +7,8 @@
 //   goes on      they will have it when what is ending has ended. Its victims are marked Preempted
 //                as soon as the status of its Queue counts the preemption, if today's queues allow
 //                it still
-//   waits again  otherwise: others took its nodes, it changed, or its job ends. A preemption that
+//   waits again  otherwise: others took its nodes, it changed, its job ends, or before any victim
+//                is marked it turns out that it cannot start (start_blocker.h). A preemption that
 //                was stopped before any victim was marked counts for nothing, and the gang pauses
 #pragma once
 

@@ -11,6 +11,7 @@
 #include "extender/cycle/preemption/victim_trials.h"
 #include "extender/cycle/reservation/choose_nodes.h"
 #include "extender/cycle/reservation/tenants.h"
+#include "extender/cycle/start_blocker.h"
 
 namespace nervex::extender {
 namespace {
@@ -95,12 +96,14 @@ class Reserver {
   }
   // It waits for capacity, which an empty cluster has, and for nothing else.
   bool waits_for_capacity(const RefusedTurn& turn) const {
+    if (find_start_blocker(*turn.group, *turn.gang)) return false;
     const gang::NoFit* why = find_shortage(turn, placer_);
     return why != nullptr && std::holds_alternative<gang::InsufficientCapacity>(*why);
   }
 
   // Also while it may use no node at all: if that lasts its reservation is impossible, and lapses.
   bool keeps_nodes(const RefusedTurn& turn) const {
+    if (find_start_blocker(*turn.group, *turn.gang)) return false;
     const gang::NoFit* why = find_shortage(turn, placer_);
     return why != nullptr && (std::holds_alternative<gang::InsufficientCapacity>(*why) ||
                               std::holds_alternative<gang::NoNodeAllowed>(*why));

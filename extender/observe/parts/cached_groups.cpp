@@ -42,6 +42,16 @@ void CachedGroup::note_progress(const gang::PodSlot& slot, bool is_created, Mono
   history.note_progress(seen.gang, is_created, now);
 }
 
+void CachedGroup::note_held(const gang::PodSlot& slot, MonoTime now) {
+  const SlotSeen seen = placements.seen(slot.role, slot.slot.ordinal);
+  if (seen.committed || !seen.placement || seen.placement->number != slot.placement) return;
+  const gang::Gang* wanted = gang::find_gang(group()->spec, seen.gang);
+  const bool has_claims = wanted != nullptr &&
+                          std::any_of(wanted->members.begin(), wanted->members.end(),
+                                      [](const auto& set) { return !set.resource_claims.empty(); });
+  history.note_held(seen.gang, slot.placement, !has_claims, now);
+}
+
 CachedGroup* CachedGroups::find(std::string_view uid) {
   const auto found = by_uid_.find(uid);
   return found == by_uid_.end() ? nullptr : &found->second;

@@ -24,8 +24,10 @@ struct CachedGroup {
   CachedGroup(NodeTable& nodes, const SlotPods& pods) : placements(nodes, pods) {}
   // To plan with: see EffectiveGroup.
   const PodGroupPtr& group() const { return placements.group(); }
-  // A pod of this slot was created, held or refused. Counts only for an uncommitted plan.
+  // A pod of this slot was created or refused. Counts only for an uncommitted plan.
   void note_progress(const gang::PodSlot& slot, bool is_created, MonoTime now);
+  // A pod of this slot came to its bind.
+  void note_held(const gang::PodSlot& slot, MonoTime now);
 
   PodGroupPtr stored;  // as read
   EffectiveGroup effective;

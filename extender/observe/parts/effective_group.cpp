@@ -51,6 +51,17 @@ void apply_sizes(EffectiveGroup& out, const ExistingPods::BySlot* pods) {
   out.group = std::move(enlarged);
 }
 
+std::vector<std::string> unusable_claims_of(const gang::Gang& gang, const std::string& ns,
+                                            const VolumeStores& volumes) {
+  std::vector<std::string> unusable;
+  for (const gang::MemberSet& set : gang.members) {
+    for (auto& one : unusable_claims(set.shape.claims, ns, volumes)) {
+      unusable.push_back(std::move(one));
+    }
+  }
+  return unusable;
+}
+
 // A gang whose plan was refused for a claim that has changed since is planned again at once.
 void end_pauses(EffectiveGroup& out, const VolumeStores& volumes) {
   const PodGroupPtr group = out.group;
@@ -60,17 +71,23 @@ void end_pauses(EffectiveGroup& out, const VolumeStores& volumes) {
     if (gang.refusals.waits_for.empty()) continue;
     const gang::Gang* wanted = gang::find_gang(group->spec, gang.name);
     if (wanted == nullptr) continue;
-    std::vector<std::string> unusable;
-    for (const gang::MemberSet& set : wanted->members) {
-      for (auto& one : unusable_claims(set.shape.claims, group->meta.ns.str(), volumes)) {
-        unusable.push_back(std::move(one));
-      }
-    }
+    const auto unusable = unusable_claims_of(*wanted, group->meta.ns.str(), volumes);
     if (!is_cause_over(gang, unusable)) continue;
     if (!changed) changed = std::make_shared<gang::PodGroup>(*group);
     changed->status.gangs[i].refusals.plan_after = {};
   }
   if (changed) out.group = std::move(changed);
+}
+
+void list_unusable_claims(EffectiveGroup& out, const VolumeStores& volumes) {
+  const gang::PodGroup& group = *out.group;
+  for (const gang::Gang& wanted : group.spec.gangs) {
+    const gang::GangStatus* gang = gang::find_gang(group.status, wanted.name);
+    if (gang != nullptr && gang->committed) continue;
+    for (auto& one : unusable_claims_of(wanted, group.meta.ns.str(), volumes)) {
+      out.unusable_claims.push_back(std::move(one));
+    }
+  }
 }
 
 void restore_placements(EffectiveGroup& out, const ExistingPods::BySlot* existing,
@@ -105,6 +122,7 @@ EffectiveGroup make_effective(const PodGroupPtr& stored, std::int64_t highest_pl
   const ExistingPods::BySlot* own = existing.find(stored->meta.uid, stored->meta.ns);
   apply_sizes(out, own);
   end_pauses(out, volumes);
+  list_unusable_claims(out, volumes);
   restore_placements(out, own, pods);
   return out;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "extender/objects.h"
@@ -16,10 +17,11 @@ struct EffectiveGroup {
   // With the constraints of volumes, its pods' real requests, and the placements that its status
   // has lost. The stored one if nothing differs.
   PodGroupPtr group;
-  VolumesUsed volumes;                      // its constraints depend on these
-  std::vector<gang::EnlargedSet> enlarged;  // as the status should have them
-  bool is_restored = false;                 // the stored status lacks placements of `group`
-  std::int64_t highest_placement = 0;       // highest number ever seen
+  VolumesUsed volumes;                       // its constraints depend on these
+  std::vector<gang::EnlargedSet> enlarged;   // as the status should have them
+  bool is_restored = false;                  // the stored status lacks placements of `group`
+  std::int64_t highest_placement = 0;        // highest number ever seen
+  std::vector<std::string> unusable_claims;  // GroupSeen::unusable_claims
 };
 
 // `highest_placement`: the last result's.

@@ -41,6 +41,14 @@ void PodHistory::note_progress(const std::string& gang, bool is_created, MonoTim
   if (is_created) progress.last_created = now;
 }
 
+void PodHistory::note_held(const std::string& gang, std::int64_t placement, bool counts_again,
+                           MonoTime now) {
+  const auto [at, is_first] = progress_.try_emplace(gang);
+  Progress& progress = at->second;
+  const bool is_new = progress.held.insert(placement).second;
+  if (is_first || is_new || counts_again) progress.last = now;
+}
+
 void PodHistory::keep_uncommitted(const gang::PodGroupStatus& status) {
   std::erase_if(progress_, [&](const auto& progress) {
     const gang::GangStatus* gang = gang::find_gang(status, progress.first);

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,10 +21,12 @@ namespace nervex::extender {
 class PodHistory {
  public:
   // When a pod of an uncommitted plan was last created; and when one was last created, held or
-  // refused.
+  // refused. kube-scheduler comes again and again with a pod whose bind was held for too long: that
+  // is no progress of a plan whose other pods wait for resource claims.
   struct Progress {
     std::optional<MonoTime> last_created;
     MonoTime last;
+    std::set<std::int64_t> held{};  // placements whose pods came to their bind
   };
 
   // The kubelet of the pod's node has rejected it.
@@ -35,6 +38,8 @@ class PodHistory {
   void forget_loss(const gang::PodSlot& slot);
   // A pod of the gang's uncommitted plan was created, held or refused.
   void note_progress(const std::string& gang, bool is_created, MonoTime now);
+  // The pod of that placement came to its bind. `counts_again`: also if it did before.
+  void note_held(const std::string& gang, std::int64_t placement, bool counts_again, MonoTime now);
   // Drops the progress of gangs without an uncommitted plan.
   void keep_uncommitted(const gang::PodGroupStatus& status);
 

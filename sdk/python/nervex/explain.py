@@ -179,6 +179,7 @@ RULES: Tuple[Tuple[str, bool, Callable[[Seen], Any]], ...] = (
     ("PlanTooLarge", False, lambda s: waits_for(s, "PlanRefused")),
     ("Preempting", False, lambda s: waits_for(s, "Preempting")),
     ("Healing", False, lambda s: s.first_waiting().get("healingSince")),
+    ("FixPods", False, lambda s: s.remedy() == "FixPods"),
     ("FixQueue", False, lambda s: s.remedy() == "FixQueue"),
     ("ExceedsLimit", False, lambda s: s.is_held_by_queue() and s.remedy() == "AskForLess"),
     ("OverLimit", False, lambda s: s.is_held_by_queue()),

@@ -23,7 +23,7 @@ SHOWN_NODES = 5
 # Advice that a person must follow before the job can start.
 BLOCKED = {"AskForLess", "ExceedsQuota", "ExceedsLimit", "PlanTooLarge", "InvalidName", "FixRefusal", "FixTemplate",
            "CreatePriorityClass", "CreateAggregatorConfig"}
-BLOCKED_FOR_NOW = {"AllowNodes", "FixQueue"}  # unless the cause may end by itself
+BLOCKED_FOR_NOW = {"AllowNodes", "FixPods", "FixQueue"}  # unless the cause may end by itself
 
 
 def now_in_utc() -> datetime.datetime:
@@ -61,7 +61,7 @@ class Wait:
     gang         its name in the PodGroup; "base" starts with the job
     pods         how many of each role
     cause        of the PodGroup: {"code": "NeverFits", "role": "learner", ...}; empty if it gives none
-    remedy       of the PodGroup: Wait, AskForLess, AllowNodes, OpenNodes or FixQueue; "" if it gives none
+    remedy       of the PodGroup: Wait, AskForLess, AllowNodes, OpenNodes, FixPods or FixQueue; "" if it gives none
     reservation  nodes that are reserved for it, if there are any
     """
 

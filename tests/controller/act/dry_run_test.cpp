@@ -148,4 +148,58 @@ TEST_CASE("the dry-run thread answers questions and stops", "[controller][dry-ru
   }));
 }
 
+namespace {
+
+// The learner's pods name this claim, and have to run beside pods with app=cache.
+struct NeedyCluster : WaitingCluster {
+  NeedyCluster() {
+    const Json claims = Json::array({{{"name", "gpu"}, {"resourceClaimName", "gpus"}}});
+    const Json term = {{"labelSelector", {{"matchLabels", {{"app", "cache"}}}}},
+                       {"topologyKey", "kubernetes.io/hostname"}};
+    const Json affinity = {
+        {"podAffinity", {{"requiredDuringSchedulingIgnoredDuringExecution", Json::array({term})}}}};
+    const Json spec = {{"resourceClaims", claims}, {"affinity", affinity}};
+    change_spec({{"learner", {{"template", {{"spec", spec}}}}}});
+    settle();
+    decide(false);  // of the PodGroup with the new templates
+    settle();
+    answer_all();
+  }
+  void answer_all() {
+    while (answer()) settle();
+    settle();
+  }
+  gang::StartCheck check() const {
+    return gang::decode_pod_group(api.list(kube::kPodGroups).at(0))->spec.gangs[0].start_check;
+  }
+};
+
+constexpr kube::ResourceKind kClaims{"resource.k8s.io", "v1", "resourceclaims"};
+
+}  // namespace
+
+TEST_CASE("a claim that does not exist, and an affinity that matches no pod, block the start",
+          "[controller][dry-run][start-check]") {
+  using State = gang::StartCheck::State;
+  NeedyCluster cluster;
+  REQUIRE(cluster.check().state == State::kBlocked);
+  CHECK(cluster.check().blocker.kind == "ResourceClaim");
+  CHECK(cluster.check().blocker.name == "gpus");
+  cluster.api.add(kClaims, kNamespace, {{"metadata", {{"name", "gpus"}}}});
+  cluster.clock.advance(std::chrono::seconds(61));
+  cluster.settle();
+  cluster.answer_all();
+  REQUIRE(cluster.check().state == State::kBlocked);
+  CHECK(cluster.check().blocker.kind == "PodAffinity");
+  CHECK(cluster.check().blocker.message.find("app=cache") != std::string::npos);
+  cluster.api.add(kube::kPods, kNamespace,
+                  {{"metadata", {{"name", "cache-0"}, {"labels", {{"app", "cache"}}}}},
+                   {"spec", {{"nodeName", "n1"}}},
+                   {"status", {{"phase", "Running"}}}});
+  cluster.clock.advance(std::chrono::seconds(61));
+  cluster.settle();
+  cluster.answer_all();
+  CHECK(cluster.check().state == State::kPassed);
+}
+
 }  // namespace nervex::controller

@@ -143,6 +143,26 @@ TEST_CASE("a request that ends for another gang is gone when its pods are", "[ex
   CHECK(c.gang("low", 1).reason == gang::kReasonUnschedulable);
 }
 
+TEST_CASE("nothing ends for a gang whose PersistentVolumeClaim does not exist",
+          "[extender][preempt]") {
+  Preempting c;
+  auto learner = a_set("learner", 1, ask(4));
+  learner.shape.claims = {"data"};
+  c.add_group("owner", {learner}, "vision", 3);
+  c.process->deliver(c.api.resource_version());
+  CHECK_FALSE(c.run_until("low", gang::kReasonPreempted, 1));
+  CHECK(c.gang("other").reason == gang::kReasonPlanned);
+  CHECK(c.gang("owner").victims.empty());
+  CHECK(c.gang("owner").message.find("PersistentVolumeClaim data does not exist") !=
+        std::string::npos);
+  c.api.add(kube::kPersistentVolumeClaims, kNs,
+            {{"apiVersion", "v1"},
+             {"kind", "PersistentVolumeClaim"},
+             {"metadata", {{"name", "data"}, {"namespace", kNs}}}});  // bound for its first pod
+  c.process->deliver(c.api.resource_version());
+  CHECK(c.run_until("low", gang::kReasonPreempted, 1));
+}
+
 TEST_CASE("pods that end for another gang say so, as those that kube-scheduler preempts",
           "[extender][preempt]") {
   Preempting c;

@@ -91,14 +91,15 @@ TEST_CASE("a healing gang reports at once what else it has lost", "[extender][ga
   healing.cause = {gang::HealingCause::Code::kPodLost, "learner/0 lost its node n1 (deleted)"};
   healing.deadline = at(400);
   gang::GangStatus before = waiting(lacking(1), 10);
-  const GangReport first = waiting_report(&before, lacking(1), nullptr, at(100), kPeriod, &healing);
+  const GangReport first =
+      waiting_report(&before, lacking(1), nullptr, at(100), kPeriod, {&healing});
   CHECK(first.message ==
         "learner/0 lost its node n1 (deleted); a new place is searched until "
         "1970-01-01T00:06:40Z, then the gang is requeued; no place yet: " +
             placement::explain(lacking(1)));
   before.message = first.message;
   const auto again = [&] {
-    return waiting_report(&before, lacking(1), &*first.last_reported, at(110), kPeriod, &healing);
+    return waiting_report(&before, lacking(1), &*first.last_reported, at(110), kPeriod, {&healing});
   };
   CHECK(again().message == first.message);
   CHECK_FALSE(again().refresh_after.has_value());

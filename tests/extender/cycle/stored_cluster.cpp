@@ -203,6 +203,7 @@ VictimState StoredCluster::see_victim(const gang::Victim& victim) const {
 extender::GroupSeen StoredCluster::see(const gang::PodGroup& group) const {
   extender::GroupSeen seen{std::make_shared<const gang::PodGroup>(group), false, {}};
   seen.is_settled = extender::is_settled(group, {});
+  seen.unusable_claims = unusable_claims;
   seen.unconfirmed = unconfirmed.count(group.meta.name) > 0;
   for (const gang::GangStatus& gang : group.status.gangs) {
     for (const gang::Victim& victim : gang.victims) {

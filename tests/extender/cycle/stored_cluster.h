@@ -96,6 +96,7 @@ struct StoredCluster {
   std::vector<std::pair<std::string, int>> others;          // pods of another scheduler: node, GPUs
   std::set<std::pair<std::string, std::int64_t>> finished;  // PodGroup UID, placement
   std::set<std::pair<std::string, std::int64_t>> lost;      // the same, on nodes that are lost
+  std::vector<std::string> unusable_claims;                 // "data=missing", of all jobs
   std::set<std::string, std::less<>> unconfirmed;  // PodGroups by name: stored, but not known to be
   std::shared_ptr<const queue::QueueTree> tree = std::make_shared<const queue::QueueTree>();
 

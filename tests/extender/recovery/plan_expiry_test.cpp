@@ -195,6 +195,57 @@ TEST_CASE("a plan has its time from when something about it moved last", "[exten
   }
 }
 
+// kube-scheduler keeps the learner back, since its claim was not created, and comes again and again
+// with the coordinator, whose bind is held.
+struct Claiming : ExtenderCluster {
+  std::vector<std::string> pods;
+  Claiming() {
+    add_node("n1", 8);
+    auto learner = a_set("learner", 1, ask(8));
+    learner.resource_claims = {"ResourceClaimTemplate/gpus"};
+    add_group("a", {testing::coordinator(), learner}, 1);
+    see();
+    planner.schedule_once();
+    REQUIRE(planned_nodes("a") == "n1 n1");
+    pods = add_gang_pods("a");
+    see_pods();
+  }
+  void try_coordinator() { cache.binds.note_bind_call(*gang::pod_slot(pod("a-coordinator-0-0"))); }
+  void pass(std::chrono::seconds time) {
+    clock.advance(time);
+    planner.schedule_once();
+    see_groups();
+  }
+  gang::GangStatus gang() const { return group("a").status.gangs.front(); }
+};
+
+TEST_CASE("a plan whose pods wait for resource claims gives its nodes back within the deadline",
+          "[extender][expiry]") {
+  Claiming c;
+  for (int i = 0; i < 6; ++i) {
+    c.try_coordinator();
+    c.pass(20s);
+  }
+  CHECK(c.gang().reason == "PlanExpired");
+  CHECK(c.gang().message.starts_with(
+      "1 of 2 pods waited for ResourceClaimTemplate/gpus for 120s: the claims of a template are "
+      "created by kube-controller-manager, and a ResourceQuota may forbid them; planned again "
+      "after "));
+  CHECK(c.gang().refusals.cause == "ResourceClaimTemplate/gpus");
+  CHECK(c.gang().refusals.plan_after == c.clock.now() + 60s);
+}
+
+TEST_CASE("binds that are tried again count as progress where no pod waits for resource claims",
+          "[extender][expiry]") {
+  Unstarted c;
+  c.create_pods();
+  for (int i = 0; i < 8; ++i) {
+    c.cache.binds.note_bind_call(*gang::pod_slot(c.pod(c.names[0])));
+    c.pass(20s);
+  }
+  CHECK(c.planned_nodes("a") == "n1 n2");
+}
+
 TEST_CASE("a plan that moves all the time ends after ten minutes", "[extender][expiry]") {
   Unstarted c;
   const gang::PodGroup group = c.group("a");

