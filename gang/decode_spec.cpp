@@ -197,6 +197,7 @@ Result<PodGroupSpec> decode_spec(const Json& from) {
     auto read = read_int64(from, field, "spec", value->emplace(0));
     if (!read) return read.error();
   }
+  spec.never_preempts = kube::string_at(from, {"preemptionPolicy"}) == kNever;
   spec.preemptible = kube::bool_at(from, {"preemptible"});
   spec.direct_placement = kube::string_at(from, {"placement"}) == kDirect;
   if (auto read = read_int64(from, "highestPlacement", "spec", spec.highest_placement); !read) {

@@ -262,6 +262,7 @@ Json encode_spec(const PodGroupSpec& spec) {
   if (!spec.queue.empty()) out["queue"] = spec.queue;
   if (!spec.user.empty()) out["user"] = spec.user;
   if (spec.schedule_timeout_seconds) out["scheduleTimeoutSeconds"] = *spec.schedule_timeout_seconds;
+  if (spec.never_preempts) out["preemptionPolicy"] = kNever;
   if (spec.preemptible) out["preemptible"] = true;
   if (spec.active_deadline_seconds) out["activeDeadlineSeconds"] = *spec.active_deadline_seconds;
   if (spec.grace_seconds) out["graceSeconds"] = *spec.grace_seconds;

@@ -24,6 +24,7 @@ inline constexpr std::string_view kApiVersion = "nervex.sensetime.com/v1alpha1";
 inline constexpr std::string_view kKind = "PodGroup";
 inline constexpr std::string_view kBaseGang = "base";  // name of the only gang of kind Base
 inline constexpr std::string_view kDirect = "Direct";  // of spec.placement
+inline constexpr std::string_view kNever = "Never";    // of spec.preemptionPolicy
 // Of status.gangs[].victims[].reason.
 inline constexpr std::string_view kReclaim = "Reclaim";
 inline constexpr std::string_view kLowerPriority = "LowerPriority";
@@ -152,6 +153,9 @@ inline bool is_reserved_slot(SlotId slot) { return slot.ordinal < 0; }
 struct PodGroupSpec {
   int attempt = 1;
   int priority = 0;
+  // Its PriorityClass has preemptionPolicy Never: nothing of lower priority ends for it. JSON:
+  // preemptionPolicy "Never".
+  bool never_preempts = false;
   SysTime queued_since{};  // position of the job in the queue, kept across attempts
   std::string queue{};     // named by the job; empty: the namespace's
   std::string user{};      // who submitted the job; empty: unknown

@@ -41,13 +41,13 @@ std::vector<NamedClass> named_classes(const Spec& spec, const Json& aggregator_t
   return named;
 }
 
-int default_priority(const PriorityClasses& classes) {
+const PriorityClass* find_default(const PriorityClasses& classes) {
   const PriorityClass* lowest = nullptr;
   for (const auto& one : classes) {
     if (!one->is_global_default) continue;
     if (lowest == nullptr || one->value < lowest->value) lowest = one.get();
   }
-  return lowest == nullptr ? 0 : lowest->value;
+  return lowest;
 }
 
 }  // namespace
@@ -58,7 +58,8 @@ Result<PriorityClass> decode_priority_class(std::string_view json) {
   const Json* is_default = kube::find(*object, {"globalDefault"});
   return PriorityClass{kube::decode_meta(*object),
                        static_cast<int>(kube::int_at(*object, {"value"})),
-                       is_default != nullptr && *is_default == true};
+                       is_default != nullptr && *is_default == true,
+                       kube::string_at(*object, {"preemptionPolicy"}) == "Never"};
 }
 
 Priority resolve_priority(const Spec& spec, const Json& aggregator_template,
@@ -66,7 +67,9 @@ Priority resolve_priority(const Spec& spec, const Json& aggregator_template,
   Priority priority;
   const auto named = named_classes(spec, aggregator_template);
   const auto* first = find_class(classes, named.front().name);
-  priority.value = first != nullptr ? first->value : default_priority(classes);
+  if (first == nullptr) first = find_default(classes);
+  priority.value = first == nullptr ? 0 : first->value;
+  priority.never_preempts = first != nullptr && first->never_preempts;
   for (const auto& [name, field] : named) {
     if (name.empty() || find_class(classes, name) != nullptr) continue;
     priority.missing = name;

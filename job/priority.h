@@ -17,6 +17,7 @@ struct PriorityClass {
   kube::Meta meta;
   int value = 0;
   bool is_global_default = false;
+  bool never_preempts = false;  // preemptionPolicy: Never
   bool operator==(const PriorityClass&) const = default;
 };
 Result<PriorityClass> decode_priority_class(std::string_view json);
@@ -29,6 +30,7 @@ struct Priority {
   // server would refuse that pod. "": none.
   std::string missing;
   std::string named_by;
+  bool never_preempts = false;  // of the class that gives the value
   bool operator==(const Priority&) const = default;
 };
 

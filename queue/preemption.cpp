@@ -37,7 +37,8 @@ bool is_allowed(const QueueTree& tree, PreemptionMode mode, const Preemptor& pre
   if (victim.state != Workload::State::kRunning || !victim.started_at) return false;
   if (victim.grace && *victim.grace + kVictimMarkTime > kLongestPreemption) return false;
   const Queue& own = tree[preemptor.queue];
-  const bool is_lower = victim.priority < preemptor.workload->priority;
+  const bool is_lower =
+      victim.priority < preemptor.workload->priority && !preemptor.workload->never_preempts;
   const QueueIndex home = find_home(tree, victim);
   if (home == preemptor.queue) {
     return mode == PreemptionMode::kFull && own.preemption == Queue::Preemption::kLowerPriority &&

@@ -107,6 +107,7 @@ Workload make_workload(const gang::PodGroup& group, std::size_t index) {
   if (workload.state == Workload::State::kRunning) {
     workload.started_at = gang::find_gang(group.status, gang.name)->started_at;
   }
+  workload.never_preempts = group.spec.never_preempts;
   workload.is_preemptible = group.spec.preemptible;
   workload.longest_run = longest_run(group.spec, group.status.queue.max_runtime_seconds);
   if (const gang::GangStatus* base = gang::find_gang(group.status, gang::kBaseGang)) {

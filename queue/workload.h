@@ -41,6 +41,7 @@ struct Workload {
   // Of pods that have nodes, by the nodes' class. Pods on nodes without a class are left out.
   std::map<std::string, kube::Resources, std::less<>> class_requests{};
   int position = 0;  // of the gang in its PodGroup: of equal ones the first is served first
+  bool never_preempts = false;  // preemptionPolicy of its PriorityClass
   bool is_preemptible = false;  // reservations of others may reclaim the nodes it started on
   // How long its job may keep its nodes, time to end included, from the start of its base gang.
   // nullopt: without bound.

@@ -148,11 +148,12 @@ Result<Candidate> make_candidate(const Simulation& simulation, const JobSettings
     candidate.replicas = role_spec(job->spec, *role)->replicas;
   }
   const auto role = job::parse_role(candidate.role);
-  candidate.make = [job = *std::move(job), role, context, value = priority.value,
-                    now](int replicas) {
+  candidate.make = [job = *std::move(job), role, context, priority, now](int replicas) {
     job::Job changed = job;
     if (role) set_replicas(changed, *role, replicas);
-    return make_group(changed, context, value, now);
+    gang::PodGroup group = make_group(changed, context, priority.value, now);
+    group.spec.never_preempts = priority.never_preempts;
+    return group;
   };
   if (has_too_many_terms(candidate.make(candidate.replicas))) {
     return Error{Code::kInvalid, fmt::format("spec.job: a template has more than {} required terms "

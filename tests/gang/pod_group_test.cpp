@@ -98,6 +98,7 @@ PodGroup a_pod_group() {
   group.spec.gangs.front().preempt_after = SysTime(std::chrono::seconds(1'700'000'100));
   group.spec.gangs.front().start_check = {StartCheck::State::kBlocked,
                                           {"ServiceAccount", "trainer", "it does not exist"}};
+  group.spec.never_preempts = true;
   group.spec.gangs[0].members[0].resource_claims = {"ResourceClaim/gpus"};
   group.status.gangs[2].refusals.cause = "ResourceClaimTemplate/gpus";
   group.status.queue = {"vision", 20, 3'600};

@@ -69,6 +69,40 @@ TEST_CASE("a job's priority is what the API server would give its coordinator", 
   CHECK(got == Priority{row.value, row.missing, row.named_by});
 }
 
+TEST_CASE("a job obeys the preemptionPolicy of the class that gives its priority",
+          "[job][priority]") {
+  PriorityClass polite;
+  polite.meta.name = "polite";
+  polite.value = 50;
+  polite.never_preempts = true;
+  PriorityClass polite_default = polite;
+  polite_default.meta.name = "default";
+  polite_default.value = 1;
+  polite_default.is_global_default = true;
+  const PriorityClasses classes = {a_class("high", 100),
+                                   std::make_shared<const PriorityClass>(polite)};
+  PriorityClasses with_default = classes;
+  with_default.push_back(std::make_shared<const PriorityClass>(polite_default));
+  const auto resolve = [](const char* of_job, const char* of_coordinator,
+                          const PriorityClasses& known) {
+    Spec spec;
+    spec.priority_class_name = of_job;
+    spec.coordinator_template = a_template_with_priority(of_coordinator);
+    return resolve_priority(spec, Json(), known).never_preempts;
+  };
+  CHECK(resolve("polite", "", classes));
+  CHECK(resolve("", "polite", classes));
+  CHECK(resolve("", "", with_default));
+  CHECK_FALSE(resolve("", "", classes));
+  CHECK_FALSE(resolve("high", "", with_default));
+  CHECK_FALSE(resolve("high", "polite", classes));
+  CHECK(decode_priority_class(R"({"metadata":{"name":"a"},"preemptionPolicy":"Never"})")
+            ->never_preempts);
+  CHECK_FALSE(decode_priority_class(
+                  R"({"metadata":{"name":"a"},"preemptionPolicy":"PreemptLowerPriority"})")
+                  ->never_preempts);
+}
+
 TEST_CASE("the AggregatorConfig's template is used like the others", "[job][priority]") {
   Spec spec;
   CHECK(resolve_priority(spec, a_template_with_priority("gone"), {}).missing == "gone");

@@ -324,6 +324,15 @@ int queue_priority(const Round& round) {
   return is_unknown ? round.attempt.group->spec.priority : round.seen.priority.value;
 }
 
+// With other changes only: an older CustomResourceDefinition drops the field, and a write for it
+// alone would be repeated in each round.
+void set_preemption_policy(const Round& round, gang::PodGroupSpec& spec) {
+  const gang::PodGroup* group = round.attempt.group;
+  const bool is_known = round.seen.priority.missing.empty();
+  const bool may_change = group == nullptr || (is_known && spec != group->spec);
+  if (may_change) spec.never_preempts = round.seen.priority.never_preempts;
+}
+
 // The highest number seen. Written with other changes, and at once when the status has lost it: a
 // separate write for each plan would cost the job's start a round trip.
 std::int64_t highest_placement(const Round& round, const gang::PodGroupSpec& spec) {
@@ -399,9 +408,11 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
     for (gang::MemberSet& set : gang.members) set.admitted = admitted_pod(round, set);
   }
   if (!is_new) {
+    spec.never_preempts = round.attempt.group->spec.never_preempts;
     keep_run_limits(round.attempt.group->spec, spec);
     spec.highest_placement = highest_placement(round, spec);
   }
+  set_preemption_policy(round, spec);
   set_run_limits(round, context, spec);
   set_preempt_after(round, spec);
   return spec;

@@ -27,6 +27,8 @@ constexpr seconds kEndingLook{5};
 constexpr int kMostSearches = 2;
 constexpr seconds kPause{1};
 constexpr std::size_t kMostTrials = 48;
+constexpr const char* kNeverPreempts =
+    "it preempts nothing: the preemptionPolicy of its PriorityClass is Never";
 // As in the schema of PodGroups.
 constexpr std::size_t kMostVictims = 1'024;
 
@@ -106,8 +108,13 @@ class Starter {
     const gang::NoFit* why = find_shortage(turn, placer_);
     if (why == nullptr) return false;
     const auto* rule = std::get_if<gang::NotAdmitted>(why);
-    return std::holds_alternative<gang::InsufficientCapacity>(*why) ||
-           (rule != nullptr && !rule->resource.empty() && !rule->is_too_large);
+    const bool is_shortage = std::holds_alternative<gang::InsufficientCapacity>(*why) ||
+                             (rule != nullptr && !rule->resource.empty() && !rule->is_too_large);
+    if (!is_shortage) return false;
+    const bool never =
+        queues_.waiting[turn.workload].never_preempts && own.reclaim != queue::Queue::Reclaim::kAny;
+    if (never) turn.gang->note = kNeverPreempts;
+    return !never;
   }
   queue::QueueIndex find_queue(const RefusedTurn& turn) const {
     return tree_.find(queues_.waiting[turn.workload].queue).value_or(queue::kRoot);

@@ -349,5 +349,43 @@ TEST_CASE("a simulation searches for the gang that is asked about", "[extender][
   CHECK(world.victims("new").size() == 1);
 }
 
+TEST_CASE("a PriorityClass that never preempts is obeyed where priorities decide",
+          "[extender][preempt]") {
+  struct Row {
+    std::string when;
+    bool never_preempts;
+    Queue::Reclaim reclaim;
+    bool preempts;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"reclaim LowerPriority", true, Queue::Reclaim::kLowerPriority, false},
+      {"reclaim LowerPriority, by another class", false, Queue::Reclaim::kLowerPriority, true},
+      {"reclaim Any is a right of the quota", true, Queue::Reclaim::kAny, true},
+  }));
+  INFO("when " << row.when);
+  Preemptions world = a_full_cluster();
+  world.queue("vision").reclaim = row.reclaim;
+  world.get("new").spec.priority = 5;
+  world.get("new").spec.never_preempts = row.never_preempts;
+  world.cycle();
+  CHECK((world.base("new").reason == gang::kReasonPreempting) == row.preempts);
+  if (row.preempts) return;
+  INFO(world.base("new").message);
+  CHECK(world.base("new").message.find("preemptionPolicy of its PriorityClass is Never") !=
+        std::string::npos);
+}
+
+TEST_CASE("a PriorityClass that never preempts takes from no lower priority of its queue",
+          "[extender][preempt]") {
+  Preemptions world;
+  world.queues = {with_limit(speech(), 8)};
+  world.add_running("low", "speech", {"n1"}, 8, 1);
+  world.add("high", "speech", 1, 8, 3);
+  const bool never_preempts = GENERATE(true, false);
+  world.get("high").spec.never_preempts = never_preempts;
+  world.cycle();
+  CHECK((world.base("high").reason == gang::kReasonPreempting) == !never_preempts);
+}
+
 }  // namespace
 }  // namespace nervex::extender
