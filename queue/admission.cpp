@@ -73,6 +73,11 @@ std::optional<std::int64_t> ClassCaps::find(std::string_view resource,
 std::optional<Inadmissible> find_inadmissible(const QueueTree& tree, const Usage& usage,
                                               QueueIndex queue, const Workload& workload) {
   if (const Inadmissible* problem = tree.problem(queue)) return *problem;
+  return find_exceeded_limit(tree, usage, queue, workload);
+}
+
+std::optional<LimitExceeded> find_exceeded_limit(const QueueTree& tree, const Usage& usage,
+                                                 QueueIndex queue, const Workload& workload) {
   for (; queue != kRoot; queue = tree.parent(queue)) {
     for (const ResourceBound& limit : tree[queue].limit) {
       const std::int64_t need = workload.requests.get(limit.resource);

@@ -32,9 +32,12 @@ struct ClassCaps {
   bool operator==(const ClassCaps&) const = default;
 };
 
+// The first limit on the path to the root that the workload would exceed. Limits of single classes
+// are left to find_caps().
+std::optional<LimitExceeded> find_exceeded_limit(const QueueTree& tree, const Usage& usage,
+                                                 QueueIndex queue, const Workload& workload);
 // Why the workload cannot start in that queue now, even with free capacity: the queue's problem, or
-// the first exceeded limit on the path to the root. Limits of single classes are left to
-// find_caps().
+// the limit that it would exceed.
 std::optional<Inadmissible> find_inadmissible(const QueueTree& tree, const Usage& usage,
                                               QueueIndex queue, const Workload& workload);
 

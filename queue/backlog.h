@@ -64,6 +64,8 @@ class Backlog {
   void skip();
 
   const Usage& usage() const { return usage_; }
+  // For changes of what runs, which affect later offers and not their order.
+  Usage& edit_usage() { return usage_; }
   // In the order in which it was their turn.
   const std::vector<Held>& held() const { return held_; }
 

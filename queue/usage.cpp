@@ -37,4 +37,16 @@ void Usage::change_use(const QueueTree& tree, QueueIndex queue, const Workload& 
   }
 }
 
+void Usage::move(const QueueTree& tree, QueueIndex queue, const ClassRequests& from,
+                 const ClassRequests& to) {
+  if (from == to) return;
+  while (true) {
+    auto& by_class = queues_[queue].rigid.by_class;
+    for (const auto& [node_class, amounts] : to) change(by_class, node_class, amounts, true);
+    for (const auto& [node_class, amounts] : from) change(by_class, node_class, amounts, false);
+    if (queue == kRoot) return;
+    queue = tree.parent(queue);
+  }
+}
+
 }  // namespace nervex::queue

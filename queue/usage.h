@@ -39,6 +39,9 @@ class Usage {
   void remove(const QueueTree& tree, QueueIndex queue, const Workload& workload) {
     change_use(tree, queue, workload, workload.class_requests, false);
   }
+  // Workloads of the queue use other classes of nodes than before.
+  void move(const QueueTree& tree, QueueIndex queue, const ClassRequests& from,
+            const ClassRequests& to);
 
   // Counts against quota, share and limit.
   const ClassedResources& rigid(QueueIndex queue) const { return queues_[queue].rigid; }

@@ -38,9 +38,9 @@ void Placer::complete(GroupWork& work, GangWork& gang) {
   if (auto exceeded = quotas_.exceeded_by(seen, gang))
     return hold(work, gang, *std::move(exceeded));
   gang.no_fit = place(work, gang);
-  if (!gang.no_fit || (gang.committed && gang::is_about_nodes(*gang.no_fit))) {
+  if (!gang.no_fit || gang.committed) {
     quotas_.take(seen, gang);
-  } else if (!gang.committed) {
+  } else {
     quotas_.give_back(seen, gang);
   }
 }
@@ -73,13 +73,13 @@ const GangWork* Placer::find_equal_refused(const GroupWork& work, const GangWork
   return equal == refused_now_.end() ? nullptr : equal->gang;
 }
 
-// Of a gang that does not fit with its group limits: do they keep it from starting, or the nodes?
-gang::NoFit Placer::explain_limited(const GangWork& gang) const {
+void Placer::explain_limits(GangWork& gang) const {
+  if (!gang.no_fit || gang.group_limits.empty()) return;
   GangWork trial = gang;
   trial.group_limits.clear();
   Ledger ledger = ledger_;
-  auto no_fit = extender::complete(trial, ledger);
-  return no_fit ? *std::move(no_fit) : gang::NoFit(gang.group_limit_cause);
+  gang.no_fit = extender::complete(trial, ledger);
+  if (!gang.no_fit) gang.no_fit = gang.group_limit_cause;
 }
 
 // Gangs that would need more than is left are refused as before, without a plan.
@@ -103,10 +103,10 @@ std::optional<gang::NoFit> Placer::plan(GroupWork& work, GangWork& gang,
                                         const ReservedNodes::Indices& reserved) {
   const auto held =
       reserved_ == nullptr ? ReservedNodes::Held() : reserved_->hold(reserved, ledger_);
-  auto no_fit = work.reserved.complete(gang, ledger_);
-  if (no_fit && !gang.group_limits.empty()) no_fit = explain_limited(gang);
+  gang.no_fit = work.reserved.complete(gang, ledger_);
+  explain_limits(gang);
   ReservedNodes::release(held, ledger_);
-  return no_fit;
+  return gang.no_fit;
 }
 
 std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {

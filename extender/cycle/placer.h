@@ -48,6 +48,8 @@ class Placer {
   bool is_over_quota(const GroupWork& work, const GangWork& gang) const {
     return quotas_.exceeded_by(*work.seen, gang).has_value();
   }
+  // Of a gang that lacks nodes: are its class limits the only reason?
+  void explain_limits(GangWork& gang) const;
   // A rule that nodes have no part in keeps the gang from starting: it loses its plan.
   void hold(GroupWork& work, GangWork& gang, gang::NoFit why);
 
@@ -63,7 +65,6 @@ class Placer {
   // Without the capacity that is reserved for others and that it may not use.
   std::optional<gang::NoFit> plan(GroupWork& work, GangWork& gang,
                                   const ReservedNodes::Indices& reserved);
-  gang::NoFit explain_limited(const GangWork& gang) const;
   // The gang, which had no node before, is placed.
   void note_taken(const GangWork& gang);
   // An uncommitted gang that was planned in this pass and refused, with equal requests. Null: none,

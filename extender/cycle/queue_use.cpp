@@ -25,12 +25,10 @@ queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
   const auto add = [&](const gang::MemberSet& set, std::string_view node, int pods) {
     queue::add_requests(classes, ledger.label(node, facts.class_label), set.shape.requests, pods);
   };
-  for (const PlacedSlot& slot : gang.placed) add(*slot.set, slot.placement.node, 1);
-  if (gang.kind != gang::GangKind::kBase || !gang.committed) return classes;
-  for (const gang::ReservedCapacity& reserved : group.reserved.places()) {
-    const gang::MemberSet* set = gang::find_set(group.seen->group->spec, reserved.set);
-    if (set != nullptr && gang.has_set(set)) add(*set, reserved.node, reserved.count);
+  if (gang.committed || gang.is_reserved) {
+    for (const PlacedSlot& slot : gang.placed) add(*slot.set, slot.placement.node, 1);
   }
+  group.reserved.visit(gang, add);
   return classes;
 }
 

@@ -13,7 +13,8 @@ namespace nervex::extender {
 // What a request that waits takes over from the base gang's reserved capacity: it stays in use.
 kube::Resources count_taken_over(const GangWork& gang);
 
-// What the gang requests on the nodes of each class. Empty if no queue names classes.
+// What the gang requests on the nodes of each class, with what is reserved for it. Empty if no
+// queue names classes.
 queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
                                    const queue::Facts& facts, const Ledger& ledger);
 queue::ClassRequests count_classes(const ForeignWork& gang, const queue::Facts& facts,

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "extender/cycle/class_limits.h"
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/placer.h"
 #include "extender/cycle/preemption/ending.h"
@@ -89,18 +90,21 @@ void drop_rejected(CycleWork& work) {
 // Requests that take over reserved capacity come first: no other gang may get it. One that needs
 // more than that has its turn in its queue, whose rules count for the rest. Without queues it comes
 // first, too, but not before gangs of an earlier rank for which nodes are reserved.
-void place_on_reserved(CycleWork& work, Placer& placer, bool has_queues) {
+void place_on_reserved(CycleWork& work, Placer& placer, const queue::Facts& facts) {
+  const bool has_queues = !facts.tree().is_root_alone();
   for (GroupWork* group : work.groups) {
     Ledger& ledger = placer.ledger_for(*group);
     if (!group->seen->unconfirmed) group->reserved.hand_over(group->gangs, ledger);
   }
+  queue::Usage usage = count_class_use(work, facts, placer.ledger());
+  ClassLimits limits(facts, placer.ledger(), usage);
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
       const bool is_first = has_queues ? gang.is_within_reserved() : gang.claims_reserved();
       if (!is_first || !may_place(*group, gang)) continue;
       const queue::Workload workload = group->seen->make_workload(gang.position);
       placer.reserved().reach_before(queue::rank(workload));
-      placer.complete(*group, gang);
+      limits.place(*group, gang, [&] { placer.complete(*group, gang); });
     }
   }
 }
@@ -193,9 +197,11 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   drop_without_start(work, placer.ledger());
   drop_rejected(work);
   // 2. Committed gangs get nodes for slots that they have lost, before anything starts.
-  const bool is_any_kept = heal(work, placer);
+  queue::Usage usage = count_class_use(work, snapshot.facts, placer.ledger());
+  ClassLimits limits(snapshot.facts, placer.ledger(), usage);
+  const bool is_any_kept = heal(work, placer, snapshot.facts, limits);
   drop_rejected(work);  // plans that gave way
-  move_refused(work, placer.ledger(), healing, now, next_look);
+  move_refused(work, placer, limits, healing, now, next_look);
   const queue::QueueTree& tree = snapshot.facts.tree();
   if (!tree.uses_preemption()) preemption = queue::PreemptionMode::kOff;
   next.preemption = std::move(state.preemption);
@@ -210,7 +216,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   if (reserved.keeps_less()) state.waiting.gain_all();
   placer.keep(reserved);
   // 3. Requests get the capacity that was reserved for them.
-  place_on_reserved(work, placer, !tree.is_root_alone());
+  place_on_reserved(work, placer, snapshot.facts);
   // 4. Waiting gangs start in the order of their queues.
   const QueueState queues = start_waiting(work, placer, snapshot.facts);
   // 5. Gangs that do not fit get nodes whose workloads are to end.

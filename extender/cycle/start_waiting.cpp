@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "extender/cycle/class_limits.h"
 #include "extender/cycle/queue_use.h"
 #include "extender/cycle/settled.h"
 #include "extender/cycle/start_blocker.h"
@@ -21,11 +20,13 @@
 namespace nervex::extender {
 namespace {
 
-// One workload that waits: a gang of this suite, or one of another operator.
+// One workload that waits: a gang of this suite, or pods of one of another operator.
 struct Turn {
   GroupWork* group = nullptr;
   GangWork* gang = nullptr;
   ForeignWork* foreign = nullptr;
+  ForeignPart part{};
+  bool is_first = true;  // of the gang: the others are not counted as waiting
 
   bool is_base() const { return gang != nullptr && gang->kind == gang::GangKind::kBase; }
 };
@@ -42,7 +43,7 @@ struct Waiting {
 
 void hold(const Turn& turn, const queue::Inadmissible& reason, Placer& placer) {
   const gang::NotAdmitted why = queue::describe(reason);
-  if (turn.foreign != nullptr) return turn.foreign->hold(why);
+  if (turn.foreign != nullptr) return turn.foreign->hold(turn.part, why);
   placer.hold(*turn.group, *turn.gang, why);
 }
 
@@ -90,7 +91,14 @@ Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& plac
   };
   const Overloaded collect{
       [&](ForeignWork* foreign) {
-        if (foreign->waits()) add(foreign->make_workload(), {nullptr, nullptr, foreign});
+        foreign->begin_pass();
+        bool is_first = true;
+        for (ForeignPart& part : foreign->list_waiting()) {
+          queue::Workload workload = foreign->make_workload(part);
+          add(std::move(workload), {nullptr, nullptr, foreign, std::move(part), is_first});
+          is_first = false;
+          if (facts.tree().is_root_alone()) break;  // its pods need no turns of their own
+        }
       },
       [&](GroupWork* group) {
         for (GangWork& gang : group->gangs) {
@@ -98,7 +106,7 @@ Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& plac
           queue::Workload workload = group->seen->make_workload(gang.position);
           workload.state = queue::Workload::State::kWaiting;
           if (gang.claims_reserved()) workload.requests -= count_taken_over(gang);
-          add(std::move(workload), {group, &gang, nullptr});
+          add(std::move(workload), {group, &gang});
         }
       },
   };
@@ -112,40 +120,36 @@ queue::ClassRequests count_classes_of(const Turn& turn, const queue::Facts& fact
                                  : count_classes(*turn.group, *turn.gang, facts, ledger);
 }
 
-gang::NotAdmitted describe_caps(const queue::Workload& workload, const queue::ClassCaps& caps) {
-  queue::NodeClassLimit reason;
-  reason.queue = workload.queue;
-  reason.resource = caps.caps.front().resource;
-  for (const auto& [resource, node_class, most] : caps.caps) {
-    if (resource == reason.resource) reason.left.push_back({node_class, most});
-  }
-  return queue::describe(reason);
-}
-
 // As our own gangs: first without any reserved nodes, then without those that it may not use.
-bool place(ForeignWork& gang, const std::vector<placement::GroupLimit>& limits, bool needed_first,
-           Placer& placer) {
+bool place_foreign(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Facts& facts,
+                   Placer& placer) {
+  ForeignWork& gang = *turn.foreign;
+  const auto limits = make_limits(offer.caps, facts.class_label);
+  if (gang.is_full(turn.part, limits)) return false;
+  const gang::NotAdmitted cause =
+      limits.empty() ? gang::NotAdmitted() : describe_caps(offer.workload->queue, offer.caps);
   const ReservedNodes& reserved = placer.reserved();
   const auto try_without = [&](const ReservedNodes::Indices& indices) {
     const auto held = reserved.hold(indices, placer.ledger());
-    const bool is_placed = gang.complete(placer.ledger(), limits, needed_first);
+    const bool is_placed = facts.tree().is_root_alone()
+                               ? gang.complete_all(placer.ledger())
+                               : gang.complete(turn.part, placer.ledger(), limits, cause);
     ReservedNodes::release(held, placer.ledger());
     return is_placed;
   };
   const ReservedNodes::Indices reached = reserved.find_reached();
   const ReservedNodes::Indices all = reserved.find_kept();
-  return try_without(all) || (all != reached && try_without(reached));
+  if (try_without(all) || (all != reached && try_without(reached))) return true;
+  gang.note_full(turn.part, limits);
+  return false;
 }
 
 bool place(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Facts& facts,
            Placer& placer) {
-  auto limits = make_limits(offer.caps, facts.class_label);
-  if (turn.foreign != nullptr) {
-    return place(*turn.foreign, limits, !facts.tree().is_root_alone(), placer);
-  }
+  if (turn.foreign != nullptr) return place_foreign(offer, turn, facts, placer);
   placer.reserved().reach(*turn.gang);
-  if (!limits.empty()) turn.gang->group_limit_cause = describe_caps(*offer.workload, offer.caps);
-  turn.gang->group_limits = std::move(limits);
+  set_class_limits(*turn.group, *turn.gang, offer.workload->queue, offer.caps, facts,
+                   placer.ledger());
   placer.complete(*turn.group, *turn.gang);
   if (turn.gang->no_fit) return false;
   if (turn.is_base()) {
@@ -159,8 +163,8 @@ bool place(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Fa
 // Restores the reserved capacity of PodGroups in the order of their rank.
 class Restorer {
  public:
-  Restorer(const CycleWork& work, Placer& placer)
-      : groups_(work.groups), next_(groups_.begin()), placer_(placer) {}
+  Restorer(const CycleWork& work, Placer& placer, ClassLimits limits)
+      : groups_(work.groups), next_(groups_.begin()), placer_(placer), limits_(limits) {}
 
   void restore_before(const queue::Rank& rank) {
     while (next_ != groups_.end() && (*next_)->rank() < rank) restore(**next_++);
@@ -176,22 +180,24 @@ class Restorer {
     const ReservedNodes& reserved = placer_.reserved();
     Ledger& ledger = placer_.ledger_for(group);
     const auto held = reserved.hold(reserved.find_forbidden(group), ledger);
-    group.reserved.restore(ledger, group.gangs.front());
+    GangWork& base = group.gangs.front();
+    limits_.place(group, base, [&] { group.reserved.restore(ledger, base); });
     ReservedNodes::release(held, ledger);
   }
 
   const std::vector<GroupWork*>& groups_;
   std::vector<GroupWork*>::const_iterator next_;
   Placer& placer_;
+  ClassLimits limits_;
 };
 
 // True if a committed gang is whole now.
-bool complete_committed(CycleWork& work, Placer& placer) {
+bool complete_committed(CycleWork& work, Placer& placer, ClassLimits limits) {
   bool is_any_placed = false;
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
       if (!gang.committed || !may_place(*group, gang)) continue;
-      placer.complete(*group, gang);
+      limits.place(*group, gang, [&] { placer.complete(*group, gang); });
       is_any_placed = is_any_placed || !gang.no_fit;
     }
   }
@@ -208,6 +214,7 @@ void set_positions(const Waiting& waiting, const queue::Usage& usage,
                    const kube::Resources& capacity, const queue::QueueTree& tree) {
   std::vector<std::vector<const queue::Workload*>> lines(tree.size());
   for (const queue::Workload& workload : waiting.workloads) {
+    if (!waiting.turn(workload).is_first) continue;
     lines[tree.find(workload.queue).value()].push_back(&workload);
   }
   for (queue::QueueIndex queue = queue::kRoot; queue < tree.size(); ++queue) {
@@ -221,16 +228,28 @@ void set_positions(const Waiting& waiting, const queue::Usage& usage,
   }
 }
 
+// What waits, each gang once.
+std::vector<queue::Workload> list_gangs(Waiting&& waiting, std::vector<RefusedTurn>& refused) {
+  std::vector<queue::Workload> gangs;
+  std::vector<std::size_t> index;
+  for (std::size_t i = 0; i < waiting.turns.size(); ++i) {
+    index.push_back(gangs.size());
+    if (waiting.turns[i].is_first) gangs.push_back(std::move(waiting.workloads[i]));
+  }
+  for (RefusedTurn& turn : refused) turn.workload = index[turn.workload];
+  return gangs;
+}
+
 // nullopt: a gang got its placements.
 std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queue::Facts& facts) {
   placer.begin_pass();
-  bool is_any_placed = complete_committed(work, placer);
+  queue::Usage usage = count_use(work, facts, placer.ledger());
+  bool is_any_placed = complete_committed(work, placer, ClassLimits(facts, placer.ledger(), usage));
   const queue::QueueTree& tree = facts.tree();
   Waiting waiting = collect_waiting(work, facts, placer);
   kube::Resources capacity = shared_capacity(tree, placer);
-  queue::Backlog backlog(tree, capacity, count_use(work, facts, placer.ledger()),
-                         waiting.workloads);
-  Restorer restorer(work, placer);
+  queue::Backlog backlog(tree, capacity, std::move(usage), waiting.workloads);
+  Restorer restorer(work, placer, ClassLimits(facts, placer.ledger(), backlog.edit_usage()));
   std::vector<RefusedTurn> refused;
   const auto note_refused = [&](const queue::Workload& workload) {
     const Turn& turn = waiting.turn(workload);
@@ -241,9 +260,7 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   while (const auto offer = backlog.next()) {
     const Turn& turn = waiting.turn(*offer->workload);
     restorer.restore_before(queue::rank(*offer->workload));
-    const queue::ClassRequests before = turn.foreign == nullptr
-                                            ? queue::ClassRequests()
-                                            : count_classes_of(turn, facts, placer.ledger());
+    const queue::ClassRequests before = count_classes_of(turn, facts, placer.ledger());
     if (place(*offer, turn, facts, placer)) {
       is_any_placed = true;
       queue::ClassRequests classes = count_classes_of(turn, facts, placer.ledger());
@@ -261,30 +278,11 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   }
   if (is_any_placed) return std::nullopt;
   set_positions(waiting, backlog.usage(), capacity, tree);
-  queue::Usage usage = backlog.usage();
-  return QueueState{std::move(waiting.workloads), std::move(usage), std::move(capacity),
-                    std::move(refused)};
+  auto gangs = list_gangs(std::move(waiting), refused);
+  return QueueState{std::move(gangs), backlog.usage(), std::move(capacity), std::move(refused)};
 }
 
 }  // namespace
-
-std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
-                                               const std::string& label) {
-  std::map<std::string_view, placement::GroupLimit> by_resource;
-  for (const auto& [resource, node_class, most] : caps.caps) {
-    placement::GroupLimit& limit = by_resource[resource];
-    limit.most.emplace(node_class, most);
-  }
-  std::vector<placement::GroupLimit> limits;
-  for (auto& [resource, limit] : by_resource) {
-    limit.label = label;
-    limit.resource = resource;
-    limit.closes_others =
-        std::binary_search(caps.only_capped.begin(), caps.only_capped.end(), resource);
-    limits.push_back(std::move(limit));
-  }
-  return limits;
-}
 
 const gang::NoFit* find_shortage(const RefusedTurn& turn, const Placer& placer) {
   const GangWork& gang = *turn.gang;

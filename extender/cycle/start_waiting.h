@@ -6,8 +6,6 @@
 
 #include "extender/cycle/group_work.h"
 #include "extender/cycle/placer.h"
-#include "placement/capacity.h"
-#include "queue/admission.h"
 #include "queue/facts.h"
 #include "queue/usage.h"
 #include "queue/workload.h"
@@ -39,9 +37,5 @@ QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& fa
 // Why the gang waits, if no more than that keeps it from starting: it may be planned, its namespace
 // has quota for it, and it does not take over capacity that its job has reserved. Null: more does.
 const gang::NoFit* find_shortage(const RefusedTurn& turn, const Placer& placer);
-
-// The queue's caps as limits of the planner. `label`: of the nodes' class.
-std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
-                                               const std::string& label);
 
 }  // namespace nervex::extender

@@ -9,9 +9,11 @@
 
 #include "extender/cycle/gang/place_gang.h"
 #include "extender/cycle/next_look.h"
+#include "extender/cycle/queue_use.h"
 #include "extender/recovery/refusals.h"
 #include "extender/recovery/yielding_plans.h"
 #include "gang/slot.h"
+#include "queue/admission.h"
 
 namespace nervex::extender {
 namespace {
@@ -43,21 +45,32 @@ std::vector<OpenPlan> find_open_plans(const CycleWork& work) {
 // slots. Until it does, the capacity that they will need is kept from others. True if any is.
 bool keep_for_successors(const GangWork& gang, Ledger& ledger) {
   std::map<const gang::MemberSet*, int> stopped;
+  auto group_limits = group_limits_left(gang, ledger);
   for (const OpenSlot* open : gang.open) {
     if (!open->is_stopped()) continue;
     for (const PlacedSlot& slot : gang.placed) {
-      if (slot.placement.number == open->placement.number) ++stopped[slot.set];
+      if (slot.placement.number != open->placement.number) continue;
+      ++stopped[slot.set];
+      ledger.use_up(group_limits, slot.set->shape.requests, slot.placement.node, -1);
     }
   }
   bool is_any_kept = false;
   for (const auto& [set, count] : stopped) {
     const TakenDomains taken = taken_domains(gang, ledger);
-    for (const std::string& node : find_nodes(*set, count, ledger, limits_left(gang), taken)) {
+    const auto limits = limits_left(gang);
+    for (const std::string& node : find_nodes(*set, count, ledger, {limits, group_limits}, taken)) {
       ledger.take(*set, node);
+      ledger.use_up(group_limits, set->shape.requests, node);
       is_any_kept = true;
     }
   }
   return is_any_kept;
+}
+
+// It may still get a node that something else uses now: no quota keeps it from one.
+bool lacks_nodes(const GangWork& gang) {
+  return gang.no_fit && (gang::is_about_nodes(*gang.no_fit) ||
+                         *gang.no_fit == gang::NoFit(gang.group_limit_cause));
 }
 
 void move_away(GroupWork& work, GangWork& gang, PlacedSlot& placed, const OpenSlot& open,
@@ -69,40 +82,76 @@ void move_away(GroupWork& work, GangWork& gang, PlacedSlot& placed, const OpenSl
   note_refusal(work.avoid, gang, placed.set->name, node, now);
 }
 
+// What a gang of another operator lacks to have minMember pods, and no more. A limit of its queue
+// holds for that, too: its operator has created a new pod. A stop does not: the gang runs.
+void heal_foreign(ForeignWork& foreign, CycleWork& work, Placer& placer,
+                  const queue::Facts& facts) {
+  const queue::QueueTree& tree = facts.tree();
+  foreign.begin_pass();
+  for (const ForeignPart& part : foreign.list_waiting()) {
+    if (!foreign.runs_in_part()) return;
+    const queue::Workload workload = foreign.make_workload(part);
+    const auto found = facts.find_queue("", workload.ns);
+    const auto* queue = std::get_if<queue::QueueIndex>(&found);
+    if (queue == nullptr || tree.is_drained(*queue)) return;
+    const queue::Usage usage = count_use(work, facts, placer.ledger());
+    if (queue::find_exceeded_limit(tree, usage, *queue, workload)) continue;
+    const auto caps = queue::find_caps(tree, usage, *queue, workload, std::nullopt);
+    const auto limits = make_limits(caps, facts.class_label);
+    if (foreign.is_full(part, limits)) continue;
+    if (!foreign.complete(part, placer.ledger(), limits)) foreign.note_full(part, limits);
+  }
+}
+
+void heal_foreign(CycleWork& work, Placer& placer, const queue::Facts& facts) {
+  for (const Work& one : work.queue) {
+    const auto* foreign = std::get_if<ForeignWork*>(&one);
+    if (foreign != nullptr && (*foreign)->runs_in_part()) {
+      heal_foreign(**foreign, work, placer, facts);
+    }
+  }
+}
+
 }  // namespace
 
-bool heal(CycleWork& work, Placer& placer) {
+bool heal(CycleWork& work, Placer& placer, const queue::Facts& facts, ClassLimits& limits) {
   for (GroupWork* group : work.groups) {
     if (group->seen->unconfirmed || group->is_drained) continue;
     for (GangWork& gang : group->gangs) {
       if (!gang.committed || gang.is_whole() || gang.is_rejected) continue;
       if (!gang.preempted.empty()) continue;
-      placer.complete(*group, gang);
-      if (!gang.no_fit || !gang::is_about_nodes(*gang.no_fit) || is_released(gang)) continue;
-      gang.no_fit = group->reserved.heal(gang, placer.ledger());
-      if (gang.no_fit) gang.no_fit = displace_plans(find_open_plans(work), gang, placer.ledger());
+      limits.place(*group, gang, [&] { placer.complete(*group, gang); });
+      if (!lacks_nodes(gang) || is_released(gang)) continue;
+      limits.place(*group, gang,
+                   [&] { gang.no_fit = group->reserved.heal(gang, placer.ledger()); });
+      if (!gang.no_fit) continue;
+      const std::size_t lacking = gang.lacking();
+      limits.place(*group, gang, [&] {
+        gang.no_fit = displace_plans(find_open_plans(work), gang, placer.ledger());
+      });
+      if (gang.lacking() < lacking) limits.recount(work);  // plans have yielded
+      placer.explain_limits(gang);
     }
   }
   bool is_any_kept = false;
-  for (const GroupWork* group : work.groups) {
+  for (GroupWork* group : work.groups) {
     Ledger& ledger = placer.ledger_for(*group);
-    for (const GangWork& gang : group->gangs) {
-      if (!gang.is_stored_committed || is_released(gang)) continue;
-      is_any_kept = keep_for_successors(gang, ledger) || is_any_kept;
+    for (GangWork& gang : group->gangs) {
+      if (!gang.is_stored_committed || is_released(gang) || gang.open.empty()) continue;
+      limits.place(*group, gang,
+                   [&] { is_any_kept = keep_for_successors(gang, ledger) || is_any_kept; });
     }
   }
-  for (const Work& one : work.queue) {
-    const auto* foreign = std::get_if<ForeignWork*>(&one);
-    if (foreign != nullptr && (*foreign)->runs_in_part()) (*foreign)->complete(placer.ledger());
-  }
+  heal_foreign(work, placer, facts);
+  limits.recount(work);
   return is_any_kept;
 }
 
-void move_refused(CycleWork& work, Ledger& ledger, const HealingOptions& healing, SysTime now,
-                  std::optional<SysTime>& next_look) {
+void move_refused(CycleWork& work, Placer& placer, ClassLimits& limits,
+                  const HealingOptions& healing, SysTime now, std::optional<SysTime>& next_look) {
   for (GroupWork* group : work.groups) {
     if (group->is_left_alone()) continue;
-    ledger.count_for(group->priority());
+    Ledger& ledger = placer.ledger_for(*group);
     for (GangWork& gang : group->gangs) {
       if (!gang.is_stored_committed || gang.is_rejected || !gang.preempted.empty()) continue;
       for (const OpenSlot* open : gang.open) {
@@ -111,7 +160,7 @@ void move_refused(CycleWork& work, Ledger& ledger, const HealingOptions& healing
         if (placed == gang.placed.end()) continue;  // it was dropped in this cycle
         const SysTime due = open->since + healing.bind_deadline;
         if (due <= now) {
-          move_away(*group, gang, *placed, *open, ledger, now);
+          limits.place(*group, gang, [&] { move_away(*group, gang, *placed, *open, ledger, now); });
         } else {
           look_by(next_look, due);
         }

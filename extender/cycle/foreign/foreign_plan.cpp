@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "extender/cycle/next_look.h"
 #include "extender/recovery/refusals.h"
 #include "kube/model/resources.h"
-#include "placement/plan.h"
 
 namespace nervex::extender {
 namespace {
@@ -77,14 +77,55 @@ int ForeignWork::priority() const {  // they are sorted by it
 
 queue::Rank ForeignWork::rank() const { return queue::rank(*seen_.group, priority()); }
 
-queue::Workload ForeignWork::make_workload() const {
+void ForeignWork::begin_pass() {
+  no_fit_.reset();
+  rule_.reset();
+  lacking_.reset();
+  full_.assign(shapes_.size(), std::nullopt);
+}
+
+std::vector<ForeignPart> ForeignWork::list_waiting() const {
+  std::vector<ForeignPart> parts;
+  if (!may_place()) return parts;
+  std::vector<std::size_t> first;
+  if (!is_reserved_ && needed() > 1) first = still_needed();
+  if (!first.empty()) parts.push_back({first, false});
+  const std::vector<std::size_t> pods = unplaced();
+  for (std::size_t i = first.size(); i < pods.size(); ++i) parts.push_back({{pods[i]}, true});
+  return parts;
+}
+
+queue::Workload ForeignWork::make_workload(const ForeignPart& part) const {
   kube::Resources requests;
-  const std::vector<std::size_t> needed_pods = still_needed();
-  for (const std::size_t pod : needed_pods.empty() ? unplaced() : needed_pods) {
-    requests += seen_.pending[pod].pod->requests;
+  for (const std::size_t pod : part.pods) requests += seen_.pending[pod].pod->requests;
+  queue::Workload workload = queue::make_workload(*seen_.group, priority(), std::move(requests),
+                                                  queue::Workload::State::kWaiting);
+  workload.position = static_cast<int>(part.pods.front());
+  return workload;
+}
+
+// Pods that a gang of several does not need wait until it has started.
+bool ForeignWork::may_start(const ForeignPart& part) const {
+  return !part.is_extra || is_reserved_ || needed() <= 1;
+}
+
+void ForeignWork::hold(const ForeignPart& part, gang::NotAdmitted why) {
+  if (!may_start(part)) return;
+  if (is_reserved_) {
+    if (!rule_) rule_ = std::move(why);
+  } else if (!no_fit_) {
+    no_fit_ = std::move(why);
   }
-  return queue::make_workload(*seen_.group, priority(), std::move(requests),
-                              queue::Workload::State::kWaiting);
+}
+
+void ForeignWork::note_full(const ForeignPart& part,
+                            const std::vector<placement::GroupLimit>& limits) {
+  if (part.is_extra && may_start(part)) full_[shape_of_[part.pods.front()]] = limits;
+}
+
+bool ForeignWork::is_full(const ForeignPart& part,
+                          const std::vector<placement::GroupLimit>& limits) const {
+  return part.is_extra && full_[shape_of_[part.pods.front()]] == limits;
 }
 
 queue::Workload ForeignWork::make_used_workload() const {
@@ -143,11 +184,15 @@ void ForeignWork::take(std::size_t pod, std::string node, Ledger& ledger) {
   node_[pod] = std::move(node);
 }
 
-void ForeignWork::give_back_all(Ledger& ledger) {
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (!node_[i].empty()) ledger.give_back(shapes_[shape_of_[i]].set, node_[i]);
-    node_[i].clear();
+void ForeignWork::give_back(const std::vector<std::size_t>& pods, Ledger& ledger) {
+  for (const std::size_t pod : pods) {
+    if (!node_[pod].empty()) ledger.give_back(shapes_[shape_of_[pod]].set, node_[pod]);
+    node_[pod].clear();
   }
+}
+
+void ForeignWork::give_back_all(Ledger& ledger) {
+  for (std::size_t i = 0; i < node_.size(); ++i) give_back({i}, ledger);
 }
 
 void ForeignWork::lend(Ledger& ledger) const {
@@ -200,27 +245,60 @@ void ForeignWork::retake_nominated(Ledger& ledger) {
   if (!is_reserved_) give_back_all(ledger);
 }
 
-bool ForeignWork::complete(Ledger& ledger, std::vector<placement::GroupLimit> limits,
-                           bool needed_first) {
+// What still fits stays where it is, if the rest fits beside it.
+void ForeignWork::take_nominated(const std::vector<std::size_t>& pods, Ledger& ledger) {
+  for (const std::size_t pod : pods) {
+    const std::string& node = attempts_.nominated[pod];
+    if (node.empty() || attempts_.is_refused[pod]) continue;
+    const gang::MemberSet& set = shapes_[shape_of_[pod]].set;
+    const bool is_within = ledger.is_within(group_limits_left(ledger), set.shape.requests, node);
+    if (is_within && ledger.fits(set, node)) take(pod, node, ledger);
+  }
+}
+
+bool ForeignWork::complete(const ForeignPart& part, Ledger& ledger,
+                           const std::vector<placement::GroupLimit>& limits,
+                           const gang::NotAdmitted& limit_cause) {
   ledger.count_for(priority());
-  group_limits_ = std::move(limits);
-  no_fit_.reset();
-  lacking_.reset();
-  if (seen_.pending.empty() || !has_enough_pods() || is_paused()) return false;
+  if (!may_place() || !may_start(part)) return false;
+  if (!is_reserved_) lacking_ = lacking_in_total(ledger);
+  if (lacking_) return false;
+  group_limits_ = limits;
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (node_[i].empty()) continue;
+    ledger.use_up(group_limits_, seen_.pending[i].pod->requests, node_[i], -1);
+  }
+  const bool is_placed = place_part(part, ledger);
+  const bool is_limited =
+      !is_placed && !limits.empty() &&
+      std::holds_alternative<std::vector<placement::Assignment>>(plan(part.pods, {}, ledger));
+  if (is_limited) no_fit_ = limit_cause;
+  if (is_limited) hold(part, limit_cause);
+  is_reserved_ = is_reserved_ || is_placed;
+  return is_placed;
+}
+
+bool ForeignWork::place_part(const ForeignPart& part, Ledger& ledger) {
+  const auto place_rest = [&] {
+    std::vector<std::size_t> rest;
+    std::copy_if(part.pods.begin(), part.pods.end(), std::back_inserter(rest),
+                 [this](std::size_t pod) { return node_[pod].empty(); });
+    return place(rest, ledger);
+  };
+  take_nominated(part.pods, ledger);
+  if (place_rest()) return true;
+  give_back(part.pods, ledger);
+  return place_rest();
+}
+
+bool ForeignWork::complete_all(Ledger& ledger) {
+  ledger.count_for(priority());
+  if (seen_.pending.empty() || !may_place()) return false;
   if (is_reserved_) return place_extras(ledger);
   lacking_ = lacking_in_total(ledger);
   if (lacking_) return false;
-  // What still fits stays where it is, if the rest fits beside it.
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (attempts_.nominated[i].empty() || attempts_.is_refused[i]) continue;
-    if (!ledger.fits(shapes_[shape_of_[i]].set, attempts_.nominated[i])) continue;
-    take(i, attempts_.nominated[i], ledger);
-  }
-  const bool is_part = needed_first && needed() > 1;
-  const auto place_pods = [&] {
-    return is_part ? place(still_needed(), ledger)
-                   : place(unplaced(), ledger) || place_needed(ledger);
-  };
+  take_nominated(unplaced(), ledger);
+  const auto place_pods = [&] { return place(unplaced(), ledger) || place_needed(ledger); };
   if (!place_pods()) {
     give_back_all(ledger);
     if (!place_pods()) {
@@ -228,7 +306,7 @@ bool ForeignWork::complete(Ledger& ledger, std::vector<placement::GroupLimit> li
       return false;
     }
   }
-  if (!is_part) place_extras(ledger);
+  place_extras(ledger);
   is_reserved_ = placed() > 0;
   return is_reserved_;
 }
@@ -258,8 +336,9 @@ bool ForeignWork::place_extras(Ledger& ledger) {
   return any;
 }
 
-bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {
-  if (pods.empty()) return true;
+placement::Plan ForeignWork::plan(const std::vector<std::size_t>& pods,
+                                  const std::vector<placement::GroupLimit>& group_limits,
+                                  const Ledger& ledger) const {
   std::vector<gang::MemberSet> sets(shapes_.size());
   for (std::size_t i = 0; i < shapes_.size(); ++i) sets[i] = shapes_[i].set;
   for (const std::size_t pod : pods) {
@@ -273,8 +352,12 @@ bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {
       if (is_its && node_[i] == limit.node) --limit.at_most;
     }
   }
-  const auto group_limits = group_limits_left(ledger);
-  placement::Plan plan = placement::plan_gang(sets, ledger.nodes(), {limits, group_limits});
+  return placement::plan_gang(sets, ledger.nodes(), {limits, group_limits});
+}
+
+bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {
+  if (pods.empty()) return true;
+  placement::Plan plan = this->plan(pods, group_limits_left(ledger), ledger);
   if (auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
     no_fit_ = std::move(*no_fit);
     return false;
@@ -325,6 +408,7 @@ std::optional<ForeignWait> ForeignWork::find_wait() const {
   if (is_paused()) return because(StartPaused{memory_.failures, memory_.not_before});
   if (lacking_) return because(*lacking_);
   if (no_fit_ && !is_reserved_) return because(*no_fit_);
+  if (rule_ && is_reserved_) return because(gang::NoFit(*rule_));
   return std::nullopt;
 }
 

@@ -18,6 +18,7 @@
 #include "gang/no_fit.h"
 #include "gang/pod_group.h"
 #include "placement/capacity.h"
+#include "placement/plan.h"
 #include "queue/order.h"
 #include "queue/usage.h"
 #include "queue/workload.h"
@@ -39,6 +40,12 @@ struct ForeignDecision {
   std::optional<SysTime> look_again{};
 };
 
+// Pods of one gang that get nodes together, or not at all.
+struct ForeignPart {
+  std::vector<std::size_t> pods;  // into ForeignGangSeen::pending; not empty
+  bool is_extra = false;          // the gang starts without them
+};
+
 // After this many failed starts that say nothing about nodes, other gangs get the capacity for a
 // while.
 inline constexpr int kStartsBeforePause = 3;
@@ -51,22 +58,31 @@ class ForeignWork {
   std::string key() const { return seen_.key(); }
   int priority() const;  // the highest of its unbound pods
   queue::Rank rank() const;
-  // Some of its pods have no node in this cycle.
-  bool waits() const { return has_enough_pods() && !is_paused() && !unplaced().empty(); }
-  // Those of them that the gang needs to start, or all if it has started; and those that have a
-  // node, bound pods included.
-  queue::Workload make_workload() const;
+  // Forgets why pods wait: all of them are tried once more.
+  void begin_pass();
+  // Those of its pods that have no node in this cycle: as many as it needs to start, and then each
+  // other one alone. With a minMember of 0 or 1 each pod is alone.
+  std::vector<ForeignPart> list_waiting() const;
+  // Of that part; and of all pods that have a node, bound ones included.
+  queue::Workload make_workload(const ForeignPart& part) const;
   queue::Workload make_used_workload() const;
-  // A rule of its queue keeps it from starting.
-  void hold(gang::NotAdmitted why) { no_fit_ = std::move(why); }
+  // A rule of its queue keeps that part from starting.
+  void hold(const ForeignPart& part, gang::NotAdmitted why);
   // Takes the capacity of the nominated pods, if all fit and they are enough.
   void recheck(Ledger& ledger);
-  // Gives nodes to all pods without one; or to as many as minMember needs, and then to each other
-  // one that fits; or to none. True if any pod got one.
-  // `limits`: on node classes of its queue. `needed_first`: a gang that has not started gets nodes
-  // for the pods of make_workload() alone.
-  bool complete(Ledger& ledger, std::vector<placement::GroupLimit> limits = {},
-                bool needed_first = false);
+  // Gives nodes to that part. `limits`: of its queue on node classes, for what the gang gets now;
+  // `limit_cause` is said if it would fit without them. False: not all of it fits, or the gang has
+  // to start first.
+  bool complete(const ForeignPart& part, Ledger& ledger,
+                const std::vector<placement::GroupLimit>& limits = {},
+                const gang::NotAdmitted& limit_cause = {});
+  // That failed on all nodes that the gang may use: other pods like this one need not be tried in
+  // this pass.
+  void note_full(const ForeignPart& part, const std::vector<placement::GroupLimit>& limits);
+  bool is_full(const ForeignPart& part, const std::vector<placement::GroupLimit>& limits) const;
+  // Where no queue has a say: gives nodes to all pods without one; or to as many as minMember
+  // needs, and then to each other one that fits; or to none. True if any pod got one.
+  bool complete_all(Ledger& ledger);
   // What its pods with nodes request on the nodes of each class, bound pods included.
   queue::ClassRequests count_classes(const Ledger& ledger, const std::string& label) const;
   // `memory`: for the next cycle, if nothing is written.
@@ -80,7 +96,7 @@ class ForeignWork {
   // Drops the plan until recheck() or complete().
   void yield(Ledger& ledger);
   // Some pods run, but fewer than minMember: waiting gangs must not prolong that.
-  bool runs_in_part() const { return seen_.counts.bound > 0 && needed() > 0; }
+  bool runs_in_part() const { return seen_.counts.bound > 0 && needed() > placed(); }
   // It has nodes from the ledger that no nomination of its pods shows yet.
   bool holds_unseen() const;
 
@@ -96,10 +112,18 @@ class ForeignWork {
   bool has_enough_pods() const;
   bool is_paused() const;
   std::optional<MinResourcesNotFree> lacking_in_total(const Ledger& ledger) const;
+  bool may_place() const { return has_enough_pods() && !is_paused(); }
+  bool may_start(const ForeignPart& part) const;
+  void take_nominated(const std::vector<std::size_t>& pods, Ledger& ledger);
+  placement::Plan plan(const std::vector<std::size_t>& pods,
+                       const std::vector<placement::GroupLimit>& group_limits,
+                       const Ledger& ledger) const;
   bool place(const std::vector<std::size_t>& pods, Ledger& ledger);
+  bool place_part(const ForeignPart& part, Ledger& ledger);
   bool place_needed(Ledger& ledger);
   bool place_extras(Ledger& ledger);
   void take(std::size_t pod, std::string node, Ledger& ledger);
+  void give_back(const std::vector<std::size_t>& pods, Ledger& ledger);
   void give_back_all(Ledger& ledger);
   void retake_nominated(Ledger& ledger);
   void note_dropped(Ledger& ledger) const;
@@ -118,7 +142,10 @@ class ForeignWork {
   std::vector<std::string> node_;  // by pod: the node in this cycle; "": none
   std::vector<placement::GroupLimit> group_limits_;
   bool is_reserved_ = false;  // the capacity of node_ was taken from the ledger
-  std::optional<gang::NoFit> no_fit_;
+  // By shape: with these limits no other pod of it fits.
+  std::vector<std::optional<std::vector<placement::GroupLimit>>> full_;
+  std::optional<gang::NoFit> no_fit_;      // why it does not start
+  std::optional<gang::NotAdmitted> rule_;  // why a pod beyond minMember waits
   std::optional<MinResourcesNotFree> lacking_;
 };
 

@@ -136,12 +136,23 @@ void Ledger::hold(const kube::Resources& amount, std::string_view node, int time
 }
 
 void Ledger::use_up(std::vector<placement::GroupLimit>& limits, const kube::Resources& requests,
-                    std::string_view node) const {
+                    std::string_view node, int pods) const {
   for (placement::GroupLimit& limit : limits) {
     const auto most = limit.most.find(label(node, limit.label));
     if (most == limit.most.end()) continue;
-    most->second = std::max<std::int64_t>(0, most->second - requests.get(limit.resource));
+    const std::int64_t used = requests.get(limit.resource) * pods;
+    most->second = std::max<std::int64_t>(0, most->second - used);
   }
+}
+
+bool Ledger::is_within(const std::vector<placement::GroupLimit>& limits,
+                       const kube::Resources& requests, std::string_view node) const {
+  return std::all_of(limits.begin(), limits.end(), [&](const placement::GroupLimit& limit) {
+    const std::int64_t asked = requests.get(limit.resource);
+    const auto most = limit.most.find(label(node, limit.label));
+    if (most == limit.most.end()) return asked <= 0 || !limit.closes_others;
+    return asked <= most->second;
+  });
 }
 
 std::string_view Ledger::label(std::string_view node, std::string_view name) const {

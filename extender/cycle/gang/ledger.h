@@ -60,9 +60,12 @@ class Ledger {
   const placement::Cluster& nodes() const { return nodes_; }
   // The value of the node's label; "": it has none, or there is no such node.
   std::string_view label(std::string_view node, std::string_view name) const;
-  // Subtracts a pod on that node from the limits of the node's groups.
+  // Subtracts pods on that node from the limits of the node's groups.
   void use_up(std::vector<placement::GroupLimit>& limits, const kube::Resources& requests,
-              std::string_view node) const;
+              std::string_view node, int pods = 1) const;
+  // The limits allow one more pod there.
+  bool is_within(const std::vector<placement::GroupLimit>& limits, const kube::Resources& requests,
+                 std::string_view node) const;
 
  private:
   // The resource among these requests that a pod on another node has taken from all nodes that

@@ -64,8 +64,10 @@ std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::
                                         Ledger& ledger) {
   std::vector<gang::MemberSet> left;
   for (const gang::MemberSet& set : sets) {
+    const auto limits = limits_left(work);
+    const auto group_limits = group_limits_left(work, ledger);
     const auto nodes = find_nodes(set, static_cast<int>(set.slots.size()), ledger,
-                                  limits_left(work), taken_domains(work, ledger));
+                                  {limits, group_limits}, taken_domains(work, ledger));
     const auto member = std::find_if(work.sets.begin(), work.sets.end(),
                                      [&](const auto* one) { return one->name == set.name; });
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -116,9 +118,11 @@ std::vector<placement::NodeLimit> limits_left(const GangWork& work) {
   return limits;
 }
 
-std::vector<placement::GroupLimit> group_limits_left(const GangWork& work, const Ledger& ledger) {
+std::vector<placement::GroupLimit> group_limits_left(const GangWork& work, const Ledger& ledger,
+                                                     const PlacedSlot* except) {
   std::vector<placement::GroupLimit> limits = work.group_limits;
   for (const PlacedSlot& slot : work.placed) {
+    if (&slot == except) continue;
     ledger.use_up(limits, slot.set->shape.requests, slot.placement.node);
   }
   return limits;
@@ -158,7 +162,7 @@ TakenDomains taken_domains(const GangWork& work, const Ledger& ledger, const Pla
 }
 
 std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
-                                    std::span<const placement::NodeLimit> limits,
+                                    const placement::PlanLimits& limits,
                                     const TakenDomains& taken) {
   std::vector<std::string> nodes;
   while (count > 0) {
@@ -185,9 +189,10 @@ bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger) {
     return limit.set == slot.set->name && limit.node == slot.placement.node;
   });
   limits.push_back({slot.set->name, slot.placement.node, 0});
+  const auto group_limits = group_limits_left(work, ledger, &slot);
   const std::vector one{with_slots(*slot.set, {slot.placement.slot})};
-  const placement::Plan plan =
-      plan_in_domains(one, ledger.nodes(), limits, taken_domains(work, ledger, &slot));
+  const placement::Plan plan = plan_in_domains(one, ledger.nodes(), {limits, group_limits},
+                                               taken_domains(work, ledger, &slot));
   const auto* assigned = std::get_if<std::vector<placement::Assignment>>(&plan);
   if (assigned == nullptr) return false;
   ledger.take(*slot.set, assigned->front().node);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -30,11 +29,11 @@ TakenDomains taken_domains(const GangWork& work, const Ledger& ledger,
 
 // Nodes with capacity for as many of these pods as possible, at most `count`. Takes nothing.
 std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
-                                    std::span<const placement::NodeLimit> limits,
-                                    const TakenDomains& taken);
+                                    const placement::PlanLimits& limits, const TakenDomains& taken);
 
-// What the gang's limits allow for the slots without a placement.
+// What the gang's limits allow beside its placements, without that of `except`.
 std::vector<placement::NodeLimit> limits_left(const GangWork& work);
-std::vector<placement::GroupLimit> group_limits_left(const GangWork& work, const Ledger& ledger);
+std::vector<placement::GroupLimit> group_limits_left(const GangWork& work, const Ledger& ledger,
+                                                     const PlacedSlot* except = nullptr);
 
 }  // namespace nervex::extender

@@ -84,12 +84,24 @@ std::optional<gang::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger& ledg
 std::optional<gang::NoFit> ReservedPlaces::heal(GangWork& gang, Ledger& ledger) {
   if (places_.empty()) return gang.no_fit;
   const std::size_t lacking = gang.lacking();
-  for (const Place& place : places_) ledger.lend(*place.set, place.node);
+  for (const Place& place : places_) {
+    ledger.lend(*place.set, place.node);
+    ledger.use_up(gang.group_limits, place.set->shape.requests, place.node, -1);
+  }
   auto no_fit = extender::complete(gang, ledger);
+  std::vector<placement::GroupLimit> left = group_limits_left(gang, ledger);
   std::erase_if(places_, [&](const Place& place) {
-    const bool is_taken = lacking > gang.lacking() && !ledger.has_capacity(*place.set, place.node);
-    if (!is_taken) ledger.take(*place.set, place.node);
-    if (is_taken) ledger.note_dropped_plan();  // it may have been more than is needed
+    const kube::Resources& requests = place.set->shape.requests;
+    const bool is_taken =
+        lacking > gang.lacking() && (!ledger.has_capacity(*place.set, place.node) ||
+                                     !ledger.is_within(left, requests, place.node));
+    if (is_taken) {
+      ledger.note_dropped_plan();  // it may have been more than is needed
+    } else {
+      ledger.take(*place.set, place.node);
+      ledger.use_up(left, requests, place.node);
+      ledger.use_up(gang.group_limits, requests, place.node);
+    }
     return is_taken;
   });
   return no_fit;
@@ -141,7 +153,9 @@ void ReservedPlaces::restore(Ledger& ledger, const GangWork& gang) {
     const int lacking = wanted - count(*set) + unusable;
     if (lacking <= 0) continue;
     const TakenDomains taken = taken_domains(gang, ledger);
-    for (std::string& node : find_nodes(*set, lacking, ledger, gang.limits, taken)) {
+    const auto group_limits = group_limits_left(gang, ledger);
+    for (std::string& node :
+         find_nodes(*set, lacking, ledger, {gang.limits, group_limits}, taken)) {
       ledger.take(*set, node);
       places_.push_back({set, std::move(node)});
     }

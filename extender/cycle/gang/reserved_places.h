@@ -46,6 +46,13 @@ class ReservedPlaces {
   // without another node stays, or remains missing. `gang`: any of the PodGroup.
   void restore(Ledger& ledger, const GangWork& gang);
 
+  // Calls it with set, node and number of pods for what is reserved for sets of the gang.
+  template <typename Visit>
+  void visit(const GangWork& gang, const Visit& visit) const {
+    for (const Place& place : places_) {
+      if (gang.has_set(place.set)) visit(*place.set, place.node, 1);
+    }
+  }
   // For the status, by set and node.
   std::vector<gang::ReservedCapacity> places() const;
 

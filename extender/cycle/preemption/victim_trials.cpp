@@ -1,5 +1,6 @@
 #include "extender/cycle/preemption/victim_trials.h"
 
+#include "extender/cycle/class_limits.h"
 #include "extender/cycle/gang/place_gang.h"
 #include "queue/admission.h"
 #include "queue/settled.h"

@@ -1,0 +1,92 @@
+#include "extender/cycle/class_limits.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "extender/cycle/queue_use.h"
+#include "queue/inadmissible.h"
+
+namespace nervex::extender {
+std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
+                                               const std::string& label) {
+  std::map<std::string_view, placement::GroupLimit> by_resource;
+  for (const auto& [resource, node_class, most] : caps.caps) {
+    placement::GroupLimit& limit = by_resource[resource];
+    limit.most.emplace(node_class, most);
+  }
+  std::vector<placement::GroupLimit> limits;
+  for (auto& [resource, limit] : by_resource) {
+    limit.label = label;
+    limit.resource = resource;
+    limit.closes_others =
+        std::binary_search(caps.only_capped.begin(), caps.only_capped.end(), resource);
+    limits.push_back(std::move(limit));
+  }
+  return limits;
+}
+
+gang::NotAdmitted describe_caps(const std::string& queue, const queue::ClassCaps& caps) {
+  queue::NodeClassLimit reason;
+  reason.queue = queue;
+  reason.resource = caps.caps.front().resource;
+  for (const auto& [resource, node_class, most] : caps.caps) {
+    if (resource == reason.resource) reason.left.push_back({node_class, most});
+  }
+  return queue::describe(reason);
+}
+
+void set_class_limits(const GroupWork& group, GangWork& gang, const std::string& queue,
+                      const queue::ClassCaps& caps, const queue::Facts& facts,
+                      const Ledger& ledger) {
+  gang.group_limits = make_limits(caps, facts.class_label);
+  gang.group_limit_cause = {};
+  if (gang.group_limits.empty()) return;
+  gang.group_limit_cause = describe_caps(queue, caps);
+  const auto add = [&](const gang::MemberSet& set, std::string_view node, int pods) {
+    ledger.use_up(gang.group_limits, set.shape.requests, node, -pods);
+  };
+  if (gang.committed) {
+    for (const PlacedSlot& slot : gang.placed) add(*slot.set, slot.placement.node, 1);
+  } else if (gang.claims_reserved()) {
+    group.reserved.visit(gang, add);
+  }
+}
+
+queue::Usage count_class_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger) {
+  return facts.tree().uses_classes() ? count_use(work, facts, ledger) : queue::Usage(facts.tree());
+}
+
+void ClassLimits::apply(const GroupWork& group, GangWork& gang, queue::QueueIndex queue) const {
+  const queue::Workload workload = group.seen->make_workload(gang.position);
+  set_class_limits(group, gang, group.queue.name,
+                   queue::find_caps(facts_.tree(), usage_, queue, workload, std::nullopt), facts_,
+                   ledger_);
+}
+
+// Of all its gangs: what one takes may be reserved with another.
+queue::ClassRequests ClassLimits::count(const GroupWork& group) const {
+  queue::ClassRequests all;
+  for (const GangWork& gang : group.gangs) {
+    for (const auto& [node_class, requests] : count_classes(group, gang, facts_, ledger_)) {
+      all[node_class] += requests;
+    }
+  }
+  return all;
+}
+
+void ClassLimits::place(GroupWork& group, GangWork& gang, const std::function<void()>& place) {
+  if (!is_on_) return place();
+  const queue::QueueIndex queue = facts_.tree().find(group.queue.name).value_or(queue::kRoot);
+  apply(group, gang, queue);
+  const queue::ClassRequests before = count(group);
+  place();
+  usage_.move(facts_.tree(), queue, before, count(group));
+}
+
+void ClassLimits::recount(CycleWork& work) {
+  if (is_on_) usage_ = count_class_use(work, facts_, ledger_);
+}
+
+}  // namespace nervex::extender
