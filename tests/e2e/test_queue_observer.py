@@ -5,9 +5,9 @@ import dataclasses
 import itertools
 
 import pytest
+from support import queue_model, reservation_model
 from support.kept_nodes import KeptNodes
 from support.queue_limits import Limits
-from support.queue_model import FAULTS, Model
 from support.stored import Change, Group, Node, Pod, Queue, Reservation
 
 GPU = "nvidia.com/gpu"
@@ -330,19 +330,30 @@ def test_a_reservation_that_changes_is_judged_as_a_new_one():
     assert len(taken(*begin, (30, head(gpus=6, counts_on=("1",))), *starts("2", 40, gpus=4))) == 1
 
 
-# -- histories of a small scheduler
+# -- histories of small schedulers
 
 SEEDS, STEPS = range(20), 600
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_is_found_in_a_history_that_keeps_the_rules(seed):
-    judge = Limits(GRACE).judge(Model(seed).run(STEPS))
+    judge = Limits(GRACE).judge(queue_model.Model(seed).run(STEPS))
     assert judge.broken == []
     assert judge.count > 20, "the limits concern some bindings"
+    judge = KeptNodes(GRACE, 0).judge(reservation_model.Model(seed).run(STEPS))
+    assert judge.broken == []
+    assert judge.count > 5, "some bindings are on reserved nodes"
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_of_a_scheduler_is_found(fault):
-    found = [seed for seed in SEEDS if Limits(GRACE).judge(Model(seed, fault).run(STEPS)).broken]
+@pytest.mark.parametrize("fault", queue_model.FAULTS)
+def test_each_fault_with_limits_is_found(fault):
+    histories = {seed: queue_model.Model(seed, fault).run(STEPS) for seed in SEEDS}
+    found = [seed for seed, changes in histories.items() if Limits(GRACE).judge(changes).broken]
+    assert len(found) >= 3, found
+
+
+@pytest.mark.parametrize("fault", reservation_model.FAULTS)
+def test_each_fault_with_reserved_nodes_is_found(fault):
+    histories = {seed: reservation_model.Model(seed, fault).run(STEPS) for seed in SEEDS}
+    found = [seed for seed, changes in histories.items() if KeptNodes(GRACE, 0).judge(changes).broken]
     assert len(found) >= 3, found
