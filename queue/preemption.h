@@ -4,7 +4,7 @@
 //   reclaim     a workload within the quota of its queue takes what other queues borrow
 //   preemption  a workload takes from strictly lower priorities of its own queue
 // A PriorityClass with preemptionPolicy Never keeps its workloads from both where priorities decide
-// (LowerPriority). Reclaim `Any` is a right of the queue's quota, whatever the priorities.
+// (LowerPriority). Reclaim `Any` is a right of the queue's quota, regardless of priorities.
 // What is reclaimed was borrowed, in each queue on the way up to the common ancestor: a victim that
 // waits again is beyond quota there and reclaims nothing in turn. Priorities are strict: no two
 // workloads of a queue preempt each other. docs/adr/2026-11-26-preemption.md.
