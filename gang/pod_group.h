@@ -29,6 +29,9 @@ inline constexpr std::string_view kNever = "Never";    // of spec.preemptionPoli
 inline constexpr std::string_view kReclaim = "Reclaim";
 inline constexpr std::string_view kLowerPriority = "LowerPriority";
 inline constexpr std::string_view kForReservation = "Reservation";
+// On the PodGroup: hashes of the volumes and templates that its member sets and pods are made of.
+// Missing: an earlier version made it.
+inline constexpr std::string_view kTemplatesAnnotation = "nervex.sensetime.com/templates";
 // A short text can name many slots. One that names more than a role has ordinals is rejected.
 inline constexpr int kMostSlots = 65'536;
 

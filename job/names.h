@@ -31,10 +31,6 @@ inline constexpr std::string_view kTrackingFinalizer = "nervex.sensetime.com/job
 inline constexpr std::string_view kSchedulerName = "nervex-scheduler";
 // Of the job: the user who created it. Set by the webhook, and fixed.
 inline constexpr std::string_view kSubmittedByAnnotation = "nervex.sensetime.com/submitted-by";
-
-// On the PodGroup: hashes of the volumes and templates that its member sets and pods are made of.
-// Missing: an earlier version made it.
-inline constexpr std::string_view kTemplatesAnnotation = "nervex.sensetime.com/templates";
 inline constexpr std::size_t kMaxUserBytes = 1024;  // longer names are cut
 
 inline constexpr int kMaxOrdinal = 65'535;

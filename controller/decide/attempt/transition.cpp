@@ -13,7 +13,7 @@
 #include "controller/decide/reasons.h"
 #include "controller/decide/round/attempt.h"
 #include "controller/decide/round/condition.h"
-#include "job/names.h"
+#include "gang/pod_group.h"
 
 namespace nervex::controller {
 
@@ -222,7 +222,7 @@ bool was_changed(const Round& round) {
     return false;
   }
   const std::string& planned =
-      kube::annotation(round.attempt.group->meta, job::kTemplatesAnnotation);
+      kube::annotation(round.attempt.group->meta, gang::kTemplatesAnnotation);
   // A committed gang keeps running beside a new role: none of its pods is created from that
   // template.
   return has_other_templates(

@@ -432,7 +432,7 @@ Json pod_group_manifest(const Round& round, const job::PodContext& context) {
               {job::kJobLabel, job.meta.name},
               {job::kControllerLabel, job::kControllerLabelValue}}},
             {"annotations",
-             {{job::kTemplatesAnnotation,
+             {{gang::kTemplatesAnnotation,
                templates_hash(job.spec, round.seen.aggregator_config.get())}}},
             {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
           {"spec", gang::encode_spec(desired_spec(round, context))}};

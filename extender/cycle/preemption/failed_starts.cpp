@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "extender/recovery/refusals.h"
-#include "job/names.h"
 
 namespace nervex::extender {
 namespace {
@@ -22,7 +21,7 @@ constexpr std::size_t kMostFailedStarts = 4'096;
 StartCause name_job(const gang::PodGroup& group) {
   const auto& owner = group.meta.owner;
   return {group.meta.ns.str(), std::string(kJobKind), owner ? owner->name : group.meta.name,
-          kube::annotation(group.meta, job::kTemplatesAnnotation)};
+          kube::annotation(group.meta, gang::kTemplatesAnnotation)};
 }
 
 // "ResourceClaim/gpus".
