@@ -13,7 +13,7 @@ namespace {
 
 // An equal gang gets an equal answer: nothing of the job itself counts.
 bool depends_on_nodes_alone(const GangWork& gang) {
-  return gang.group_limits.empty() && !gang.claims_reserved() && gang.seen->enlarged.empty() &&
+  return !gang.claims_reserved() && gang.seen->enlarged.empty() &&
          std::all_of(gang.missing.begin(), gang.missing.end(), [](const gang::MemberSet& set) {
            return set.shape.together.empty() && set.admitted.requests.empty();
          });
@@ -61,16 +61,18 @@ void Placer::hold(GroupWork& work, GangWork& gang, gang::NoFit why) {
   if (!gang.committed) quotas_.give_back(*work.seen, gang);
 }
 
-const GangWork* Placer::find_equal_refused(const GroupWork& work, const GangWork& gang,
-                                           const ReservedNodes::Indices& reserved) const {
+const gang::NoFit* Placer::find_equal_refused(const GroupWork& work, const GangWork& gang,
+                                              const ReservedNodes::Indices& reserved) const {
   if (gang.committed || !gang.placed.empty() || !depends_on_nodes_alone(gang)) return nullptr;
   const auto equal =
       std::find_if(refused_now_.begin(), refused_now_.end(), [&](const RefusedNow& known) {
         return known.priority == work.priority() && known.gains == ledger_.gains() &&
-               known.gang->no_fit && known.gang->missing == gang.missing &&
-               known.gang->limits == gang.limits && known.reserved == reserved;
+               known.group_limits == gang.group_limits &&
+               known.group_limit_cause == gang.group_limit_cause &&
+               known.gang->missing == gang.missing && known.gang->limits == gang.limits &&
+               known.reserved == reserved;
       });
-  return equal == refused_now_.end() ? nullptr : equal->gang;
+  return equal == refused_now_.end() ? nullptr : &equal->no_fit;
 }
 
 void Placer::explain_limits(GangWork& gang) const {
@@ -125,10 +127,11 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
       return no_fit;
     }
   }
-  if (const GangWork* equal = find_equal_refused(work, gang, forbidden)) {
-    const RefusedGang now_refused{gang.missing, gang.limits, *equal->no_fit, now_, {}, reserved_by};
+  if (const gang::NoFit* equal = find_equal_refused(work, gang, forbidden)) {
+    const RefusedGang now_refused{gang.missing, gang.limits,       *equal,
+                                  now_,         gang.group_limits, reserved_by};
     refused.insert_or_assign(key, std::make_shared<const RefusedGang>(now_refused));
-    return equal->no_fit;
+    return *equal;
   }
   ++planned;
   const bool is_new = gang.placed.empty();
@@ -148,7 +151,8 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
                                   now_,         gang.group_limits, reserved_by};
     refused.emplace(key, std::make_shared<const RefusedGang>(now_refused));
     if (depends_on_nodes_alone(gang)) {
-      refused_now_.push_back({work.priority(), ledger_.gains(), &gang, forbidden});
+      refused_now_.push_back({work.priority(), ledger_.gains(), &gang, forbidden, gang.group_limits,
+                              gang.group_limit_cause, *no_fit});
     }
   } else {
     waits_otherwise = true;

@@ -67,10 +67,10 @@ class Placer {
                                   const ReservedNodes::Indices& reserved);
   // The gang, which had no node before, is placed.
   void note_taken(const GangWork& gang);
-  // An uncommitted gang that was planned in this pass and refused, with equal requests. Null: none,
-  // or capacity was given back since.
-  const GangWork* find_equal_refused(const GroupWork& work, const GangWork& gang,
-                                     const ReservedNodes::Indices& reserved) const;
+  // Why an equal gang, with equal limits, was refused in this pass. Null: there is none, or
+  // capacity was given back since.
+  const gang::NoFit* find_equal_refused(const GroupWork& work, const GangWork& gang,
+                                        const ReservedNodes::Indices& reserved) const;
 
   const WaitingGangs& waiting_;
   const SysTime now_;
@@ -82,6 +82,10 @@ class Placer {
     std::size_t gains = 0;
     const GangWork* gang = nullptr;
     ReservedNodes::Indices reserved{};  // what it might not use
+    // Of that turn: it may have another one, with other limits.
+    std::vector<placement::GroupLimit> group_limits{};
+    gang::NotAdmitted group_limit_cause{};  // names the queue
+    gang::NoFit no_fit{};
   };
   std::vector<RefusedNow> refused_now_;
   // Empty where nominated pods make it depend on the priority what is free.

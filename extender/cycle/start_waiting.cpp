@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -251,9 +252,10 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   queue::Backlog backlog(tree, capacity, std::move(usage), waiting.workloads);
   Restorer restorer(work, placer, ClassLimits(facts, placer.ledger(), backlog.edit_usage()));
   std::vector<RefusedTurn> refused;
+  std::set<const GangWork*> known;  // a gang may have two turns: within quota, and beyond
   const auto note_refused = [&](const queue::Workload& workload) {
     const Turn& turn = waiting.turn(workload);
-    if (turn.gang == nullptr) return;
+    if (turn.gang == nullptr || !known.insert(turn.gang).second) return;
     refused.push_back(
         {turn.group, turn.gang, static_cast<std::size_t>(&workload - waiting.workloads.data())});
   };

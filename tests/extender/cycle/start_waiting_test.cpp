@@ -79,6 +79,7 @@ struct Teams {
     CycleResult result = run_cycle(snapshot, std::move(state), now);
     state = std::move(result.state);
     reports = std::move(result.queues);
+    planned = result.planned;
     for (const StatusWrite& write : result.writes)
       get(write.group->meta.name).status = write.status;
     return result.writes.size();
@@ -122,6 +123,7 @@ struct Teams {
   std::vector<placement::NodeView> nodes{view(a_node("n1", 8))};
   bool is_namespace_seen = true;
   std::vector<queue::Report> reports;  // of the last cycle
+  std::size_t planned = 0;             // gangs, in the last cycle
   queue::SettledWorkloads settled;
   std::vector<gang::PodGroup> groups;
   CycleState state;
@@ -375,6 +377,24 @@ TEST_CASE("a limit of a node class keeps gangs off its nodes", "[extender][start
     world.add("more", "", 2, 5);
     world.cycle();
     CHECK(world.base("d").reason == "Unschedulable");
+  }
+}
+
+TEST_CASE("equal gangs that a limit of a node class holds are planned once",
+          "[extender][start_waiting]") {
+  Teams world({open_to_all(with_limit(a_queue("speech"), {{"a100", 2}})),
+               open_to_all(with_limit(a_queue("vision"), {{"a100", 6}}))});
+  world.nodes = {of_model("n1", "a100")};
+  for (int i = 0; i < 50; ++i) world.add("v" + std::to_string(i), "vision", 4, i);
+  for (int i = 0; i < 50; ++i) world.add("s" + std::to_string(i), "speech", 4, 100 + i);
+  world.cycle();
+  CHECK(world.placed() == Jobs{"v0"});
+  CHECK(world.planned <= 5);  // once for each queue, and again after the start of v0
+  const std::string left = " may still use: of nvidia.com/gpu its limits leave 2 on a100";
+  for (int i = 1; i < 50; ++i) {
+    const std::string n = std::to_string(i);
+    CHECK(world.base("v" + n).message == "it does not fit the nodes that queue vision" + left);
+    CHECK(world.base("s" + n).message == "it does not fit the nodes that queue speech" + left);
   }
 }
 

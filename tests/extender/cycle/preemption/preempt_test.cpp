@@ -313,6 +313,25 @@ TEST_CASE("each waiting gang gets its turn to search", "[extender][preempt]") {
   CHECK(world.run_until("new", gang::kReasonPreempting));
 }
 
+TEST_CASE("a gang that is served within quota and then beyond it searches once",
+          "[extender][preempt]") {
+  Preemptions world;
+  world.nodes = {testing::node_of_class("n1", "fast"), testing::node_of_class("n2", "slow")};
+  world.queue("vision").quota = with_quota(vision(), {{"fast", 16}}).quota;
+  world.queue("speech").quota = with_quota(speech(), {{"fast", 8}, {"slow", 8}}).quota;
+  world.queues.push_back(testing::a_taking_queue(testing::a_queue("third")));
+  world.add_running("old", "speech", {"n1"}, 8);
+  world.add_running("older", "speech", {"n2"}, 8);
+  world.add("a", "vision", 1, 8);
+  world.add("b", "third", 1, 8);
+  world.cycle();
+  // There is time for two searches in a cycle.
+  for (const char* name : {"a", "b"}) {
+    const auto& cause = std::get<gang::InsufficientCapacity>(*world.base(name).cause);
+    CHECK(cause.preemption == gang::PreemptionOutcome::kNotEnough);
+  }
+}
+
 TEST_CASE("many gangs of one queue do not delay the searches of another one",
           "[extender][preempt]") {
   Preemptions world;
