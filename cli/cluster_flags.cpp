@@ -8,7 +8,8 @@ namespace nervex::cli {
 void add_cluster_flags(CLI::App& command, ClusterFlags& flags) {
   command
       .add_option("--kubeconfig", flags.kubeconfig,
-                  "kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)")
+                  "kubeconfig file (default: $KUBECONFIG, else ~/.kube/config, else the service "
+                  "account of the pod)")
       ->type_name("FILE");
   command
       .add_option("--context", flags.context,

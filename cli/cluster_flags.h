@@ -13,7 +13,7 @@
 namespace nervex::cli {
 
 struct ClusterFlags {
-  std::string kubeconfig;  // empty: as kubectl finds it
+  std::string kubeconfig;  // empty: as kubectl finds it, in a pod its service account
   std::string context;     // empty: the kubeconfig's current one
   std::string ns;          // empty: the context's
 };

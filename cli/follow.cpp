@@ -26,7 +26,7 @@ class Follower {
       : api_(api), path_(path), calls_(calls), stop_(stop) {}
 
   Result<Nothing> run() {
-    if (auto listed = list(); !listed) return listed;
+    if (auto listed = list_first(); !listed) return listed;
     if (!is_over() && !calls_.on_listed()) return ok();
     while (!is_over()) {
       const auto ended = position_.empty() ? list() : watch();
@@ -41,16 +41,36 @@ class Follower {
         position_.clear();
         backoff_ = kFirstBackoff;  // the server answers
       }
-      if (!is_lost_) calls_.on_lost(ended.error());
-      is_lost_ = true;
-      sleep_unless_stopped(backoff_, stop_);
-      backoff_ = std::min(backoff_ * 2, kMaxBackoff);
+      wait_after(ended.error());
     }
     return ok();
   }
 
  private:
   bool is_over() const { return is_done_ || stop_.stop_requested(); }
+
+  Result<Nothing> list_first() {
+    for (;;) {
+      auto listed = list();
+      if (is_over()) return ok();
+      if (listed) break;
+      const Code code = listed.error().code;
+      const bool may_retry = code == Code::kExpired ||  // between two pages
+                             (code == Code::kTransient && calls_.retries_first_list);
+      if (!may_retry) return listed;
+      wait_after(listed.error());
+    }
+    is_lost_ = false;
+    backoff_ = kFirstBackoff;
+    return ok();
+  }
+
+  void wait_after(const Error& error) {
+    if (!is_lost_) calls_.on_lost(error);
+    is_lost_ = true;
+    sleep_unless_stopped(backoff_, stop_);
+    backoff_ = std::min(backoff_ * 2, kMaxBackoff);
+  }
 
   void take(const std::string& key, const Json* object) {
     if (!is_over() && !calls_.on_object(key, object)) is_done_ = true;
@@ -75,7 +95,10 @@ class Follower {
     auto version = kube::list_in_pages(
         api_, path_, kPageSize, [&](std::string_view text) { return take_text(text, versions); },
         stop_);
-    if (!version) return version.error();
+    if (!version) {
+      for (auto& [key, seen] : versions) versions_[key] = std::move(seen);  // was reported
+      return version.error();
+    }
     for (const auto& [key, old] : versions_) {
       if (!versions.contains(key)) take(key, nullptr);
     }

@@ -79,6 +79,10 @@ Checks check_resources(const SuiteFacts& facts) {
       {subject, Health::kBad, fmt::format("not served: {}", fmt::join(missing, ", ")), kInstall}};
 }
 
+std::string certs_command(const SuiteFacts& facts) {
+  return "nervexctl certs --install -n " + facts.suite_ns;
+}
+
 Checks check_admission(const SuiteFacts& facts) {
   const std::string subject = "Webhook";
   if (facts.wrong_job) {
@@ -95,7 +99,8 @@ Checks check_admission(const SuiteFacts& facts) {
   if (says("failed calling webhook")) {
     return {{subject, Health::kBad, error.message,
              "jobs cannot be created now. Does nervex-webhook run, and is its certificate valid? "
-             "kubectl get pods -n nervex-system"}};
+             "kubectl get pods -n " +
+                 facts.suite_ns}};
   }
   if (is_denied(error)) {
     return {
@@ -106,10 +111,11 @@ Checks check_admission(const SuiteFacts& facts) {
 }
 
 Check check_expiry(const std::string& subject, const std::string& what, SysTime until,
-                   SysTime now) {
+                   const SuiteFacts& facts) {
+  const SysTime now = facts.now;
   const std::string when = to_rfc3339(until);
-  const std::string renew =
-      "renew it: nervexctl certs --install, or cert-manager's Certificate (docs/tasks/operate.md)";
+  const std::string renew = fmt::format(
+      "renew it: {}, or cert-manager's Certificate (docs/tasks/operate.md)", certs_command(facts));
   if (until <= now)
     return {subject, Health::kBad, fmt::format("{} expired at {}", what, when), renew};
   const std::string text =
@@ -144,13 +150,14 @@ Checks check_authorities(const SuiteFacts& facts) {
       if (!expiry) {
         return {{subject, Health::kBad,
                  fmt::format("{} has no caBundle", kube::string_at(hook, {"name"})),
-                 "issue certificates: nervexctl certs --install, or wait for cert-manager"}};
+                 fmt::format("issue certificates: {}, or wait for cert-manager",
+                             certs_command(facts))}};
       }
       until = until ? std::min(*until, *expiry) : *expiry;
     }
   }
   if (!until) return {{subject, Health::kBad, "they have no hooks", kInstall}};
-  return {check_expiry(subject, "the trusted authority", *until, facts.now)};
+  return {check_expiry(subject, "the trusted authority", *until, facts)};
 }
 
 Checks check_certificate(const SuiteFacts& facts) {
@@ -158,23 +165,23 @@ Checks check_certificate(const SuiteFacts& facts) {
   if (!facts.serving_secret) {
     const Error& error = facts.serving_secret.error();
     if (error.code != Code::kNotFound) return {unreadable(subject, error)};
-    return {{subject, Health::kWarning, "there is no Secret with it in nervex-system",
-             "if the webhook gets its certificate in another way, nothing; else: nervexctl certs "
-             "--install"}};
+    return {{subject, Health::kWarning, "there is no Secret with it in " + facts.suite_ns,
+             "if the webhook gets its certificate in another way, nothing; else: " +
+                 certs_command(facts)}};
   }
   const auto pem = kube::base64_decode(kube::string_at(*facts.serving_secret, {"data", "tls.crt"}));
   const auto certificate =
       pem ? certs::read_certificate(*pem) : Result<certs::CertificateFacts>(pem.error());
   if (!certificate) {
     return {{subject, Health::kBad, "the Secret holds no certificate",
-             "nervexctl certs --install --renew-now"}};
+             certs_command(facts) + " --renew-now"}};
   }
-  return {check_expiry(subject, "it", certificate->validity.until, facts.now)};
+  return {check_expiry(subject, "it", certificate->validity.until, facts)};
 }
 
-Check check_lease(const std::string& name, const Result<Json>& object, SysTime now) {
+Check check_lease(const std::string& name, const Result<Json>& object, const SuiteFacts& facts) {
   const std::string subject = "Leader of " + name;
-  const std::string look = "does it run? kubectl get deployments,pods -n nervex-system";
+  const std::string look = "does it run? kubectl get deployments,pods -n " + facts.suite_ns;
   if (!object) {
     if (object.error().code != Code::kNotFound) return unreadable(subject, object.error());
     return {subject, Health::kBad, "there has never been one", look};
@@ -182,7 +189,7 @@ Check check_lease(const std::string& name, const Result<Json>& object, SysTime n
   const kube::LeaseRecord lease = kube::decode_lease(*object);
   if (lease.holder.empty()) return {subject, Health::kBad, "there is none", look};
   const auto renewed = parse_rfc3339(lease.renew_time);
-  if (!renewed || now - *renewed > lease.duration + kLeaseTolerance) {
+  if (!renewed || facts.now - *renewed > lease.duration + kLeaseTolerance) {
     return {subject, Health::kBad,
             fmt::format("{} does not renew its lease, last at {}", lease.holder, lease.renew_time),
             look};
@@ -193,7 +200,7 @@ Check check_lease(const std::string& name, const Result<Json>& object, SysTime n
 Checks check_leaders(const SuiteFacts& facts) {
   Checks checks;
   for (const auto& [name, lease] : facts.leases) {
-    checks.push_back(check_lease(name, lease, facts.now));
+    checks.push_back(check_lease(name, lease, facts));
   }
   return checks;
 }
@@ -242,15 +249,15 @@ Checks check_deployments(const SuiteFacts& facts) {
         fmt::format("{} of {} pods ready, version {}", ready, wanted, fmt::join(versions, ", "))};
     if (ready < wanted) {
       check.health = ready == 0 ? Health::kBad : Health::kWarning;
-      check.remedy = fmt::format("kubectl describe deployment {} -n nervex-system", name);
+      check.remedy = fmt::format("kubectl describe deployment {} -n {}", name, facts.suite_ns);
     } else if (const auto updated = updated_pods(deployment); updated < wanted) {
       // Those that are ready are of the version before: what was changed does not start, perhaps.
       check.health = Health::kWarning;
       check.finding += fmt::format(", but {} of {} updated", updated, wanted);
       check.remedy = fmt::format(
-          "wait; if it stays so, kubectl -n nervex-system get pods shows which pod does not start, "
-          "and kubectl -n nervex-system rollout undo deployment/{} restores the one before",
-          name);
+          "wait; if it stays so, kubectl -n {0} get pods shows which pod does not start, "
+          "and kubectl -n {0} rollout undo deployment/{1} restores the one before",
+          facts.suite_ns, name);
     } else if (!versions.contains(facts.cli_version)) {
       check.health = Health::kWarning;
       check.remedy = fmt::format("this is nervexctl {}: use the one of the suite's version",
@@ -259,8 +266,10 @@ Checks check_deployments(const SuiteFacts& facts) {
     checks.push_back(std::move(check));
   }
   if (checks.empty()) {
-    checks.push_back({"Deployments", Health::kWarning, "none in nervex-system runs the suite",
-                      "if its programs run elsewhere, nothing; else " + std::string(kInstall)});
+    checks.push_back({"Deployments", Health::kWarning,
+                      fmt::format("none in namespace {} runs the suite", facts.suite_ns),
+                      "if its programs run in another namespace: --system-namespace; else " +
+                          std::string(kInstall)});
   }
   return checks;
 }

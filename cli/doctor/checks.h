@@ -39,6 +39,7 @@ struct SuiteFacts {
   SysTime now{};
   std::string cli_version;
   std::string ns;               // the user's
+  std::string suite_ns;         // of the suite's programs
   Result<Json> server_version;  // /version
   Result<Json> our_resources;   // the discovery of our API group
   Result<Nothing> wrong_job;    // a dry run of creating a job that only the webhooks refuse
@@ -49,7 +50,7 @@ struct SuiteFacts {
     Result<Json> lease;
   };
   std::vector<NamedLease> leases;  // of the leaders
-  Result<Json> deployments;        // of nervex-system, as a list
+  Result<Json> deployments;        // of suite_ns, as a list
   std::vector<Right> rights;
 };
 

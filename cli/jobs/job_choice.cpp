@@ -30,6 +30,14 @@ Result<std::vector<Json>> list_chosen(kube::Api& api, const std::string& ns,
   return jobs;
 }
 
+// "Succeeded" or "Failed"; "": the job has not ended.
+std::string final_phase(const Json& job) {
+  const std::string phase = kube::string_at(job, {"status", "phase"});
+  const bool is_over = phase == job::to_string(job::Phase::kSucceeded) ||
+                       phase == job::to_string(job::Phase::kFailed);
+  return is_over ? phase : "";
+}
+
 }  // namespace
 
 void add_job_choice(CLI::App& command, JobChoice& choice) {
@@ -50,28 +58,36 @@ std::string qualified_name(const std::string& job) {
 }
 
 int for_each_job(kube::Api& api, const std::string& ns, const JobChoice& choice,
-                 const std::string& what,
+                 const std::string& what, Scope scope,
                  const std::function<Result<Nothing>(const Json& job)>& act) {
   int exit_code = kExitOk;
-  const auto try_one = [&](const std::string& name, const Result<Json>& job) {
-    const auto done = job ? act(*job) : Result<Nothing>(job.error());
-    if (!done) exit_code = fail(fmt::format("{} {}/{}", what, ns, name), done.error());
+  const auto report = [&](const std::string& name, const Error& error) {
+    exit_code = fail(fmt::format("{} {}/{}", what, ns, name), error);
   };
   for (const auto& name : choice.names) {
-    try_one(name, kube::get_object(api, kube::kNervexJobs, ns, name));
+    const auto job = kube::get_object(api, kube::kNervexJobs, ns, name);
+    const auto done = job ? act(*job) : Result<Nothing>(job.error());
+    if (!done) report(name, done.error());
   }
   if (!choice.names.empty()) return exit_code;
   const auto listed = list_chosen(api, ns, choice.selector);
   if (!listed) return fail(fmt::format("{} jobs of {}", what, ns), listed.error());
   if (listed->empty()) note(fmt::format("no job of namespace {} is chosen", ns));
-  for (const auto& job : *listed) try_one(kube::string_at(job, {"metadata", "name"}), job);
+  for (const auto& job : *listed) {
+    const std::string name = kube::string_at(job, {"metadata", "name"});
+    const std::string phase = scope == Scope::kUnfinishedJobs ? final_phase(job) : "";
+    if (!phase.empty()) {
+      note(fmt::format("{} has ended ({}), skipped", name, phase));
+      continue;
+    }
+    const auto done = act(job);
+    if (!done && done.error().code != Code::kNotFound) report(name, done.error());
+  }
   return exit_code;
 }
 
 Result<Json> patch_job(kube::Api& api, const Json& job, Json spec) {
-  const std::string phase = kube::string_at(job, {"status", "phase"});
-  if (phase == job::to_string(job::Phase::kSucceeded) ||
-      phase == job::to_string(job::Phase::kFailed)) {
+  if (const std::string phase = final_phase(job); !phase.empty()) {
     return Error{Code::kInvalid,
                  fmt::format("it has ended ({}): create it again to run it again", phase)};
   }

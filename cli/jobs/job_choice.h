@@ -26,10 +26,15 @@ std::string check_choice(const JobChoice& choice);
 // "nervexjob.nervex.sensetime.com/dqn", as kubectl prints it.
 std::string qualified_name(const std::string& job);
 
+// Which jobs of a selection a verb acts on. A job that is named is always acted on.
+enum class Scope { kAllJobs, kUnfinishedJobs };
+
 // Calls `act` for each chosen job, as read from the API server, and reports failures; `what`:
-// "suspend". Returns the exit code: 1 if one of them failed or is missing.
+// "suspend". Jobs that -l or --all chooses outside of `scope` are named on stderr.
+// Those that are deleted meanwhile are skipped. Returns the exit code: 1 if one of them failed, or
+// a named one is missing.
 int for_each_job(kube::Api& api, const std::string& ns, const JobChoice& choice,
-                 const std::string& what,
+                 const std::string& what, Scope scope,
                  const std::function<Result<Nothing>(const Json& job)>& act);
 
 // A merge patch of the job's spec. kInvalid: the job has ended. Another job of that name, created

@@ -25,16 +25,26 @@ Result<JobGoal> parse_goal(const std::string& text) {
   return JobGoal{JobGoal::Kind::kCondition, type, status == "true"};
 }
 
+namespace {
+
+// The controller has seen the current spec. The status of a job that has ended does not change.
+bool is_status_current(const job::Job& job) {
+  return job::is_final(job.status.phase) || job.status.observed_generation >= job.meta.generation;
+}
+
+}  // namespace
+
 GoalState check_goal(const JobGoal& goal, const job::Job& job) {
   const job::Phase phase = job.status.phase;
   if (goal.kind == JobGoal::Kind::kCondition) {
+    if (!is_status_current(job)) return GoalState::kOpen;
     const job::Condition* found = job::find_condition(job.status, goal.condition);
     if (found != nullptr && found->status == goal.status) return GoalState::kReached;
     return job::is_final(phase) ? GoalState::kMissed : GoalState::kOpen;
   }
   if (phase == job::Phase::kFailed) return GoalState::kMissed;
   if (phase == job::Phase::kSucceeded) return GoalState::kReached;
-  const bool is_running = phase == job::Phase::kRunning;
+  const bool is_running = phase == job::Phase::kRunning && !job.spec.suspend;
   return is_running && goal.kind == JobGoal::Kind::kRunning ? GoalState::kReached
                                                             : GoalState::kOpen;
 }

@@ -24,7 +24,8 @@ enum class GoalState {
   kReached,
   kMissed,  // it cannot be reached any more
 };
-// kFinished is reached by a job that succeeded, and missed by one that failed.
+// kFinished is reached by a job that succeeded, and missed by one that failed. A condition of an
+// earlier spec does not count, nor does Running of a job that is about to be suspended.
 GoalState check_goal(const JobGoal& goal, const job::Job& job);
 
 // "succeeded", "failed (CoordinatorFailed): exit code 3", of a job that has ended.

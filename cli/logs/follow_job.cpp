@@ -57,6 +57,8 @@ class LogStarter {
       return true;
     };
     calls.on_listed = [is_once] { return !is_once; };
+    calls.on_lost = [](const Error& error) { note(error.message + "; trying again"); };
+    calls.retries_first_list = true;
     const auto ended = follow(api_, path_, calls, stop);
     if (!ended) fail("follow the logs", ended.error());
   }
@@ -114,6 +116,7 @@ Result<JobEnd> follow_job(kube::Api& api, const std::string& ns, const std::stri
   };
   calls.on_listed = [&] { return seen.job.has_value(); };
   calls.on_lost = [](const Error& error) { note(error.message + "; trying again"); };
+  calls.retries_first_list = true;
   auto ended = follow(api, object_path(kube::kNervexJobs, ns, job), calls, interrupt.token());
   if (!ended) return ended.error();
   pods = std::jthread();  // stopped and joined

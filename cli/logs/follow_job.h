@@ -18,8 +18,8 @@ struct JobEnd {
 };
 
 // Until the job has ended or was deleted, or `interrupt`. While it does not run, JobProgress says
-// why on stderr. `choice`: pods with logs, including those of later attempts; nullopt: none. An
-// Error: the job cannot be read.
+// why on stderr. The caller has read or created the job: outages are retried. `choice`: pods with
+// logs, including those of later attempts; nullopt: none. An Error: the job cannot be read.
 Result<JobEnd> follow_job(kube::Api& api, const std::string& ns, const std::string& job,
                           const std::optional<PodChoice>& choice, const LogOptions& options,
                           const Interrupt& interrupt);

@@ -92,6 +92,8 @@ void append_parts(const std::string& parent,
 }  // namespace
 
 std::vector<Json> sort_queues(std::vector<Json> queues) {
+  // An object without a name would be a part of itself below.
+  std::erase_if(queues, [](const Json& queue) { return queue_name(queue).empty(); });
   std::sort(queues.begin(), queues.end(),
             [](const Json& a, const Json& b) { return queue_name(a) < queue_name(b); });
   std::set<std::string> names;

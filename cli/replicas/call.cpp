@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <utility>
 
 #include "cli/text.h"
 #include "kube/api.h"
@@ -89,7 +90,11 @@ void add_rows(Rows& rows, const Json& job) {
 
 }  // namespace
 
-Result<ReplicasCall> call_for(const ReplicasAsk& ask) {
+Result<ReplicasCall> call_for(const ReplicasAsk& typed) {
+  ReplicasAsk ask = typed;
+  if (ask.verb == ReplicasVerb::kReplace && !ask.coordinator.empty() && !ask.job.empty()) {
+    ask.pods.insert(ask.pods.begin(), std::exchange(ask.job, ""));
+  }
   const auto coordinator = resolve_coordinator(ask);
   if (!coordinator) return coordinator.error();
   if (ask.verb == ReplicasVerb::kGet) return get_call(ask, *coordinator);

@@ -23,7 +23,8 @@ struct ReplicasAsk {  // as typed; empty: not given
   int collectors = 0;
   int learners = 0;
   std::string cpus, gpus, memory;  // kAdd: of each replica
-  std::vector<std::string> pods;   // kReplace: names or addresses
+  // kReplace: names or addresses. With `coordinator` the first word is a pod, too, not a job.
+  std::vector<std::string> pods;
 };
 
 struct ReplicasCall {

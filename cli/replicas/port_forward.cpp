@@ -10,14 +10,13 @@
 namespace nervex::cli {
 namespace {
 
-constexpr const char* kServerNamespace = "nervex-system";
 constexpr const char* kServerService = "service/nervex-server";
 constexpr const char* kServerPort = ":8080";  // any local port
 constexpr std::chrono::seconds kReady{15};
 
-ProcessOptions forward_command(const ClusterFlags& flags) {
+ProcessOptions forward_command(const ClusterFlags& flags, const std::string& suite_ns) {
   ProcessOptions options;
-  options.argv = {"kubectl",      "port-forward", "-n",        kServerNamespace,
+  options.argv = {"kubectl",      "port-forward", "-n",        suite_ns,
                   kServerService, kServerPort,    "--address", "127.0.0.1"};
   const auto add = [&](const char* flag, const std::string& value) {
     if (value.empty()) return;
@@ -31,8 +30,8 @@ ProcessOptions forward_command(const ClusterFlags& flags) {
 
 }  // namespace
 
-Result<PortForward> PortForward::start(const ClusterFlags& flags) {
-  auto process = BackgroundProcess::start(forward_command(flags));
+Result<PortForward> PortForward::start(const ClusterFlags& flags, const std::string& suite_ns) {
+  auto process = BackgroundProcess::start(forward_command(flags, suite_ns));
   if (!process) return with_context("kubectl port-forward", process.error());
   const auto line = process->read_line(SystemClock().mono() + kReady);
   if (!line) return with_context("kubectl port-forward", line.error());

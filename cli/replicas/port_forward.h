@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -14,8 +15,9 @@ namespace nervex::cli {
 // `kubectl port-forward` to nervex-server, until this is destroyed.
 class PortForward {
  public:
-  // kInvalid: kubectl is not on the PATH. kTransient: it failed, with its own words.
-  static Result<PortForward> start(const ClusterFlags& flags);
+  // `suite_ns`: where nervex-server runs. kInvalid: kubectl is not on the PATH. kTransient: it
+  // failed, with its own words.
+  static Result<PortForward> start(const ClusterFlags& flags, const std::string& suite_ns);
 
   int port() const { return port_; }  // on 127.0.0.1
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/duration.h"
 #include "base/program.h"
 #include "cli/cluster_flags.h"
 #include "cli/failure.h"
@@ -43,8 +44,14 @@ int wait_for_pods(kube::Api& api, const DeleteFlags& flags, const std::string& n
   const Interrupt interrupt(to_limit(flags.timeout));
   std::set<std::string> left;
   FollowCalls calls;
+  calls.retries_first_list = true;
+  calls.on_lost = [](const Error& error) { note(error.message + "; trying again"); };
+  bool is_complete = false;  // the first list was read
   bool is_listed = false;
-  calls.on_listed = [&] { return is_listed = !left.empty(); };
+  calls.on_listed = [&] {
+    is_complete = true;
+    return is_listed = !left.empty();
+  };
   calls.on_object = [&](const std::string& key, const Json* pod) {
     left.erase(key);
     if (pod != nullptr && jobs.contains(controller_uid(*pod))) left.insert(key);
@@ -55,7 +62,11 @@ int wait_for_pods(kube::Api& api, const DeleteFlags& flags, const std::string& n
   const auto ended = follow(api, path, calls, interrupt.token());
   if (!ended) return fail("wait for the pods", ended.error());
   if (interrupt.is_interrupted()) return kExitInterrupted;
-  if (!interrupt.is_timed_out()) return kExitOk;
+  if (is_complete && left.empty()) return kExitOk;
+  if (!is_complete) {
+    note("the pods could not be read within " + format_duration(flags.timeout));
+    return kExitFailure;
+  }
   note(fmt::format(
       "{} pods still exist, the first is {}: a node that does not answer keeps its pods",
       left.size(), *left.begin()));
@@ -69,8 +80,8 @@ int run_delete(const DeleteFlags& flags) {
   }
   return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
     std::set<std::string> deleted;  // uids
-    const int exit_code =
-        for_each_job(api, ns, flags.choice, "delete", [&](const Json& job) -> Result<Nothing> {
+    const int exit_code = for_each_job(
+        api, ns, flags.choice, "delete", Scope::kAllJobs, [&](const Json& job) -> Result<Nothing> {
           const std::string name = kube::string_at(job, {"metadata", "name"});
           const std::string uid = kube::string_at(job, {"metadata", "uid"});
           const auto done = kube::delete_object(api, kube::kNervexJobs, ns, name, uid);
@@ -94,7 +105,7 @@ void add_delete(Verbs& verbs) {
            "stops a job and keeps it.",
        .examples = {"delete dqn", "delete -l team=vision --wait --timeout 2m"},
        .exit_codes = "0 success, 1 a job is missing or could not be deleted, or the timeout came "
-                     "first, 2 wrong usage"},
+                     "first, 2 wrong usage, 130 interrupted"},
       define_delete, run_delete);
 }
 

@@ -7,6 +7,7 @@
 #include "cli/doctor/checks.h"
 #include "cli/failure.h"
 #include "cli/output.h"
+#include "cli/suite_namespace.h"
 #include "cli/verbs/verbs.h"
 #include "job/types.h"
 #include "kube/leader/lease.h"
@@ -15,6 +16,7 @@ namespace nervex::cli {
 namespace {
 
 struct DoctorFlags {
+  std::string suite_ns;  // as given
   Output output = Output::kText;
   ClusterFlags cluster;
 };
@@ -29,6 +31,7 @@ constexpr kube::ResourceKind kAccessReviews{"authorization.k8s.io", "v1",
                                             "selfsubjectaccessreviews"};
 
 void define_doctor(CLI::App& command, DoctorFlags& flags) {
+  add_suite_namespace_flag(command, flags.suite_ns);
   add_output_flag(command, flags.output, {Output::kText, Output::kJson, Output::kYaml});
   add_cluster_flags(command, flags.cluster);
 }
@@ -81,14 +84,16 @@ std::vector<Right> review_rights(kube::Api& api, const std::string& ns) {
   return rights;
 }
 
-SuiteFacts read_facts(kube::Api& api, const std::string& ns) {
-  const certs::Places places;
+SuiteFacts read_facts(kube::Api& api, const std::string& ns, const std::string& given_suite_ns) {
+  certs::Places places;
+  places.ns = find_suite_namespace(api, given_suite_ns);
   const auto lease = [&](const std::string& name) {
     return SuiteFacts::NamedLease{name, kube::get_object(api, kube::kLeases, places.ns, name)};
   };
   return {.now = SystemClock().now(),
           .cli_version = NERVEX_VERSION,
           .ns = ns,
+          .suite_ns = places.ns,
           .server_version = get_path(api, "/version"),
           .our_resources = get_path(api, "/apis/" + std::string(job::kApiVersion)),
           .wrong_job = try_wrong_job(api, ns),
@@ -102,7 +107,7 @@ SuiteFacts read_facts(kube::Api& api, const std::string& ns) {
 
 int run_doctor(const DoctorFlags& flags) {
   return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
-    const std::vector<Check> checks = examine(read_facts(api, ns));
+    const std::vector<Check> checks = examine(read_facts(api, ns, flags.suite_ns));
     const std::string text =
         flags.output == Output::kText
             ? to_text(checks, Paint(has_colours(stdout)))

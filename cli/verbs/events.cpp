@@ -51,10 +51,7 @@ void print_new_event(const JobEvent& event, const EventsFlags& flags) {
     write_out(table({event_cells(event, SystemClock().now(), paint)}, ""));
   } else {
     const Json json = versioned("JobEvent", to_json(event));
-    std::fputs(
-        (flags.output == Output::kJson ? kube::to_text(json) + "\n" : "---\n" + to_yaml(json))
-            .c_str(),
-        stdout);
+    write_out(flags.output == Output::kJson ? kube::to_text(json) + "\n" : "---\n" + to_yaml(json));
   }
 }
 
@@ -90,6 +87,7 @@ int show_events(kube::Api& api, const std::string& ns, const EventsFlags& flags)
     return flags.watch;
   };
   calls.on_lost = [](const Error& error) { note(error.message + "; trying again"); };
+  calls.retries_first_list = true;
   const auto ended = follow(api, kube::api_path(kube::kEvents, ns), calls, interrupt.token());
   if (!ended) return fail("show events of " + ns + "/" + flags.job, ended.error());
   return interrupt.is_interrupted() ? kExitInterrupted : kExitOk;
@@ -109,7 +107,7 @@ void add_events(Verbs& verbs) {
        .what = "Shows the events of a job, its PodGroup and its pods, the oldest first.",
        .examples = {"events dqn", "events dqn -o json"},
        .exit_codes = "0 success, 1 the job was not found or its events could not be read, 2 wrong "
-                     "usage"},
+                     "usage, 130 interrupted"},
       define_events, run_events);
 }
 

@@ -174,7 +174,8 @@ void add_list(Verbs& verbs) {
            "Lists jobs with phase, queue, position in the queue, ready pods, reason and age. -o "
            "wide adds how long a job waited for capacity, how long it ran, its attempt and its "
            "workers. A position of 10+ means 10 or more.",
-       .examples = {"list", "list -A --sort age", "list -l team=vision -o wide", "list -o json"}},
+       .examples = {"list", "list -A --sort age", "list -l team=vision -o wide", "list -o json"},
+       .exit_codes = "0 success, 1 failure, 2 wrong usage, 130 interrupted"},
       define_list, run_list);
 }
 

@@ -12,7 +12,9 @@
 #include "cli/output.h"
 #include "cli/replicas/call.h"
 #include "cli/replicas/port_forward.h"
+#include "cli/suite_namespace.h"
 #include "cli/verbs/verbs.h"
+#include "kube/client.h"
 
 namespace nervex::cli {
 namespace {
@@ -24,6 +26,7 @@ struct ReplicasFlags {
   std::string ca_file;
   std::string tls_server_name;
   std::string idempotency_key;
+  std::string suite_ns;  // as given
   Output output = Output::kTable;
   ClusterFlags cluster;
 };
@@ -48,6 +51,7 @@ void add_reach(CLI::App& command, ReplicasFlags& flags) {
       .add_option("--tls-server-name", flags.tls_server_name,
                   "name that the server's certificate must contain (default: the host of the URL)")
       ->type_name("NAME");
+  add_suite_namespace_flag(command, flags.suite_ns);
   add_output_flag(command, flags.output, {Output::kTable, Output::kJson, Output::kYaml});
   add_cluster_flags(command, flags.cluster);
 }
@@ -87,31 +91,50 @@ ReplicasAsk with_namespace(const ReplicasFlags& flags) {
   return ask;
 }
 
-// The server's address; without --server a port-forward, which must outlive the calls.
-Result<std::string> find_server(const ReplicasFlags& flags, std::optional<PortForward>& forward) {
+// Without a kubeconfig the default: kubectl says what is missing.
+std::string read_suite_namespace(const ReplicasFlags& flags) {
+  if (!flags.suite_ns.empty()) return flags.suite_ns;
+  const auto config = load_connection(flags.cluster);
+  if (!config) return suite_namespace(config.error());
+  kube::Client api(*config, "nervexctl");
+  return find_suite_namespace(api, "");
+}
+
+// The server's URL, and the name that its certificate must contain if that is not the URL's host.
+struct Server {
+  std::string url;
+  std::string name;
+};
+
+// Without --server through a port-forward, which must outlive the calls.
+Result<Server> find_server(const ReplicasFlags& flags, std::optional<PortForward>& forward) {
   if (!flags.server.empty()) {
     const bool has_scheme = flags.server.find("://") != std::string::npos;
-    return has_scheme ? flags.server : "http://" + flags.server;
+    return Server{has_scheme ? flags.server : "http://" + flags.server, flags.tls_server_name};
   }
-  auto started = PortForward::start(flags.cluster);
+  const std::string ns = read_suite_namespace(flags);
+  auto started = PortForward::start(flags.cluster, ns);
   if (!started) {
-    return with_context("reach nervex-server (neither --server nor NERVEX_SERVER_URL is given)",
-                        started.error());
+    return with_context(
+        fmt::format("reach nervex-server in namespace {} (neither --server nor NERVEX_SERVER_URL "
+                    "is given; if it runs in another namespace: --system-namespace)",
+                    ns),
+        started.error());
   }
   forward.emplace(*std::move(started));
   const bool has_tls = !flags.ca_file.empty() || !flags.tls_server_name.empty();
-  return fmt::format("{}://127.0.0.1:{}", has_tls ? "https" : "http", forward->port());
+  return Server{fmt::format("{}://127.0.0.1:{}", has_tls ? "https" : "http", forward->port()),
+                flags.tls_server_name.empty() ? fmt::format("nervex-server.{}.svc", ns)
+                                              : flags.tls_server_name};
 }
 
 Result<HttpClientOptions> make_client_options(const ReplicasFlags& flags,
                                               std::optional<PortForward>& forward) {
-  constexpr const char* kServerName = "nervex-server.nervex-system.svc";
-  auto url = find_server(flags, forward);
-  if (!url) return url.error();
+  auto server = find_server(flags, forward);
+  if (!server) return server.error();
   HttpClientOptions options;
-  options.url = *std::move(url);
-  options.server_name = flags.tls_server_name;
-  if (forward && options.server_name.empty()) options.server_name = kServerName;
+  options.url = std::move(server->url);
+  options.server_name = std::move(server->name);
   if (!flags.ca_file.empty()) {
     auto ca = read_file(flags.ca_file);
     if (!ca) return ca.error();
@@ -233,7 +256,7 @@ void add_replicas(Verbs& verbs) {
       "Requests and removes replicas of running jobs, as coordinators do. The calls go to "
       "nervex-server. To set the number that a job starts with: `scale`.\n"
       "Without --server and NERVEX_SERVER_URL the server is reached through `kubectl "
-      "port-forward`, which needs that right in namespace nervex-system.\n"
+      "port-forward`, which needs that right in the suite's namespace.\n"
       "A server with --auth=token requires a token of an account that may patch the job (for get: "
       "get it; without a job: list nervexjobs):\n"
       "  kubectl -n rl create token ACCOUNT --audience nervex-server >token");
@@ -258,7 +281,8 @@ void add_replicas(Verbs& verbs) {
       group,
       {.name = "replace",
        .what = "Replaces replicas with new ones, as a coordinator does when it has lost them.",
-       .examples = {"replicas replace dqn dqn-collector-x2b7k"}},
+       .examples = {"replicas replace dqn dqn-collector-x2b7k",
+                    "replicas replace --coordinator dqn-coordinator dqn-collector-x2b7k"}},
       define_replace, run_replicas);
 }
 

@@ -62,7 +62,7 @@ int run_scale(const ScaleFlags& flags) {
   return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
     JobChoice choice;
     choice.names = {flags.job};
-    return for_each_job(api, ns, choice, "scale",
+    return for_each_job(api, ns, choice, "scale", Scope::kAllJobs,
                         [&](const Json& job) { return set_replicas(api, job, flags); });
   });
 }

@@ -104,7 +104,7 @@ Result<Json> fill_in(kube::Api& api, const std::string& ns, Json job) {
   const auto stored = kube::create_object(api, kube::kNervexJobs, ns, job, kube::DryRun::kYes);
   if (!stored) return stored.error();
   const Json* spec = kube::find(*stored, {"spec"});
-  Json filled = spec == nullptr ? Json::object() : *spec;
+  Json filled = spec != nullptr && spec->is_object() ? *spec : Json::object();
   filled.erase("requests");
   return filled;
 }
@@ -120,6 +120,7 @@ Result<Json> wait_for_answer(kube::Api& api, const std::string& ns, const std::s
     if (is_answered) status = *kube::find(*object, {"status"});
     return !is_answered;
   };
+  calls.retries_first_list = true;
   const auto ended =
       follow(api, object_path(kube::kSimulations, ns, name), calls, interrupt.token());
   if (!ended) return ended.error();

@@ -27,6 +27,8 @@ struct SubmitFlags {
   bool wait = false;
   bool follow = false;
   bool cancel_on_interrupt = false;
+  bool dry_run = false;
+  Output output = Output::kText;
   ClusterFlags cluster;
 };
 
@@ -45,6 +47,10 @@ void define_submit(CLI::App& command, SubmitFlags& flags) {
   command.add_flag("--wait", flags.wait, "wait until the job has ended, and say why it waits");
   command.add_flag("--follow", flags.follow, "as --wait, and show the coordinator's log");
   command.add_flag("--cancel-on-interrupt", flags.cancel_on_interrupt, "delete the job on Ctrl-C");
+  command.add_flag("--dry-run", flags.dry_run,
+                   "let the API server and the webhook check the job; nothing is created");
+  add_output_flag(command, flags.output,
+                  {Output::kText, Output::kName, Output::kJson, Output::kYaml});
   add_cluster_flags(command, flags.cluster);
 }
 
@@ -108,13 +114,21 @@ std::string describe_next(const SubmitFlags& flags) {
       flags.cancel_on_interrupt ? "deletes it" : "ends this command, and the job runs on");
 }
 
+// The job as the API server has stored it, or in words.
+std::string describe_created(const SubmitFlags& flags, const Json& job) {
+  const std::string name = printable(qualified_name(kube::string_at(job, {"metadata", "name"})));
+  if (flags.output == Output::kName) return name + "\n";
+  if (flags.output != Output::kText) return serialize(job, flags.output);
+  return fmt::format("{} created{}{}\n", name, flags.dry_run ? " (dry run)" : "",
+                     describe_next(flags));
+}
+
 int submit_job(kube::Api& api, const std::string& ns, const SubmitFlags& flags, const Json& job) {
   const Interrupt interrupt;
-  const auto created = kube::create_object(api, kube::kNervexJobs, ns, job);
+  const auto created = kube::create_object(api, kube::kNervexJobs, ns, job,
+                                           flags.dry_run ? kube::DryRun::kYes : kube::DryRun::kNo);
   if (!created) return fail("create the job in " + ns, created.error());
-  write_out(fmt::format("{} created{}\n",
-                        printable(qualified_name(kube::string_at(*created, {"metadata", "name"}))),
-                        describe_next(flags)));
+  write_out(describe_created(flags, *created));
   if (!flags.wait && !flags.follow) return kExitOk;
   return follow_to_end(api, ns, flags, *created, interrupt);
 }
@@ -122,6 +136,10 @@ int submit_job(kube::Api& api, const std::string& ns, const SubmitFlags& flags, 
 int run_submit(const SubmitFlags& flags) {
   if (flags.file.empty()) {
     note("name the job's file, or - for standard input: kubectl nervex submit -f job.yaml");
+    return kExitUsage;
+  }
+  if (flags.dry_run && (flags.wait || flags.follow)) {
+    note("--dry-run creates no job: leave --wait and --follow out");
     return kExitUsage;
   }
   const auto job = read_job_file(flags.file, flags.assignments);
@@ -148,13 +166,16 @@ void add_submit(Verbs& verbs) {
        .what =
            "Creates a job from a file. Checks the file first, as `validate` does. With --wait or "
            "--follow the command says why the job waits, and ends with the job's success or "
-           "failure. Ctrl-C ends the command; the job runs on.",
+           "failure. Ctrl-C ends the command; the job runs on. -o json and -o yaml print the job "
+           "as "
+           "the API server stores it, with all defaults.",
        .examples = {"submit -f job.yaml",
                     "submit -f job.yaml --set name=dqn-2 --set "
                     "spec.learner.replicas=2",
-                    "submit -f job.yaml --follow"},
+                    "submit -f job.yaml --follow", "submit -f job.yaml --dry-run -o yaml"},
        .exit_codes =
-           "0 the job was created (with --wait or --follow: succeeded); 1 it was refused, "
+           "0 the job was created (with --wait or --follow: succeeded; with --dry-run: would be "
+           "created); 1 it was refused, "
            "failed or was deleted; 2 wrong usage; 130 interrupted",
        .more =
            "A small file:\n"

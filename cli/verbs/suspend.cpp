@@ -13,6 +13,10 @@
 namespace nervex::cli {
 namespace {
 
+constexpr const char* kExitCodes =
+    "0 success (jobs that -l or --all selects and that have ended are skipped), 1 a named job is "
+    "missing or has ended, or a job could not be changed, 2 wrong usage";
+
 struct SuspendFlags {
   JobChoice choice;
   ClusterFlags cluster;
@@ -41,6 +45,7 @@ int run_with(const SuspendFlags& flags, bool suspend) {
   }
   return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
     return for_each_job(api, ns, flags.choice, suspend ? "suspend" : "resume",
+                        Scope::kUnfinishedJobs,
                         [&](const Json& job) { return set_suspend(api, job, suspend); });
   });
 }
@@ -57,15 +62,13 @@ void add_suspend(Verbs& verbs) {
            "Stops jobs without deleting them. Their pods are deleted, and their capacity becomes "
            "free. `resume` starts them again.",
        .examples = {"suspend dqn", "suspend -l team=vision"},
-       .exit_codes = "0 success, 1 a job is missing, has ended or could not be changed, 2 wrong "
-                     "usage"},
+       .exit_codes = kExitCodes},
       define_suspend, run_suspend);
   verbs.add<SuspendFlags>(
       {.name = "resume",
        .what = "Starts suspended jobs again. They queue at the end, and run from the beginning.",
        .examples = {"resume dqn", "resume --all"},
-       .exit_codes = "0 success, 1 a job is missing, has ended or could not be changed, 2 wrong "
-                     "usage"},
+       .exit_codes = kExitCodes},
       define_suspend, run_resume);
 }
 

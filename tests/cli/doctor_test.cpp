@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "certs/x509.h"
+#include "cli/suite_namespace.h"
 #include "kube/model/admission.h"
 #include "tests/support/job_snapshots.h"
 
@@ -55,6 +56,7 @@ SuiteFacts healthy_facts() {
   return {.now = kVisit,
           .cli_version = "1.2.3",
           .ns = "rl",
+          .suite_ns = "tools",
           .server_version = Json{{"gitVersion", "v1.36.0"}},
           .our_resources = Json{{"resources", names}},
           .wrong_job = Error{Code::kInvalid,
@@ -83,6 +85,24 @@ TEST_CASE("a healthy suite passes every check", "[cli][doctor]") {
     CHECK(check.remedy.empty());
   }
   CHECK(checks.size() == 9);
+}
+
+TEST_CASE("remedies name the namespace of the suite", "[cli][doctor]") {
+  SuiteFacts facts = healthy_facts();
+  facts.leases = {{"nervex-extender", Error{Code::kNotFound, "404"}}};
+  facts.serving_secret = Error{Code::kNotFound, "404"};
+  facts.deployments = Json{{"items", Json::array()}};
+  const auto checks = examine(facts);
+  CHECK(find_check(checks, "Leader").remedy.ends_with(" -n tools"));
+  CHECK(find_check(checks, "Webhook certificate").remedy.ends_with("--install -n tools"));
+  CHECK(find_check(checks, "Deployments").finding == "none in namespace tools runs the suite");
+}
+
+TEST_CASE("the namespace of the suite is that of the webhook's Service", "[cli][doctor]") {
+  const Json service = {{"clientConfig", {{"service", {{"namespace", "tools"}}}}}};
+  CHECK(suite_namespace(Json{{"webhooks", Json::array({service})}}) == "tools");
+  CHECK(suite_namespace(Json::object()) == "nervex-system");
+  CHECK(suite_namespace(kHidden) == "nervex-system");
 }
 
 TEST_CASE("each failure is found, with what to do", "[cli][doctor]") {

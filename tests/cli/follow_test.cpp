@@ -104,6 +104,25 @@ TEST_CASE("only a failure of the first list is an error", "[cli][follow]") {
   CHECK(ended.error().code == Code::kForbidden);
 }
 
+TEST_CASE("after an earlier answer an outage during the first list is retried", "[cli][follow]") {
+  FakeApi api;
+  api.add(kube::kNervexJobs, "rl", a_job("a", "Created"));
+  Following following(api);
+  following.calls.retries_first_list = true;
+  SECTION("once") {
+    api.fail_next("GET", "/nervexjobs", {Code::kTransient, "503"}, Applied::kNo, 2);
+    following.start();
+    CHECK(following.waits_for({"lost", "rl/a Created", "listed"}));
+  }
+  SECTION("but not what does not pass") {
+    api.fail_next("GET", "/nervexjobs", {Code::kForbidden, "403"});
+    following.start();
+    REQUIRE(testing::wait_until([&] { return api.requests() == 1; }));
+    following.thread.join();
+    CHECK_FALSE(following.result);
+  }
+}
+
 TEST_CASE("a call ends it", "[cli][follow]") {
   FakeApi api;
   api.add(kube::kNervexJobs, "rl", a_job("a", "Created"));

@@ -43,7 +43,34 @@ TEST_CASE("a goal is open until the job reaches it or can no longer reach it", "
       {"condition=Scheduled", Phase::kSucceeded, GoalState::kMissed},
   }));
   INFO(row.goal << " in phase " << to_string(row.phase));
-  CHECK(check_goal(*parse_goal(row.goal), view::a_snapshot(row.phase).job) == row.want);
+  job::Job job = view::a_snapshot(row.phase).job;
+  job.status.observed_generation = job.meta.generation;
+  CHECK(check_goal(*parse_goal(row.goal), job) == row.want);
+}
+
+TEST_CASE("a status of an earlier spec does not reach a goal", "[cli][wait]") {
+  job::Job job = view::a_snapshot(Phase::kRunning).job;
+  job::set_condition(job.status, view::a_condition("Ready", true, ""));
+  job.status.observed_generation = 1;
+  job.meta.generation = 2;
+  CHECK(check_goal(*parse_goal("condition=Ready"), job) == GoalState::kOpen);
+  CHECK(check_goal(*parse_goal("condition=Scheduled=false"), job) == GoalState::kOpen);
+  CHECK(check_goal(*parse_goal("running"), job) ==
+        GoalState::kReached);  // requests change the spec
+  job.spec.suspend = true;
+  CHECK(check_goal(*parse_goal("running"), job) == GoalState::kOpen);
+  job.spec.suspend = false;
+  job.status.observed_generation = 2;
+  CHECK(check_goal(*parse_goal("condition=Ready"), job) == GoalState::kReached);
+}
+
+TEST_CASE("the status of a job that has ended is final, also after a change of its spec",
+          "[cli][wait]") {
+  job::Job job = view::a_snapshot(Phase::kSucceeded).job;
+  job.status.observed_generation = 1;
+  job.meta.generation = 2;
+  CHECK(check_goal(*parse_goal("condition=Succeeded"), job) == GoalState::kReached);
+  CHECK(check_goal(*parse_goal("condition=Ready"), job) == GoalState::kMissed);
 }
 
 TEST_CASE("the end of a job is told with its reason", "[cli][wait]") {

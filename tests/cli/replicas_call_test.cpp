@@ -74,6 +74,16 @@ TEST_CASE("arguments become one call of the replicas API", "[cli][replicas]") {
         R"({"collectors":["dqn-collector-x2b7k"],"coordinator":"dqn-coordinator",)"
         R"("learners":["dqn-learner-x2b7k.rl:80","dqn-aggregator-x2b7k","dqn-ddp-learner-x2b7k"],)"
         R"("namespace":"rl"})"}},
+      {"others, on behalf of another pod: the first word is a replica, too",
+       ask(Verb::kReplace,
+           [](auto& a) {
+             a.job = "dqn-learner-a2b7k";
+             a.coordinator = "p";
+             a.pods = {"dqn-collector-x2b7k"};
+           }),
+       {"POST", path + "/failed",
+        R"({"collectors":["dqn-collector-x2b7k"],"coordinator":"p",)"
+        R"("learners":["dqn-learner-a2b7k"],"namespace":"rl"})"}},
       {"a collector of a job that is called like a learner",
        ask(Verb::kReplace, [](auto& a) { a.pods = {"a-learner-b-collector-x2b7k.collector:80"}; }),
        {"POST", path + "/failed",

@@ -1,0 +1,370 @@
+#!/usr/bin/env python3
+"""What do the verbs of nervexctl do with a slow, failing or lying API server, and with which exit code do they end? On the
+API server in memory of tests/sdk. Run by ctest (cli_verbs_test), or by hand with the Python of scripts/setup:
+
+    python3 tests/cli/verbs_test.py build/dev/bin/nervexctl [TEST...]
+"""
+
+import http.server
+import json
+import os
+import re
+import socket
+import ssl
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "sdk"))
+
+from support.background import wait_for  # noqa: E402
+from support.fake_api import EVENTS, JOBS, NAMESPACE, PODS, FakeApi  # noqa: E402
+
+NERVEXCTL = ""
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+POD = {"spec": {"containers": [{"name": "nervex-container", "image": "trainer:1"}]}}
+JOB = {"apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob", "metadata": {"name": "dqn"},
+       "spec": {"coordinator": {"template": POD}, "collector": {"template": POD}}}
+
+
+def status(phase, *conditions, observed=1, **more):
+    return {"phase": phase, "attempt": 1, "observedGeneration": observed, "conditions": [
+        {"type": one, "status": "True", "reason": "Because", "message": "", "lastTransitionTime": "2026-11-21T14:00:00Z",
+         "observedGeneration": observed} for one in conditions], **more}
+
+
+class WithServer(unittest.TestCase):
+    def setUp(self):
+        self.api = FakeApi()
+        self.addCleanup(self.api.close)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.env = {"HOME": self.folder, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
+        self.connect()
+
+    def write(self, name, text, mode=0o600):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def connect(self, user=None, **cluster):
+        """A kubeconfig for the server in memory."""
+        host = self.api.client().configuration.host
+        self.env["KUBECONFIG"] = self.write("kubeconfig", json.dumps({
+            "current-context": "x", "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x", "namespace": NAMESPACE}}],
+            "clusters": [{"name": "x", "cluster": {"server": host, **cluster}}], "users": [{"name": "x", "user": user or {}}]}))
+
+    def start(self, *words):
+        process = subprocess.Popen([NERVEXCTL, *words], env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, errors="replace")
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.communicate()
+
+    def run_verb(self, *words):
+        process = self.start(*words)
+        out, errors = process.communicate(timeout=60)
+        return process.returncode, out, errors
+
+    def put_job(self, name="dqn", generation=1, **fields):
+        return self.api.put(JOBS, name, **{**JOB, "metadata": {"name": name, "generation": generation}, **fields})
+
+    def put_pod(self, name, job):
+        self.api.put(PODS, name, kind="Pod", metadata={
+            "labels": {"group-name": "nervex.sensetime.com", "nervexjob-name": job["metadata"]["name"]},
+            "ownerReferences": [{"apiVersion": JOB["apiVersion"], "kind": "NerveXJob", "name": job["metadata"]["name"],
+                                 "uid": job["metadata"]["uid"], "controller": True}]}, status={"phase": "Running"}, **POD)
+
+
+class Verbs(WithServer):
+    def test_wait_for_a_condition_ignores_the_status_of_the_old_spec(self):
+        self.put_job(generation=2, status=status("Running", "Ready", observed=1))
+        code, _, errors = self.run_verb("wait", "dqn", "--for=condition=Ready", "--timeout", "1s")
+        self.assertEqual(code, 1, errors)
+        self.put_job(generation=2, status=status("Running", "Ready", observed=2))
+        self.assertEqual(self.run_verb("wait", "dqn", "--for=condition=Ready", "--timeout", "30s")[0], 0)
+
+    def test_wait_for_running_ignores_a_job_that_is_being_suspended(self):
+        self.put_job(generation=2, status=status("Running", observed=1), spec={**JOB["spec"], "suspend": True})
+        self.assertEqual(self.run_verb("wait", "dqn", "--for=running", "--timeout", "1s")[0], 1)
+
+    def test_submit_follows_the_job_although_the_first_list_fails(self):
+        for flag in ("--wait", "--follow"):
+            self.api.fail("GET " + JOBS, 503, times=2)
+            submit = self.start("submit", self.write("job.yaml", json.dumps(JOB)), flag)
+            wait_for(lambda: self.api.get(JOBS, "dqn") or submit.poll() is not None, "the job")
+            self.put_job(status=status("Succeeded", "Succeeded"))
+            out, errors = submit.communicate(timeout=60)
+            self.assertEqual(submit.returncode, 0, errors)
+            self.assertEqual(errors.count("trying again"), 1, errors)
+            self.assertIn("dqn succeeded", errors)
+            self.api.remove(JOBS, "dqn")
+
+    def test_events_and_logs_follow_although_the_first_list_fails(self):
+        self.put_job(status=status("Running", "Running"))
+        self.api.fail(f"GET {EVENTS}?limit", 503)
+        events = self.start("events", "dqn", "-w")
+        wait_for(lambda: self.api.count_requests(r"events\?watch") or events.poll() is not None, "the watch")
+        self.assertIsNone(events.poll())
+        self.api.fail("nervexjobs?fieldSelector", 503)
+        logs = self.start("logs", "dqn", "-f")
+        wait_for(lambda: self.api.count_requests(r"nervexjobs\?fieldSelector.*watch") or logs.poll() is not None, "the watch")
+        self.assertIsNone(logs.poll())
+
+    def test_delete_ends_at_its_timeout_when_the_pods_cannot_be_read(self):
+        self.put_job()
+        self.api.delay(f"GET {PODS}", 2)
+        code, _, errors = self.run_verb("delete", "dqn", "--wait", "--timeout", "1s")
+        self.assertEqual(code, 1, errors)
+        self.assertIn("could not be read", errors)
+
+    def test_delete_names_the_pods_that_are_left(self):
+        self.put_pod("dqn-coordinator", self.put_job())
+        code, _, errors = self.run_verb("delete", "dqn", "--wait", "--timeout", "1s")
+        self.assertEqual(code, 1)
+        self.assertIn("1 pods still exist, the first is rl/dqn-coordinator", errors)
+
+    def test_each_event_is_printed_when_it_comes(self):
+        for output in ("json", "yaml", "table"):
+            job = self.put_job(status=status("Running", "Running"))
+            before = self.api.count_requests(r"events\?watch")
+            events = self.start("events", "dqn", "-w", "-o", output)
+            self.api.wait_for_request(r"events\?watch", before)
+            self.api.put(EVENTS, f"e-{output}", involvedObject={"kind": "NerveXJob", "name": "dqn", "uid": job["metadata"]["uid"]},
+                         reason="Planned", message="it came", lastTimestamp="2026-11-21T14:00:01Z", type="Normal")
+            lines = []
+            reader = threading.Thread(target=lambda: lines.extend(iter(events.stdout.readline, "")), daemon=True)
+            reader.start()
+            wait_for(lambda: any("it came" in line for line in list(lines)), f"the event as {output}: {lines}")
+            events.terminate()
+            self.assertEqual(events.wait(30), 130)
+
+    def test_suspend_and_resume_skip_selected_jobs_that_have_ended(self):
+        for verb, wanted in (("suspend", True), ("resume", False)):
+            self.put_job("runs", status=status("Running"), spec={**JOB["spec"], "suspend": not wanted})
+            self.put_job("ended", status=status("Succeeded"))
+            code, out, errors = self.run_verb(verb, "--all")
+            self.assertEqual(code, 0, errors)
+            self.assertIn("ended has ended (Succeeded), skipped", errors)
+            self.assertNotIn("nervexjob.nervex.sensetime.com/ended", out)
+            self.assertEqual(self.api.get(JOBS, "runs")["spec"]["suspend"], wanted)
+            self.assertEqual(self.run_verb(verb, "ended")[0], 1)
+
+    def test_a_selected_job_that_is_deleted_meanwhile_is_no_failure(self):
+        self.put_job("a", status=status("Running"))
+        self.put_job("b", status=status("Running"))
+        self.api.fail(f"PATCH {JOBS}/a", 404)
+        code, out, errors = self.run_verb("suspend", "--all")
+        self.assertEqual((code, out.count("suspended")), (0, 1), errors)
+
+    def test_replace_takes_a_coordinator(self):
+        seen = []
+
+        class Server(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                seen.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b'{"success": true, "data": {}}')
+
+            def log_message(self, *_):
+                pass
+        server = http.server.HTTPServer(("127.0.0.1", 0), Server)
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        code, _, errors = self.run_verb("replicas", "replace", "--coordinator", "dqn-coordinator", "dqn-collector-x2b7k",
+                                        "dqn-learner-x2b7k", "--server", f"127.0.0.1:{server.server_port}")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(seen, [{"namespace": NAMESPACE, "coordinator": "dqn-coordinator", "collectors": ["dqn-collector-x2b7k"],
+                                 "learners": ["dqn-learner-x2b7k"]}])
+
+    def test_the_suite_is_found_in_another_namespace(self):
+        self.api.put(WEBHOOKS, "nervex-mutating-webhook-configuration", webhooks=[
+            {"name": "h", "clientConfig": {"service": {"namespace": "tools", "name": "nervex-webhook-service"}}}])
+        self.write("bin/kubectl", f'#!/bin/sh\necho "$@" >"{self.folder}/said"\nexit 1\n', stat.S_IRWXU)
+        for words, wanted in (([], "tools"), (["--system-namespace", "mine"], "mine")):
+            self.run_verb("doctor", *words)
+            self.assertTrue(self.api.count_requests(f"namespaces/{wanted}/deployments"), self.api.requests)
+            code, _, errors = self.run_verb("replicas", "get", *words)
+            self.assertEqual(code, 1)
+            self.assertIn(f"namespace {wanted}", errors)
+            with open(f"{self.folder}/said", encoding="utf-8") as file:
+                self.assertIn(f"-n {wanted} service/nervex-server", file.read())
+
+    def test_without_a_right_the_suite_is_in_its_usual_namespace(self):
+        self.run_verb("doctor")
+        self.assertTrue(self.api.count_requests("namespaces/nervex-system/deployments"))
+
+
+class Submit(WithServer):
+    def test_a_dry_run_creates_nothing(self):
+        file = self.write("job.yaml", json.dumps(JOB))
+        code, out, errors = self.run_verb("submit", file, "--dry-run")
+        self.assertEqual((code, out), (0, "nervexjob.nervex.sensetime.com/dqn created (dry run)\n"), errors)
+        self.assertIsNone(self.api.get(JOBS, "dqn"))
+        self.assertIn(f"POST {JOBS}?dryRun=All", self.api.requests)
+        for flag in ("--wait", "--follow"):
+            self.assertEqual(self.run_verb("submit", file, "--dry-run", flag)[0], 2)
+
+    def test_it_prints_the_job_as_it_is_stored(self):
+        file = self.write("job.yaml", json.dumps(JOB))
+        code, out, errors = self.run_verb("submit", file, "-o", "json")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(json.loads(out), self.api.get(JOBS, "dqn"))
+        self.assertEqual(self.run_verb("submit", file, "--set", "name=a", "-o", "name")[1], "nervexjob.nervex.sensetime.com/a\n")
+        self.assertIn("kind: NerveXJob", self.run_verb("submit", file, "--set", "name=b", "--dry-run", "-o", "yaml")[1])
+
+
+class Kubeconfig(WithServer):
+    def test_it_acts_as_another_user(self):
+        self.connect({"token": "t", "as": "ann", "as-uid": "7", "as-groups": ["a", "b"], "as-user-extra": {"scope": ["x", "y"]}})
+        self.assertEqual(self.run_verb("list")[0], 0)
+        head = self.api.heads[-1]
+        self.assertEqual([head["Impersonate-User"], head["Impersonate-Uid"], sorted(head.get_all("Impersonate-Group")),
+                          sorted(head.get_all("Impersonate-Extra-scope")), head["Authorization"]],
+                         ["ann", "7", ["a", "b"], ["x", "y"], "Bearer t"])
+
+    def test_a_watch_acts_as_that_user_too(self):
+        self.connect({"as": "ann"})
+        self.put_job(status=status("Created"))
+        wait = self.start("wait", "dqn")
+        self.api.wait_for_request("watch=true")
+        self.put_job(status=status("Succeeded"))
+        wait.communicate(timeout=60)
+        self.assertEqual({head["Impersonate-User"] for head in self.api.heads}, {"ann"})
+
+    def test_it_names_a_proxy(self):
+        tunnels = []
+        proxy = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(proxy.close)
+
+        def pump(source, sink):
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+        def serve():
+            while True:
+                try:
+                    client, _ = proxy.accept()
+                except OSError:
+                    return
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    head += client.recv(1)
+                tunnels.append(head.decode())
+                host, _, port = head.split()[1].decode().rpartition(":")
+                server = socket.create_connection((host, int(port)))
+                for one in (client, server):
+                    self.addCleanup(one.close)
+                client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                for pair in ((client, server), (server, client)):
+                    threading.Thread(target=pump, args=pair, daemon=True).start()
+        threading.Thread(target=serve, daemon=True).start()
+        self.connect(**{"proxy-url": f"http://me:p%40ss@127.0.0.1:{proxy.getsockname()[1]}"})
+        code, _, errors = self.run_verb("list")
+        self.assertEqual(code, 0, errors)
+        self.assertRegex(tunnels[0], r"^CONNECT 127.0.0.1:\d+ HTTP/1.1\r\n")
+        self.assertIn("Proxy-Authorization: Basic bWU6cEBzcw==\r\n", tunnels[0])
+
+    def test_a_proxy_that_refuses_is_named(self):
+        host = self.api.client().configuration.host
+        self.connect(**{"proxy-url": host})  # the API server itself: it knows no CONNECT
+        code, _, errors = self.run_verb("list")
+        self.assertEqual(code, 1)
+        self.assertIn("proxy: refused: HTTP/1.1 501", errors)
+
+    def test_other_proxies_are_refused_with_what_to_do(self):
+        for url in ("socks5://127.0.0.1:1", "https://127.0.0.1:1"):
+            self.connect(**{"proxy-url": url})
+            code, _, errors = self.run_verb("list")
+            self.assertEqual(code, 1)
+            self.assertIn("proxy-url", errors)
+            self.assertIn("run kubectl proxy", errors)
+
+    def test_verification_can_be_switched_off(self):
+        subprocess.run([NERVEXCTL, "certs", "--out", self.folder], check=True, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(f"{self.folder}/tls.crt", f"{self.folder}/tls.key")
+        self.api._server.socket = context.wrap_socket(self.api._server.socket, server_side=True)
+        https = self.api.client().configuration.host.replace("http:", "https:")
+        self.connect(server=https)
+        self.assertIn("certificate not accepted", self.run_verb("list")[2])
+        self.connect(server=https, **{"insecure-skip-tls-verify": True})
+        self.assertEqual(self.run_verb("list")[0], 0)
+
+
+LIES = {"nothing": b"", "an array": b"[]", "an empty object": b"{}", "a page": b"<html>log in</html>", "half of it": b'{"items": [{"met',
+        "wrong types": b'{"metadata": 7, "items": {"a": 1}, "spec": [], "status": "x"}', "null": b"null",
+        "wrong items": b'{"metadata": {"resourceVersion": "1"}, "items": [7, null, {"metadata": {"name": 3}}]}',
+        "no text": bytes(range(128, 256))}
+FAULTS = {"no answer": 0, "401": 401, "403": 403, "404": 404, "409": 409, "429": 429, "500": 500, "503": 503}
+
+
+class EveryVerb(WithServer):
+    """None crashes, and none is silent."""
+
+    def words(self):
+        job = self.write("job.yaml", json.dumps(JOB))
+        limit = ["--timeout", "1s"]
+        return [["list"], ["list", "-A", "-o", "json"], ["explain", "dqn"], ["logs", "dqn"], ["logs", "dqn", "-f"], ["events", "dqn"],
+                ["wait", "dqn", *limit], ["suspend", "dqn"], ["suspend", "--all"], ["resume", "dqn"], ["resume", "--all"],
+                ["scale", "dqn", "--collectors", "1"], ["delete", "dqn"], ["delete", "--all", "--wait", *limit],
+                ["submit", job], ["submit", job, "--dry-run", "-o", "json"], ["simulate", job, *limit], ["queue"], ["top"],
+                ["doctor"], ["validate", "-f", job, "--server"], ["certs", "--install"]]
+
+    def check(self, what):
+        for words in self.words():
+            with self.subTest(" ".join(words[:2]), server=what):
+                begin = time.monotonic()
+                code, out, errors = self.run_verb(*words)
+                self.assertIn(code, (0, 1, 2), f"{out}\n{errors}")
+                if code == 2:
+                    self.assertEqual(words[0], "validate", errors)
+                self.assertTrue(out or errors)
+                self.assertLess(time.monotonic() - begin, 20)
+                if code == 0:
+                    self.zero.add((words[0], what))
+
+    zero = set()
+
+    def test_with_a_server_that_lies(self):
+        for what, lie in LIES.items():
+            self.api.lie = lie
+            self.check(what)
+
+    def test_with_a_server_that_fails(self):
+        for what, code in FAULTS.items():
+            self.api._faults.clear()
+            self.api.fail("", code, times=1 << 30)
+            self.check(what)
+        hidden = {("doctor", "401"), ("doctor", "403")}  # what the user may not see is no failure
+        self.assertLessEqual({one for one in self.zero if one[1] in FAULTS}, hidden)
+
+
+class Reference(unittest.TestCase):
+    def test_each_verb_that_waits_documents_its_exit_codes(self):
+        with open(os.path.join(ROOT, "docs", "reference", "cli.md"), encoding="utf-8") as file:
+            parts = re.split(r"^## ", file.read(), flags=re.M)
+        for part in parts:
+            if re.search(r"`--(timeout|watch|follow)`", part.replace("`-w`, ", "").replace("`-f`, ", "")):
+                self.assertIn("130 interrupted", part.replace("\n", " "), part.split("\n")[0])
+
+
+if __name__ == "__main__":
+    NERVEXCTL = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
