@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "kube/model/meta.h"
+#include "kube/model/quantity.h"
 #include "kube/model/resources.h"
 
 namespace nervex::queue {
@@ -70,6 +71,27 @@ Result<std::optional<std::int64_t>> read_number(const Json& spec, std::string_vi
   return std::optional(number);
 }
 
+// CPU time and bytes, as in the rule of schemas/queue.json.
+bool is_divisible(std::string_view resource) {
+  return resource == "cpu" || resource == "memory" || resource == "ephemeral-storage" ||
+         resource.starts_with("hugepages-");
+}
+
+// The amount of one resource. Devices and other counted resources are whole numbers, as in pods.
+Result<std::int64_t> decode_amount(const std::string& where, const std::string& resource,
+                                   const Json& quantity) {
+  const auto decoded = kube::decode_resources({{resource, quantity}});
+  if (!decoded) return with_context(where, decoded.error());
+  const std::string field = fmt::format("{}: {}", where, resource);
+  const std::int64_t amount = decoded->get(resource);
+  if (amount < 0) return invalid_field(field, "must not be negative");
+  const std::string text = quantity.is_string() ? quantity.get<std::string>() : quantity.dump();
+  if (!is_divisible(resource) && !kube::is_whole(text)) {
+    return invalid_field(field, "must be a whole number");
+  }
+  return amount;
+}
+
 // The reverse of the object's form: there amounts are listed by node class.
 Result<Bounds> decode_bounds(const Json& spec, std::string_view field) {
   std::map<std::string, ResourceBound> bounds;
@@ -89,19 +111,14 @@ Result<Bounds> decode_bounds(const Json& spec, std::string_view field) {
       return invalid_field(where + ".resources", "is required");
     }
     for (const auto& [resource, quantity] : resources->items()) {
-      const auto decoded = kube::decode_resources({{resource, quantity}});
-      if (!decoded) return with_context(where + ".resources", decoded.error());
-      const std::int64_t amount = decoded->get(resource);
-      if (amount < 0) {
-        return invalid_field(fmt::format("{}.resources: {}", where, resource),
-                             "must not be negative");
-      }
+      const auto amount = decode_amount(where + ".resources", resource, quantity);
+      if (!amount) return amount.error();
       ResourceBound& bound = bounds[resource];
       bound.resource = resource;
       if (node_class.empty()) {
-        bound.total = amount;
+        bound.total = *amount;
       } else {
-        bound.classes.push_back({node_class, amount});
+        bound.classes.push_back({node_class, *amount});
       }
     }
   }

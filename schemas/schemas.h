@@ -12,6 +12,7 @@ namespace nervex::schemas {
 std::string_view nervex_job();
 std::string_view aggregator_config();
 std::string_view pod_group();
+std::string_view queue();
 
 // What `kubectl get --raw /openapi/v3/api/v1` of Kubernetes 1.36 says about PodTemplateSpec and all
 // it refers to, without descriptions. For programs that have no cluster to ask.

@@ -47,6 +47,19 @@ std::optional<Json> parse_integer(std::string_view text) {
   return Json(-static_cast<std::int64_t>(number));
 }
 
+// The API server gets 2.0 of kubectl as 2, and reads an integer.
+Json whole_or_fraction(double number) {
+  constexpr double kEndOfIntegers = 9.2e18;
+  const bool is_whole = std::trunc(number) == number && std::abs(number) < kEndOfIntegers;
+  return is_whole ? Json(static_cast<std::int64_t>(number)) : Json(number);
+}
+
+void read_whole_numbers(Json& value) {
+  if (value.is_number_float()) value = whole_or_fraction(value.get<double>());
+  if (!value.is_structured()) return;
+  for (auto& member : value) read_whole_numbers(member);
+}
+
 std::optional<Json> parse_float(std::string_view text) {
   constexpr std::string_view kNumber = "+-.0123456789eE";
   if (text.find_first_not_of(kNumber) != std::string_view::npos) return std::nullopt;
@@ -55,12 +68,7 @@ std::optional<Json> parse_float(std::string_view text) {
   double number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  // The API server gets 2.0 as 2, and reads an integer.
-  constexpr double kEndOfIntegers = 9.2e18;
-  if (std::trunc(number) == number && std::abs(number) < kEndOfIntegers) {
-    return Json(static_cast<std::int64_t>(number));
-  }
-  return Json(number);
+  return whole_or_fraction(number);
 }
 
 // A number, with or without underscores between its digits.
@@ -171,7 +179,9 @@ std::optional<Json> as_json(std::string_view text) {
   const auto start = text.find_first_not_of(" \t\r\n");
   if (start == text.npos || text[start] != '{') return std::nullopt;
   auto json = kube::parse_json(text, kMaxDepth);
-  return json ? std::optional(*std::move(json)) : std::nullopt;
+  if (!json) return std::nullopt;
+  read_whole_numbers(*json);
+  return *std::move(json);
 }
 
 bool is_indented_by_tab(std::string_view text) {

@@ -71,10 +71,18 @@ void append_notes(const Json& stored, const Json& object, Findings& findings) {
   }
 }
 
-// One of the two judged kinds.
+// Of one of the judged kinds.
 const kube::ResourceKind& find_resource_kind(const Json& object) {
-  return kube::string_at(object, {"kind"}) == job::kAggregatorConfigKind ? kube::kAggregatorConfigs
-                                                                         : kube::kNervexJobs;
+  const std::string kind = kube::string_at(object, {"kind"});
+  if (kind == "Queue") return kube::kQueues;
+  return kind == job::kAggregatorConfigKind ? kube::kAggregatorConfigs : kube::kNervexJobs;
+}
+
+// "": the object has no namespace.
+std::string find_namespace(const kube::ResourceKind& resource, const Json& object,
+                           const std::string& otherwise) {
+  if (resource.plural == kube::kQueues.plural) return "";
+  return kube::string_at(object, {"metadata", "namespace"}, otherwise);
 }
 
 struct Question {
@@ -91,9 +99,13 @@ bool is_missing_right(std::string_view message) { return message.find(" cannot "
 Error not_allowed(std::string_view verb, const kube::ResourceKind& resource,
                   const std::string& ns) {
   return {Code::kForbidden,
-          fmt::format("you may not {0} {2} in namespace {1}: choose another namespace with -n, ask "
-                      "for the right ({0} {2}.{3}), or leave out --server",
-                      verb, ns, resource.plural, resource.group)};
+          ns.empty()
+              ? fmt::format("you may not {0} {1}: ask for the right ({0} {1}.{2}), or leave "
+                            "out --server",
+                            verb, resource.plural, resource.group)
+              : fmt::format("you may not {0} {2} in namespace {1}: choose another namespace "
+                            "with -n, ask for the right ({0} {2}.{3}), or leave out --server",
+                            verb, ns, resource.plural, resource.group)};
 }
 
 Result<Findings> send(kube::Api& api, const Question& question, const std::string& ns,
@@ -140,7 +152,9 @@ Json changed_object(const Json& stored, const Json& object) {
     merge(applied, object, changed);
   } else {
     changed = object;
-    changed["metadata"] = stored.value("metadata", Json::object());
+    const Json* metadata = kube::find(stored, {"metadata"});
+    const bool has_metadata = metadata != nullptr && metadata->is_object();
+    changed["metadata"] = has_metadata ? *metadata : Json::object();
     replace_metadata(object, changed["metadata"]);
   }
   changed.erase("status");
@@ -159,8 +173,7 @@ Json changed_object(const Json& stored, const Json& object) {
 
 Result<Findings> ask_server(kube::Api& api, const std::string& ns, const Json& object) {
   const kube::ResourceKind& resource = find_resource_kind(object);
-  const std::string own = kube::string_at(object, {"metadata", "namespace"});
-  const std::string& where = own.empty() ? ns : own;
+  const std::string where = find_namespace(resource, object, ns);
   const std::string name = kube::string_at(object, {"metadata", "name"});
   const auto create = [&] {
     return send(api,

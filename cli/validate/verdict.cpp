@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/text.h"
+#include "cli/validate/judge_queue.h"
 #include "job/aggregator_config.h"
 #include "job/schema/job_schema.h"
 #include "job/template/rules.h"
@@ -20,9 +21,11 @@
 namespace nervex::cli {
 namespace {
 
-constexpr std::array<std::string_view, 2> kKinds{job::kKind, job::kAggregatorConfigKind};
-// The API server alone checks these, by their schemas.
-constexpr std::array<std::string_view, 3> kOtherKinds{"PodGroup", "Queue", "Simulation"};
+constexpr std::string_view kQueueKind = "Queue";
+constexpr std::array<std::string_view, 3> kKinds{job::kKind, job::kAggregatorConfigKind,
+                                                 kQueueKind};
+// Only programs write these.
+constexpr std::array<std::string_view, 2> kOtherKinds{"PodGroup", "Simulation"};
 
 bool is_one_of(const auto& kinds, std::string_view kind) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
@@ -164,6 +167,10 @@ Json as_sarif(const std::vector<Verdict>& verdicts) {
 constexpr std::string_view kGroupPrefix =
     job::kApiVersion.substr(0, job::kApiVersion.find('/') + 1);
 
+bool is_in_our_group(const Json& object) {
+  return kube::string_at(object, {"apiVersion"}).starts_with(kGroupPrefix);
+}
+
 // The similar kind of ours; "" if there is none, or it is correct.
 std::string meant_kind(const std::string& kind) {
   if (is_ours(kind)) return "";
@@ -229,21 +236,31 @@ std::string describe_kind(const Json& object) {
   return kube::string_at(object, {"kind"}, "an object without a kind");
 }
 
-bool is_judged(const Json& object) { return is_ours(kube::string_at(object, {"kind"})); }
+bool is_judged(const Json& object) {
+  const std::string kind = kube::string_at(object, {"kind"});
+  // Other APIs have kinds of this name, too.
+  const bool is_foreign = kind == kQueueKind && !is_in_our_group(object);
+  return is_ours(kind) && !is_foreign;
+}
 
 std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema) {
   const std::string kind = kube::string_at(object, {"kind"});
   std::vector<Finding> findings;
   if (const auto wrong = wrong_version(object, kind)) findings.push_back(*wrong);
   // Like the mutating hook: what it fills in is not an error.
-  const bool is_config = kind == job::kAggregatorConfigKind;
-  const Json defaulted = is_config ? object : object.patch(job::default_patch(object));
-  job::FieldErrors errors =
-      is_config ? config_errors(object, schema) : job::job_errors(defaulted, schema);
+  job::FieldErrors errors;
+  if (kind == job::kAggregatorConfigKind) {
+    errors = config_errors(object, schema);
+  } else if (kind == kQueueKind) {
+    errors = queue_errors(object, schema);
+  } else {
+    const Json defaulted = object.patch(job::default_patch(object));
+    errors = job::job_errors(defaulted, schema);
+    append(errors, job::check_pod_count(defaulted, nullptr));
+  }
   job::append_unreported(errors, job::check_metadata(object));
-  if (!is_config) append(errors, job::check_pod_count(defaulted, nullptr));
   for (const auto& error : errors) findings.push_back({error.field, worded(error)});
-  if (!findings.empty()) return findings;
+  if (!findings.empty() || kind == kQueueKind) return findings;
   for (const auto& text : job::warnings_on_create(object)) findings.push_back(parse_warning(text));
   return findings;
 }
@@ -288,8 +305,8 @@ std::optional<Finding> judge_kind(const Json& object) {
   }
   const std::string kind = kube::string_at(object, {"kind"});
   const std::string meant = meant_kind(kind);
-  const bool in_our_group = kube::string_at(object, {"apiVersion"}).starts_with(kGroupPrefix);
-  if (!meant.empty()) {
+  const bool in_our_group = is_in_our_group(object);
+  if (!meant.empty() && (in_our_group || meant != kQueueKind)) {
     return Finding{"kind", fmt::format("unknown kind {}: did you mean {}?", kind, meant),
                    in_our_group};
   }
@@ -313,7 +330,7 @@ std::optional<std::vector<Finding>> findings_of_refusal(int http_status, std::st
 
 std::string nothing_to_judge(const std::vector<std::string>& kinds) {
   const std::set<std::string> seen(kinds.begin(), kinds.end());
-  std::string text = fmt::format("no {} found", fmt::join(kKinds, " or "));
+  std::string text = fmt::format("no {} found", fmt::join(kKinds, ", "));
   if (seen.empty()) return text + ": there are no objects";
   text += fmt::format(", only {}", printable(fmt::format("{}", fmt::join(seen, ", "))));
   for (const auto& kind : seen) {

@@ -1,5 +1,5 @@
-// cli/validate/verdict.h - what does `nervexctl validate` say about NerveXJobs and
-// AggregatorConfigs? Pure.
+// cli/validate/verdict.h - what does `nervexctl validate` say about NerveXJobs, AggregatorConfigs
+// and Queues? Pure.
 #pragma once
 
 #include <optional>
@@ -36,13 +36,14 @@ std::string verdict_subject(const Verdict& verdict);
 // "NerveXJob", or what it is instead of an object with a kind: "a list".
 std::string describe_kind(const Json& object);
 
-// A NerveXJob or an AggregatorConfig: objects that the webhook reviews.
+// A NerveXJob, an AggregatorConfig or a Queue: objects that users write.
 bool is_judged(const Json& object);
 
-// What the webhook would say if such an object were created, as far as that is known without a
-// cluster, and what the API server says of its apiVersion and metadata. As in the webhook, an
-// invalid object has no warnings, since they may only follow from its errors. `schema`: for its
-// kind, job::make_offline_job_check() or make_offline_config_check().
+// What the webhook, and of a Queue the extender, would say if such an object were created, as far
+// as that is known without a cluster, and what the API server says of its apiVersion and metadata.
+// As in the webhook, an invalid object has no warnings, since they may only follow from its errors.
+// `schema`: for its kind, job::make_offline_job_check(), make_offline_config_check() or
+// make_offline_plain_check().
 std::vector<Finding> judge(const Json& object, const job::SchemaCheck& schema);
 
 // For an object of another kind: is it a misspelt kind of ours? An error in our API group, also for

@@ -39,9 +39,12 @@ Result<std::map<std::string, Schema, std::less<>>> offline_schemas() {
   auto of_configs =
       job::make_offline_config_check(schemas::aggregator_config(), schemas::pod_template());
   if (!of_configs) return of_configs.error();
+  auto of_queues = job::make_offline_plain_check(schemas::queue(), schemas::pod_template());
+  if (!of_queues) return of_queues.error();
   return std::map<std::string, Schema, std::less<>>{
       {std::string(job::kKind), *std::move(of_jobs)},
-      {std::string(job::kAggregatorConfigKind), *std::move(of_configs)}};
+      {std::string(job::kAggregatorConfigKind), *std::move(of_configs)},
+      {"Queue", *std::move(of_queues)}};
 }
 
 std::string describe_name(const Json& object) {
@@ -227,7 +230,8 @@ void add_validate(Verbs& verbs) {
        .what = fmt::format(
            "Checks job files, without a cluster or with one (--server). The checks are those of "
            "the "
-           "webhook for NerveXJobs and AggregatorConfigs; other kinds are ignored. Prints all "
+           "webhook for NerveXJobs and AggregatorConfigs, and those of the schema and the extender "
+           "for Queues; other kinds are ignored. Prints all "
            "errors, and warnings of valid objects. Reads files, folders with their subfolders, or "
            "standard input (-).\n"
            "Without --server the command does not check rights, capacity, policies, and names of "

@@ -228,6 +228,11 @@ Result<std::shared_ptr<const SchemaCheck>> make_offline_config_check(
   return closed_check(config_schema, kOpenInConfig, core_document);
 }
 
+Result<std::shared_ptr<const SchemaCheck>> make_offline_plain_check(
+    std::string_view crd_schema, std::string_view core_document) {
+  return closed_check(crd_schema, {}, core_document);
+}
+
 FieldErrors job_errors(const Json& object, const SchemaCheck& schema) {
   FieldErrors errors = validate_job(object);
   append_unreported(errors, schema.find_errors(object));

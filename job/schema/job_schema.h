@@ -38,6 +38,10 @@ Result<std::shared_ptr<const SchemaCheck>> make_offline_job_check(std::string_vi
 Result<std::shared_ptr<const SchemaCheck>> make_offline_config_check(
     std::string_view config_schema, std::string_view core_document);
 
+// The same for a kind without templates, such as a Queue, whose CRD's schema is `crd_schema`.
+Result<std::shared_ptr<const SchemaCheck>> make_offline_plain_check(std::string_view crd_schema,
+                                                                    std::string_view core_document);
+
 // Errors of a NerveXJob by itself: validate_job() and its schema, each field once.
 FieldErrors job_errors(const Json& object, const SchemaCheck& schema);
 

@@ -42,8 +42,12 @@ std::vector<Finding> judged(const Json& object) {
       job::make_offline_config_check(schemas::aggregator_config(), schemas::pod_template());
   REQUIRE(kOfJobs);
   REQUIRE(kOfConfigs);
-  const bool is_config = kube::string_at(object, {"kind"}) == "AggregatorConfig";
-  return judge(object, is_config ? **kOfConfigs : **kOfJobs);
+  static const auto kOfQueues =
+      job::make_offline_plain_check(schemas::queue(), schemas::pod_template());
+  REQUIRE(kOfQueues);
+  const std::string kind = kube::string_at(object, {"kind"});
+  if (kind == "Queue") return judge(object, **kOfQueues);
+  return judge(object, kind == "AggregatorConfig" ? **kOfConfigs : **kOfJobs);
 }
 
 std::vector<Verdict> validate_text(std::string_view text) {
@@ -116,8 +120,56 @@ TEST_CASE("a duplicate key is refused with its line", "[cli][validate]") {
   CHECK(parse_manifests("base: &base {c: 1}\nb: {<<: *base, c: 2}\n"));
 }
 
+TEST_CASE("a Queue is checked as the API server and the extender do", "[cli][validate]") {
+  const std::string head =
+      "apiVersion: nervex.sensetime.com/v1alpha1\nkind: Queue\nmetadata: {name: vision, "
+      "labels: {team: a}}\nspec: ";
+  const auto findings_of = [&](const std::string& spec) {
+    const auto manifests = parse_manifests(head + spec);
+    REQUIRE(manifests);
+    REQUIRE(is_judged(manifests->at(0).object));
+    return judged(manifests->at(0).object);
+  };
+  CHECK(findings_of("{weight: 2, quota: [{resources: {cpu: '1.5', nvidia.com/gpu: 8}}]}").empty());
+  struct Row {
+    std::string spec;
+    Finding want;
+  };
+  for (const auto& [spec, want] : std::vector<Row>{
+           {"{quota: [{resources: {cpu: 1.5}}]}",
+            {"spec.quota[0].resources[cpu]",
+             "Invalid value: 1.5: must be an integer or a string: write it in quotes"}},
+           {"{limit: [{resources: {nvidia.com/gpu: 500m}}]}",
+            {"spec.limit[0].resources[nvidia.com/gpu]", "Invalid value: must be a whole number"}},
+           {"{limit: [{resources: {cpu: many}}]}",
+            {"spec.limit[0].resources[cpu]", "Invalid value: "}},
+           {"{parent: vision}",
+            {"spec.parent", "Invalid value: \"vision\": a queue is not its own parent"}},
+           {"{limit: [{resources: {cpu: 1}}, {resources: {cpu: 2}}]}",
+            {"spec.limit[1].nodeClass", "Invalid value: a second entry without a class"}},
+           {"{wieght: 2}", {"spec.wieght", ""}}}) {
+    INFO(spec);
+    const auto findings = findings_of(spec);
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].field == want.field);
+    CHECK(findings[0].message.starts_with(want.message));
+  }
+  CHECK_FALSE(is_judged({{"apiVersion", "scheduling.volcano.sh/v1beta1"}, {"kind", "Queue"}}));
+}
+
+TEST_CASE("a whole number is an integer, in YAML and in JSON", "[cli][validate]") {
+  for (const char* text : {"{a: 36.0, b: [1.5]}", "{\t\"a\": 36.0,\n\t\"b\": [1.5]}"}) {
+    INFO(text);
+    const auto manifests = parse_manifests(text);
+    REQUIRE(manifests);
+    const Json& object = manifests->at(0).object;
+    CHECK(object["a"].is_number_integer());
+    CHECK(object["b"][0].is_number_float());
+  }
+}
+
 TEST_CASE("files without a job say which kinds were seen", "[cli][validate]") {
-  const std::string none = "no NerveXJob or AggregatorConfig found";
+  const std::string none = "no NerveXJob, AggregatorConfig, Queue found";
   CHECK(nothing_to_judge({}) == none + ": there are no objects");
   CHECK(nothing_to_judge({"Service", "ConfigMap", "Service"}) ==
         none + ", only ConfigMap, Service");
@@ -446,10 +498,13 @@ TEST_CASE("a misspelt kind is reported, also beside a valid job", "[cli][validat
   CHECK(kind(ours.c_str(), "NerveXjob") == Finding{"kind", guess});  // no API has such a kind
   CHECK(kind("acme.com/v1", "NerveXjob") == Finding{"kind", guess, false});
   CHECK_FALSE(kind(ours.c_str(), "AggregatorConfig"));
-  for (const char* other : {"PodGroup", "Queue", "Simulation"}) {
+  CHECK_FALSE(kind(ours.c_str(), "Queue"));
+  CHECK_FALSE(kind("scheduling.volcano.sh/v1beta1", "Queue"));
+  CHECK_FALSE(kind("acme.com/v1", "Query"));
+  for (const char* other : {"PodGroup", "Simulation"}) {
     CHECK_FALSE(kind(ours.c_str(), other));
   }
-  const std::string supported = "supported values: \"NerveXJob\", \"AggregatorConfig\"";
+  const std::string supported = "supported values: \"NerveXJob\", \"AggregatorConfig\", \"Queue\"";
   CHECK(kind(ours.c_str(), "Job") == Finding{"kind", "Unsupported value: \"Job\": " + supported});
   CHECK(judge_kind({{"apiVersion", ours}, {"kind", Json::array({1})}}) ==
         Finding{"kind", "Unsupported value: [...]: " + supported});

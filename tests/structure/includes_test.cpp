@@ -105,7 +105,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
      {"server", "server/http", "kube", "base"}},  // nothing else there knows http
     {"certs", {"certs", "kube", "kube/model", "base"}},
     {"cli",
-     {"cli", "certs", "schemas", "view", "placement", "job", "gang", "kube", "kube/model", "base"}},
+     {"cli", "certs", "schemas", "view", "placement", "queue", "job", "gang", "kube", "kube/model",
+      "base"}},
 };
 
 // Of base, the pure folders may use only values: no I/O, threads or logging.
