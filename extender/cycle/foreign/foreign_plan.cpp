@@ -130,6 +130,7 @@ bool ForeignWork::is_full(const ForeignPart& part,
 
 queue::Workload ForeignWork::make_used_workload() const {
   kube::Resources requests = seen_.bound_requests;
+  requests += seen_.ending_requests;
   for (std::size_t i = 0; i < node_.size(); ++i) {
     if (!node_[i].empty()) requests += seen_.pending[i].pod->requests;
   }
@@ -143,7 +144,7 @@ queue::ClassRequests ForeignWork::count_classes(const Ledger& ledger,
   const auto add = [&](const std::string& node, const kube::Resources& requests) {
     queue::add_requests(classes, ledger.label(node, label), requests);
   };
-  for (const auto& [node, requests] : seen_.bound_on) add(node, requests);
+  for (const auto& [node, requests] : seen_.used_on) add(node, requests);
   for (std::size_t i = 0; i < node_.size(); ++i) {
     if (!node_[i].empty()) add(node_[i], seen_.pending[i].pod->requests);
   }

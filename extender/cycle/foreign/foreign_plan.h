@@ -63,7 +63,7 @@ class ForeignWork {
   // Those of its pods that have no node in this cycle: as many as it needs to start, and then each
   // other one alone. With a minMember of 0 or 1 each pod is alone.
   std::vector<ForeignPart> list_waiting() const;
-  // Of that part; and of all pods that have a node, bound ones included.
+  // Of that part; and of all pods that have a node: bound ones count until they are gone.
   queue::Workload make_workload(const ForeignPart& part) const;
   queue::Workload make_used_workload() const;
   // A rule of its queue keeps that part from starting.
@@ -83,7 +83,7 @@ class ForeignWork {
   // Where no queue has a say: gives nodes to all pods without one; or to as many as minMember
   // needs, and then to each other one that fits; or to none. True if any pod got one.
   bool complete_all(Ledger& ledger);
-  // What its pods with nodes request on the nodes of each class, bound pods included.
+  // What make_used_workload() requests on the nodes of each class.
   queue::ClassRequests count_classes(const Ledger& ledger, const std::string& label) const;
   // `memory`: for the next cycle, if nothing is written.
   ForeignDecision decide(ForeignMemory::Gang& memory) const;

@@ -59,8 +59,9 @@ struct ForeignGangSeen {
   ForeignGroupPtr group;
   std::vector<ForeignPod> pending;  // those counted as pending
   ForeignCounts counts;
-  kube::Resources bound_requests;                   // of pods that are bound or being bound
-  std::map<std::string, kube::Resources> bound_on;  // the same by node
+  kube::Resources bound_requests;   // of pods that are bound or being bound
+  kube::Resources ending_requests;  // of pods that are being deleted and occupy their nodes
+  std::map<std::string, kube::Resources> used_on;  // both of them by node
   std::string owner;  // "namespace/name" of the owner of one of its pods
 
   std::string key() const { return group->meta.key(); }

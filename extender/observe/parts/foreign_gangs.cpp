@@ -88,12 +88,8 @@ void ForeignGangs::add(const PodPtr& pod) {
   if (gang.owner.empty() && pod->meta.owner)
     gang.owner = pod->meta.ns + ("/" + pod->meta.owner->name);
   count(*pod, 1, gang.counts);
-  const Stage stage = classify_stage(*pod);
-  if (stage == Stage::kBound) {
-    gang.bound_requests += pod->requests;
-    gang.bound_on[pod->node.str()] += pod->requests;
-  }
-  if (stage != Stage::kPending) return;
+  count_use(*pod, true, gang);
+  if (classify_stage(*pod) != Stage::kPending) return;
   gang.pending[pod->meta.uid] = pod;
   if (mounts_claims(*pod)) ++with_claims_;
 }
@@ -101,17 +97,20 @@ void ForeignGangs::add(const PodPtr& pod) {
 void ForeignGangs::remove(const kube::Pod& pod) {
   Gang& gang = gangs_[foreign_gang_name(pod)];
   count(pod, -1, gang.counts);
-  const Stage stage = classify_stage(pod);
-  if (stage == Stage::kBound) {
-    gang.bound_requests -= pod.requests;
-    const auto on = gang.bound_on.find(pod.node.str());
-    on->second -= pod.requests;
-    if (on->second.empty()) gang.bound_on.erase(on);
-  }
-  if (stage != Stage::kPending) return;
+  count_use(pod, false, gang);
+  if (classify_stage(pod) != Stage::kPending) return;
   gang.pending.erase(pod.meta.uid);
   gang.assumed.erase(pod.meta.uid);
   if (mounts_claims(pod)) --with_claims_;
+}
+
+void ForeignGangs::count_use(const kube::Pod& pod, bool adds, Gang& gang) {
+  if (!pod.occupies()) return;
+  kube::Resources& sum = pod.meta.deleting ? gang.ending_requests : gang.bound_requests;
+  adds ? sum += pod.requests : sum -= pod.requests;
+  kube::Resources& on_node = gang.used_on[pod.node.str()];
+  adds ? on_node += pod.requests : on_node -= pod.requests;
+  if (on_node.empty()) gang.used_on.erase(pod.node.str());
 }
 
 void ForeignGangs::group_changed(const ForeignGroupPtr& before, const ForeignGroupPtr& after) {
@@ -127,7 +126,8 @@ void ForeignGangs::drop_if_empty(const std::string& key) {
   const auto at = gangs_.find(key);
   if (at == gangs_.end()) return;
   const auto& [pending, bound, running, succeeded, failed] = at->second.counts;
-  const bool has_pods = !at->second.pending.empty() || bound + running + succeeded + failed > 0;
+  const bool has_pods = !at->second.pending.empty() || !at->second.used_on.empty() ||
+                        bound + running + succeeded + failed > 0;
   if (!has_pods && !at->second.group) gangs_.erase(at);
 }
 
@@ -194,13 +194,18 @@ std::vector<ForeignGangSeen> ForeignGangs::all(const VolumeStores& volumes, bool
   std::vector<ForeignGangSeen> found;
   for (const auto& [key, gang] : gangs_) {
     if (!gang.group || !gang.had_pods) continue;
-    ForeignGangSeen& seen = found.emplace_back(
-        ForeignGangSeen{gang.group, {}, compute_counts(gang), gang.bound_requests, {}, gang.owner});
-    if (with_nodes) seen.bound_on = gang.bound_on;
+    ForeignGangSeen& seen = found.emplace_back(ForeignGangSeen{gang.group,
+                                                               {},
+                                                               compute_counts(gang),
+                                                               gang.bound_requests,
+                                                               gang.ending_requests,
+                                                               {},
+                                                               gang.owner});
+    if (with_nodes) seen.used_on = gang.used_on;
     for (const auto& [uid, pod] : gang.pending) {
       if (gang.assumed.count(uid) > 0) {
         seen.bound_requests += pod->requests;
-        if (with_nodes) seen.bound_on[pod->nominated_node.str()] += pod->requests;
+        if (with_nodes) seen.used_on[pod->nominated_node.str()] += pod->requests;
         continue;
       }
       VolumesUsed used;

@@ -47,7 +47,7 @@ class ForeignGangs {
   // Cost: unbound pods of the gang.
   ForeignHoldSeen hold(const std::string& gang) const;
   // Gangs with a PodGroup that have or had pods. Cost: gangs, and unbound pods.
-  // `with_nodes`: also ForeignGangSeen::bound_on.
+  // `with_nodes`: also ForeignGangSeen::used_on.
   std::vector<ForeignGangSeen> all(const VolumeStores& volumes, bool with_nodes = true) const;
   // Unbound pods mount claims.
   bool uses_claims() const { return with_claims_ > 0; }
@@ -59,13 +59,15 @@ class ForeignGangs {
     std::set<std::string, std::less<>> assumed;          // of pending
     ForeignCounts counts;                                // of all other pods; `pending` stays 0
     kube::Resources bound_requests;
-    std::map<std::string, kube::Resources> bound_on;  // the same by node
-    std::string owner;                                // of one of its pods
+    kube::Resources ending_requests;                 // ForeignGangSeen::ending_requests
+    std::map<std::string, kube::Resources> used_on;  // both of them by node
+    std::string owner;                               // of one of its pods
     std::string message;
     bool had_pods = false;
   };
   void add(const PodPtr& pod);
   void remove(const kube::Pod& pod);
+  static void count_use(const kube::Pod& pod, bool adds, Gang& gang);
   void drop_if_empty(const std::string& key);
   static ForeignCounts compute_counts(const Gang& gang);
 

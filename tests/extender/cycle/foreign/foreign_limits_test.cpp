@@ -49,12 +49,12 @@ struct Foreign : testing::StoredCluster {
   void lose(const std::string& node, int gpus = 1) {
     --seen.counts.bound;
     seen.bound_requests -= ask(gpus);
-    seen.bound_on[node] -= ask(gpus);
+    seen.used_on[node] -= ask(gpus);
     add_pods(1, gpus);
   }
   void cycle() {
     Snapshot now_seen = snapshot();
-    for (const auto& [node, requests] : seen.bound_on) {
+    for (const auto& [node, requests] : seen.used_on) {
       const auto at = now_seen.nodes.find(node);
       now_seen.nodes.take(*at, requests);
     }
@@ -70,7 +70,7 @@ struct Foreign : testing::StoredCluster {
       --seen.counts.pending;
       ++seen.counts.bound;
       seen.bound_requests += write.pod->requests;
-      seen.bound_on[write.node] += write.pod->requests;
+      seen.used_on[write.node] += write.pod->requests;
     }
     now += std::chrono::seconds(61);
   }
@@ -161,8 +161,8 @@ TEST_CASE("pods of a foreign gang are kept off classes at their limit, one by on
   world.add_group(1);
   world.add_pods(20);
   for (int i = 0; i < 3; ++i) world.cycle();
-  CHECK(world.seen.bound_on["n1"].get("nvidia.com/gpu") == 2);
-  CHECK(world.seen.bound_on["n2"].get("nvidia.com/gpu") == 8);
+  CHECK(world.seen.used_on["n1"].get("nvidia.com/gpu") == 2);
+  CHECK(world.seen.used_on["n2"].get("nvidia.com/gpu") == 8);
   CHECK(world.why() ==
         "it does not fit the nodes that queue vision may still use: of nvidia.com/gpu its limits "
         "leave 0 on fast");
@@ -180,7 +180,7 @@ TEST_CASE("a lost pod of a foreign gang goes to no class that is at its limit",
   world.lose("n1", 4);
   world.cycle();
   CHECK(world.bound() == 2);
-  CHECK(world.seen.bound_on["n2"].get("nvidia.com/gpu") == 4);
+  CHECK(world.seen.used_on["n2"].get("nvidia.com/gpu") == 4);
 }
 
 }  // namespace
