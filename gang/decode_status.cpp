@@ -242,6 +242,9 @@ Result<QueuePlace> decode_queue_place(const Json& from) {
     auto read = read_int64(*found, "maxRuntimeSeconds", "status.queue", seconds);
     if (!read) return read.error();
   }
+  for (const Json& one : kube::array_at(*found, {"parents"})) {
+    if (one.is_string()) place.parents.push_back(one.get<std::string>());
+  }
   return place;
 }
 

@@ -157,6 +157,7 @@ Json encode_queue_place(const QueuePlace& place) {
   if (!place.name.empty()) out["name"] = place.name;
   if (place.position > 0) out["position"] = place.position;
   if (place.max_runtime_seconds) out["maxRuntimeSeconds"] = *place.max_runtime_seconds;
+  if (!place.parents.empty()) out["parents"] = place.parents;
   return out;
 }
 

@@ -336,6 +336,9 @@ struct QueuePlace {
   int position = 0;
   // The job may run for so long, as the queue said when the base gang got its nodes.
   std::optional<std::int64_t> max_runtime_seconds{};
+  // The queues that it was a part of then, its parent first: should the Queue be deleted, the job
+  // counts there.
+  std::vector<std::string> parents{};
   bool operator==(const QueuePlace&) const = default;
 };
 

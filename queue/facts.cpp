@@ -2,6 +2,20 @@
 
 namespace nervex::queue {
 
+std::string find_home(const QueueTree& tree, const Namespaces& namespaces,
+                      const gang::QueuePlace& place, std::string_view ns) {
+  if (tree.find(place.name)) return place.name;
+  if (const auto known = namespaces.find(ns); known != namespaces.end()) {
+    const auto queue = find_queue(tree, "", *known->second);
+    const auto* index = std::get_if<QueueIndex>(&queue);
+    if (index != nullptr && *index != kRoot) return tree[*index].name;
+  }
+  for (const std::string& parent : place.parents) {
+    if (tree.find(parent)) return parent;
+  }
+  return "";
+}
+
 std::variant<QueueIndex, Inadmissible> Facts::find_queue(std::string_view wanted,
                                                          std::string_view ns) const {
   const auto known = namespaces->find(ns);

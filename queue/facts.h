@@ -19,6 +19,13 @@ namespace nervex::queue {
 using NamespacePtr = std::shared_ptr<const kube::Namespace>;
 using Namespaces = std::map<std::string, NamespacePtr, std::less<>>;  // by name
 
+// The name of the queue in which a workload counts that has nodes. That of `place`, while the Queue
+// exists. If it was deleted, or renamed, which is the same: the queue of the namespace, as for a
+// new job that names none; if that is the root, the first of its former parents that exists; else
+// the root.
+std::string find_home(const QueueTree& tree, const Namespaces& namespaces,
+                      const gang::QueuePlace& place, std::string_view ns);
+
 // Copies share the parts, which never change.
 struct Facts {
   std::shared_ptr<const Settled> settled = std::make_shared<const Settled>();  // and the queues

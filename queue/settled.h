@@ -13,7 +13,8 @@
 
 namespace nervex::queue {
 
-// The queue in which a workload counts: that of its name, or the root if that queue was deleted.
+// The queue in which a workload counts: that of its name. The root if there is none: see
+// find_home() of queue/facts.h, by which names of deleted queues are replaced before.
 QueueIndex find_home(const QueueTree& tree, const Workload& workload);
 
 // Immutable: snapshots share it.

@@ -175,6 +175,15 @@ std::optional<std::int64_t> QueueTree::max_runtime_seconds(QueueIndex queue) con
   return least;
 }
 
+std::vector<std::string> QueueTree::list_parents(QueueIndex queue) const {
+  constexpr std::size_t kMost = 64;  // as in the schema of PodGroups
+  std::vector<std::string> names;
+  for (queue = parent(queue); queue != kRoot && names.size() < kMost; queue = parent(queue)) {
+    names.push_back(nodes_[queue].queue->name);
+  }
+  return names;
+}
+
 namespace {
 
 // Without those that another of them is a part of.

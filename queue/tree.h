@@ -51,6 +51,8 @@ class QueueTree {
   const Inadmissible* problem(QueueIndex queue) const;
   // The least of the queue's and its ancestors' maxRuntimeSeconds.
   std::optional<std::int64_t> max_runtime_seconds(QueueIndex queue) const;
+  // The names of the queues that it is a part of, its parent first; without the root. Bounded.
+  std::vector<std::string> list_parents(QueueIndex queue) const;
   // A quota or limit names node classes.
   bool uses_classes() const { return uses_classes_; }
   // A queue reclaims, or preempts by priority.

@@ -1,5 +1,7 @@
 #include "queue/usage.h"
 
+#include <algorithm>
+
 namespace nervex::queue {
 namespace {
 
@@ -11,6 +13,14 @@ void change(std::map<std::string, kube::Resources, std::less<>>& amounts, const 
   if (sum.empty()) amounts.erase(key);
 }
 
+kube::Resources beyond(const kube::Resources& requests, const kube::Resources& others) {
+  kube::Resources more;
+  for (const auto& [name, amount] : requests.amounts()) {
+    more.set(name, std::max<std::int64_t>(0, amount - others.get(name)));
+  }
+  return more;
+}
+
 void change(ClassedResources& use, const kube::Resources& requests, const ClassRequests& classes,
             bool adds) {
   adds ? use.total += requests : use.total -= requests;
@@ -20,6 +30,28 @@ void change(ClassedResources& use, const kube::Resources& requests, const ClassR
 }
 
 }  // namespace
+
+void Usage::add_beyond(const QueueTree& tree, QueueIndex queue, const Workload& workload,
+                       const Usage& others) {
+  queues_[queue].own += beyond(workload.requests, others.queues_[queue].own);
+  if (tree[queue].fair_users) {
+    change(queues_[queue].users, workload.user, workload.requests, true);
+  }
+  while (true) {
+    const ClassedResources& ends = others.queues_[queue].rigid;
+    Use& use = queues_[queue];
+    ++use.workloads;
+    use.rigid.total += beyond(workload.requests, ends.total);
+    for (const auto& [node_class, amounts] : workload.class_requests) {
+      const auto same = ends.by_class.find(node_class);
+      const kube::Resources none;
+      change(use.rigid.by_class, node_class,
+             beyond(amounts, same == ends.by_class.end() ? none : same->second), true);
+    }
+    if (queue == kRoot) return;
+    queue = tree.parent(queue);
+  }
+}
 
 void Usage::change_use(const QueueTree& tree, QueueIndex queue, const Workload& workload,
                        const ClassRequests& classes, bool adds) {

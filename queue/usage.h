@@ -36,6 +36,10 @@ class Usage {
   void add(const QueueTree& tree, QueueIndex queue, const Workload& workload) {
     add(tree, queue, workload, workload.class_requests);
   }
+  // Adds only what the workload, which starts when `others` have ended, uses beyond them: in each
+  // queue of the path.
+  void add_beyond(const QueueTree& tree, QueueIndex queue, const Workload& workload,
+                  const Usage& others);
   void remove(const QueueTree& tree, QueueIndex queue, const Workload& workload) {
     change_use(tree, queue, workload, workload.class_requests, false);
   }

@@ -1,6 +1,5 @@
 #include "queue/workload.h"
 
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -25,6 +24,18 @@ std::optional<std::chrono::seconds> run_limit(const gang::PodGroupSpec& spec,
 std::optional<std::chrono::seconds> grace_of(const gang::PodGroupSpec& spec) {
   if (!spec.grace_seconds || *spec.grace_seconds > kLongestLimit.count()) return std::nullopt;
   return std::chrono::seconds(*spec.grace_seconds);
+}
+
+// Counts these slots as slot_use.h has it. The workload has counted them as planned.
+void add_other_uses(Workload& workload, const gang::Gang& gang, const OtherUses& uses) {
+  for (const OtherUse& use : uses) {
+    if (use.gang != static_cast<std::size_t>(workload.position)) continue;
+    const kube::Resources& planned = gang.members[use.set].shape.requests;
+    kube::Resources difference;
+    add_requests(difference, count_slot(planned, &use));
+    add_requests(difference, planned, -1);
+    workload.requests += difference;
+  }
 }
 
 }  // namespace
@@ -52,30 +63,12 @@ std::optional<SysTime> latest_end(const Workload& workload, SysTime start) {
   return workload.job_started_at.value_or(start) + *workload.longest_run;
 }
 
-void add_requests(kube::Resources& total, const kube::Resources& each, std::int64_t times) {
-  for (const auto& [name, amount] : each.amounts()) {
-    if (kube::is_implicit(name)) continue;  // they belong to nodes, not queues
-    std::int64_t product = 0;
-    if (__builtin_mul_overflow(amount, times, &product)) {
-      product = std::numeric_limits<std::int64_t>::max();
-    }
-    total += kube::Resources{{name, product}};
-  }
-}
-
-void add_requests(ClassRequests& classes, std::string_view node_class, const kube::Resources& each,
-                  std::int64_t times) {
-  if (!node_class.empty()) add_requests(classes[std::string(node_class)], each, times);
-}
-
-void count_classes(Workload& workload, const gang::PodGroup& group, const FindClass& find_class) {
+void count_classes(Workload& workload, const gang::PodGroup& group, const OtherUses* uses,
+                   const FindClass& find_class) {
   workload.class_requests.clear();
   const gang::Gang& gang = group.spec.gangs[static_cast<std::size_t>(workload.position)];
   const gang::GangStatus* status = gang::find_gang(group.status, gang.name);
   if (status == nullptr) return;
-  const auto add = [&](const gang::MemberSet& set, std::string_view node, std::int64_t pods) {
-    add_requests(workload.class_requests, find_class(node), set.shape.requests, pods);
-  };
   std::map<gang::SlotKey, std::string_view> nodes;
   for (const gang::Placement& placement : status->placements) {
     nodes.emplace(gang::SlotKey(placement.role, placement.slot), placement.node);
@@ -83,15 +76,20 @@ void count_classes(Workload& workload, const gang::PodGroup& group, const FindCl
   for (const gang::MemberSet& set : gang.members) {
     for (const gang::SlotId slot : set.slots) {
       const auto node = nodes.find(gang::SlotKey(set.role, slot));
-      if (node != nodes.end()) add(set, node->second, 1);
+      const OtherUse* use = find_use(uses, set.role, slot);
+      if (node == nodes.end() && use == nullptr) continue;
+      count_slot(workload.class_requests, set.shape.requests, use,
+                 node == nodes.end() ? std::string_view() : node->second, find_class);
     }
     for (const gang::ReservedCapacity& reserved : status->reserved) {
-      if (reserved.set == set.name) add(set, reserved.node, reserved.count);
+      if (reserved.set != set.name) continue;
+      add_requests(workload.class_requests, find_class(reserved.node), set.shape.requests,
+                   reserved.count);
     }
   }
 }
 
-Workload make_workload(const gang::PodGroup& group, std::size_t index) {
+Workload make_workload(const gang::PodGroup& group, std::size_t index, const OtherUses* uses) {
   const gang::Gang& gang = group.spec.gangs[index];
   Workload workload{group.meta.uid + "/" + gang.name,
                     gang.kind,
@@ -120,14 +118,15 @@ Workload make_workload(const gang::PodGroup& group, std::size_t index) {
     const auto pods = static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;
     add_requests(workload.requests, set.shape.requests, pods);
   }
+  if (uses != nullptr) add_other_uses(workload, gang, *uses);
   return workload;
 }
 
-std::vector<Workload> list_workloads(const gang::PodGroup& group) {
+std::vector<Workload> list_workloads(const gang::PodGroup& group, const OtherUses* uses) {
   std::vector<Workload> workloads;
   workloads.reserve(group.spec.gangs.size());
   for (std::size_t i = 0; i < group.spec.gangs.size(); ++i) {
-    workloads.push_back(make_workload(group, i));
+    workloads.push_back(make_workload(group, i, uses));
   }
   return workloads;
 }

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include "gang/pod_group.h"
 #include "kube/model/foreign_pod_group.h"
 #include "kube/model/resources.h"
+#include "queue/slot_use.h"
 
 namespace nervex::queue {
 
@@ -31,7 +31,7 @@ struct Workload {
   std::string name;  // of the PodGroup
   int priority = 0;
   SysTime queued_since{};
-  kube::Resources requests;  // of all its pods
+  kube::Resources requests;  // of all its slots: slot_use.h
   State state = State::kWaiting;
   std::string queue{};                  // name; empty: the root
   std::string user{};                   // who submitted the job; empty: unknown
@@ -55,11 +55,13 @@ struct Workload {
 };
 
 // The gang at this index of PodGroupSpec::gangs. As list_workloads().
-Workload make_workload(const gang::PodGroup& group, std::size_t index);
-// The gangs of a PodGroup, in the order of its spec. Cost: its sets, not its pods. The queue is
-// that of its status, and so is the queue's limit in longest_run: in a job that waits it is the one
-// of an earlier look. Leaves out what a PodGroup does not say: classes.
-std::vector<Workload> list_workloads(const gang::PodGroup& group);
+Workload make_workload(const gang::PodGroup& group, std::size_t index,
+                       const OtherUses* uses = nullptr);
+// The gangs of a PodGroup, in the order of its spec. `uses`: of its slots; may be null. Cost: its
+// sets and `uses`, not its pods. The queue is that of its status, and so is the queue's limit in
+// longest_run: in a job that waits it is the one of an earlier look. Leaves out what a PodGroup
+// does not say: classes.
+std::vector<Workload> list_workloads(const gang::PodGroup& group, const OtherUses* uses = nullptr);
 
 // Longer limits, and times to end, bound nothing that matters: times with them could overflow.
 inline constexpr std::chrono::seconds kLongestLimit{10LL * 366 * 24 * 3600};
@@ -78,18 +80,9 @@ std::optional<SysTime> latest_end(const Workload& workload);
 // The same of one that starts at this time: a request ends with a job that may run already.
 std::optional<SysTime> latest_end(const Workload& workload, SysTime start);
 
-// Adds what `times` pods request to what queues count: without implicit resources. Saturates.
-void add_requests(kube::Resources& total, const kube::Resources& each, std::int64_t times = 1);
-
-using ClassRequests = std::map<std::string, kube::Resources, std::less<>>;  // by node class
-// The same on nodes of that class; "": nodes without one are left out.
-void add_requests(ClassRequests& classes, std::string_view node_class, const kube::Resources& each,
-                  std::int64_t times = 1);
-
-// The class of that node; "": it has none.
-using FindClass = std::function<std::string_view(std::string_view node)>;
 // Sets class_requests from the gang's placements and reserved capacity. Cost: its slots.
-void count_classes(Workload& workload, const gang::PodGroup& group, const FindClass& find_class);
+void count_classes(Workload& workload, const gang::PodGroup& group, const OtherUses* uses,
+                   const FindClass& find_class);
 
 // A gang of another operator. `priority` and `requests` come from its existing pods.
 Workload make_workload(const kube::ForeignPodGroup& group, int priority, kube::Resources requests,

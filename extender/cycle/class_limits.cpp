@@ -55,7 +55,8 @@ void set_class_limits(const GroupWork& group, GangWork& gang, const std::string&
 }
 
 queue::Usage count_class_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger) {
-  return facts.tree().uses_classes() ? count_use(work, facts, ledger) : queue::Usage(facts.tree());
+  if (!facts.tree().uses_classes()) return queue::Usage(facts.tree());
+  return count_use(work, facts, ledger, PreemptingUse::kBeyondVictims);
 }
 
 void ClassLimits::apply(const GroupWork& group, GangWork& gang, queue::QueueIndex queue) const {

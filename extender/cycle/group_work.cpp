@@ -67,7 +67,7 @@ gang::QueuePlace find_lost_queue(const GroupSeen& seen, const Snapshot& snapshot
   const auto found = snapshot.facts.find_queue(seen.group->spec.queue, seen.group->meta.ns.str());
   const auto* queue = std::get_if<queue::QueueIndex>(&found);
   if (queue == nullptr) return {};
-  return {tree[*queue].name, 0, tree.max_runtime_seconds(*queue)};
+  return {tree[*queue].name, 0, tree.max_runtime_seconds(*queue), tree.list_parents(*queue)};
 }
 
 bool may_wait(const GroupSeen& seen, const placement::Cluster& nodes, const HealingMemory& memory,

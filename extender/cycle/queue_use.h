@@ -20,8 +20,12 @@ queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
 queue::ClassRequests count_classes(const ForeignWork& gang, const queue::Facts& facts,
                                    const Ledger& ledger);
 
-// Of gangs that have nodes whose pods have to end first.
-enum class PreemptingUse { kCounted, kLeftOut };
+// Of gangs that have nodes whose pods, those of their victims, have to end first.
+enum class PreemptingUse {
+  kCounted,  // for those who count their victims as ended
+  kLeftOut,
+  kBeyondVictims,  // what is used now, and will be used when the victims have ended
+};
 // What workloads with nodes use: the settled ones and those of `work`. Cost: the work's gangs.
 queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger,
                        PreemptingUse preempting = PreemptingUse::kCounted);

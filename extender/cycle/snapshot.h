@@ -66,6 +66,12 @@ using FinishedPlacements = std::set<std::int64_t>;
 struct RunningGroup {
   PodGroupPtr group;
   FinishedPlacements finished;
+  queue::Settled::Workloads workloads{};  // as those of GroupSeen
+  std::shared_ptr<const queue::OtherUses> uses{};
+
+  queue::Workload make_workload(std::size_t index) const {
+    return workloads ? (*workloads)[index] : queue::make_workload(*group, index, uses.get());
+  }
 };
 
 // A PodGroup in a snapshot.
@@ -87,8 +93,10 @@ struct GroupSeen {
   // As the status should be; the sets of `group` already have these requests.
   std::vector<gang::EnlargedSet> enlarged{};
   // Of `group`'s gangs, in their order: kept with it, so that a cycle does not sum up their
-  // requests. Null: list_workloads(*group). The cycle knows better their queue and state.
+  // requests. Null: list_workloads(*group, uses). The cycle knows better their queue and state.
   queue::Settled::Workloads workloads{};
+  // Of its slots; null: none.
+  std::shared_ptr<const queue::OtherUses> uses{};
   // They are in Snapshot::facts. A pod is lost, or not bound yet.
   bool is_settled = false;
   // The stored status lacks parts of `group`: write it again.
@@ -103,7 +111,7 @@ struct GroupSeen {
 
   // The gang at this index of PodGroupSpec::gangs.
   queue::Workload make_workload(std::size_t index) const {
-    return workloads ? (*workloads)[index] : queue::make_workload(*group, index);
+    return workloads ? (*workloads)[index] : queue::make_workload(*group, index, uses.get());
   }
   bool is_committed(const gang::GangStatus& gang) const {
     return gang.committed || committing.count(gang.name) > 0;

@@ -155,8 +155,9 @@ bool place(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Fa
   if (turn.gang->no_fit) return false;
   if (turn.is_base()) {
     gang::QueuePlace& queue = turn.group->queue;
-    queue.max_runtime_seconds =
-        facts.tree().max_runtime_seconds(facts.tree().find(queue.name).value());
+    const queue::QueueIndex index = facts.tree().find(queue.name).value();
+    queue.max_runtime_seconds = facts.tree().max_runtime_seconds(index);
+    queue.parents = facts.tree().list_parents(index);
   }
   return true;
 }
@@ -244,7 +245,7 @@ std::vector<queue::Workload> list_gangs(Waiting&& waiting, std::vector<RefusedTu
 // nullopt: a gang got its placements.
 std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queue::Facts& facts) {
   placer.begin_pass();
-  queue::Usage usage = count_use(work, facts, placer.ledger());
+  queue::Usage usage = count_use(work, facts, placer.ledger(), PreemptingUse::kBeyondVictims);
   bool is_any_placed = complete_committed(work, placer, ClassLimits(facts, placer.ledger(), usage));
   const queue::QueueTree& tree = facts.tree();
   Waiting waiting = collect_waiting(work, facts, placer);
@@ -281,7 +282,8 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   if (is_any_placed) return std::nullopt;
   set_positions(waiting, backlog.usage(), capacity, tree);
   auto gangs = list_gangs(std::move(waiting), refused);
-  return QueueState{std::move(gangs), backlog.usage(), std::move(capacity), std::move(refused)};
+  return QueueState{std::move(gangs), backlog.usage(), std::move(capacity), std::move(refused),
+                    count_use(work, facts, placer.ledger())};
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct QueueState {
   queue::Usage usage;
   kube::Resources capacity;          // of the cluster; empty if there are no queues
   std::vector<RefusedTurn> refused;  // in the order of service; none of other operators
+  queue::Usage usage_with_plans;     // PreemptingUse::kCounted
 };
 
 // Gives every gang that fits now all its placements, and the others none, in the order of

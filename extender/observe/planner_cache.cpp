@@ -57,11 +57,15 @@ Snapshot PlannerCache::snapshot_for(std::string_view ns, WithRunning with) const
 Snapshot PlannerCache::make_snapshot(WithRunning with, std::string_view with_quotas_of) const {
   const bool with_running = with == WithRunning::kYes || (with == WithRunning::kIfPreempting &&
                                                           state_.queues.tree().uses_preemption());
+  state_.groups.update_use();
   Snapshot snapshot;
   snapshot.nodes = state_.nodes.cluster();
   for (const auto& [uid, entry] : state_.groups.all()) {
     if (has_nothing_to_decide(entry)) {
-      if (with_running) snapshot.running.push_back({entry.group(), entry.placements.finished()});
+      if (with_running) {
+        snapshot.running.push_back(
+            {entry.group(), entry.placements.finished(), entry.workloads, entry.uses});
+      }
       continue;
     }
     const bool unconfirmed = entry.placements.attempted() != nullptr;
@@ -74,6 +78,7 @@ Snapshot PlannerCache::make_snapshot(WithRunning with, std::string_view with_quo
     seen.enlarged = entry.effective.enlarged;
     seen.unusable_claims = entry.effective.unusable_claims;
     seen.workloads = entry.workloads;
+    seen.uses = entry.uses;
     seen.is_settled = entry.is_settled;
     seen.is_restored = entry.effective.is_restored;
     seen.losses = entry.history.losses();
@@ -121,8 +126,8 @@ void PlannerCache::add_facts(Snapshot& snapshot, std::string_view with_quotas_of
     const ExistingPods::BySlot* pods = state_.existing.find(seen.group->meta.uid, ns);
     for (const gang::MemberSet& set : gang::all_sets(seen.group->spec.gangs)) {
       for (const gang::SlotId slot : set.slots) {
-        const bool has_pod = pods != nullptr && pods->count({set.role, slot.ordinal}) > 0;
-        if (!has_pod) seen.without_pod.emplace_back(set.role, slot.ordinal);
+        if (!has_pod(seen.group->meta, pods, set.role, slot))
+          seen.without_pod.emplace_back(set.role, slot.ordinal);
       }
     }
     std::sort(seen.without_pod.begin(), seen.without_pod.end());
@@ -132,12 +137,24 @@ void PlannerCache::add_facts(Snapshot& snapshot, std::string_view with_quotas_of
   snapshot.facts.orphaned = state_.orphaned.list_workloads(
       [this](std::string_view node) { return state_.queues.find_class(node); });
   for (queue::Workload& workload : snapshot.facts.orphaned) {
-    if (!workload.queue.empty()) continue;
+    if (!workload.queue.empty()) {
+      workload.queue = state_.queues.find_home({workload.queue}, workload.ns);
+      continue;
+    }
     const auto queue = snapshot.facts.find_queue("", workload.ns);
     if (const auto* index = std::get_if<queue::QueueIndex>(&queue)) {
       workload.queue = snapshot.facts.tree()[*index].name;
     }
   }
+}
+
+// A pod that has finished in an earlier incarnation is in no quota, and its slot gets another one.
+bool PlannerCache::has_pod(const kube::Meta& group, const ExistingPods::BySlot* pods,
+                           std::string_view role, gang::SlotId slot) const {
+  if (pods == nullptr) return false;
+  const auto own = pods->find({std::string(role), slot.ordinal});
+  return own != pods->end() && !state_.pods.are_all_outdated(group.uid, group.ns.str(), role, slot,
+                                                             own->second.placements.size());
 }
 
 std::vector<NodeChange> PlannerCache::take_changes() {

@@ -99,6 +99,8 @@ class PlannerCache {
   bool has_nothing_to_decide(const CachedGroup& entry) const REQUIRES(state_.mutex);
   bool does_any_gang_wait() const REQUIRES(state_.mutex);
   void add_facts(Snapshot& snapshot, std::string_view with_quotas_of) const REQUIRES(state_.mutex);
+  bool has_pod(const kube::Meta& group, const ExistingPods::BySlot* pods, std::string_view role,
+               gang::SlotId slot) const REQUIRES(state_.mutex);
   UncommittedPlan describe_plan(const CachedGroup& entry, const gang::GangStatus& gang) const
       REQUIRES(state_.mutex);
   SysTime find_victims_due(const gang::PodGroup& group, const gang::GangStatus& gang) const

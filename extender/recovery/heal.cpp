@@ -94,7 +94,8 @@ void heal_foreign(ForeignWork& foreign, CycleWork& work, Placer& placer,
     const auto found = facts.find_queue("", workload.ns);
     const auto* queue = std::get_if<queue::QueueIndex>(&found);
     if (queue == nullptr || tree.is_drained(*queue)) return;
-    const queue::Usage usage = count_use(work, facts, placer.ledger());
+    const queue::Usage usage =
+        count_use(work, facts, placer.ledger(), PreemptingUse::kBeyondVictims);
     if (queue::find_exceeded_limit(tree, usage, *queue, workload)) continue;
     const auto caps = queue::find_caps(tree, usage, *queue, workload, std::nullopt);
     const auto limits = make_limits(caps, facts.class_label);

@@ -196,6 +196,7 @@ class Cycle {
     });
     if (at == running.end()) return;
     seen.finished = std::move(at->finished);
+    seen.uses = std::move(at->uses);
     running.erase(at);
   }
   CycleResult run_cycle_with(int replicas, CycleState state) {
@@ -208,6 +209,10 @@ class Cycle {
     auto group = std::make_shared<const gang::PodGroup>(candidate_->make(replicas));
     if (!snapshot_.facts.quotas.empty()) {
       seen.without_pod = list_without_pod(*group, &before_, candidate_->existing.get());
+    }
+    seen.workloads = nullptr;
+    if (seen.uses) {
+      seen.uses = std::make_shared<const queue::OtherUses>(queue::find_again(*seen.uses, *group));
     }
     seen.group = std::move(group);
   }

@@ -101,7 +101,7 @@ PodGroup a_pod_group() {
   group.spec.never_preempts = true;
   group.spec.gangs[0].members[0].resource_claims = {"ResourceClaim/gpus"};
   group.status.gangs[2].refusals.cause = "ResourceClaimTemplate/gpus";
-  group.status.queue = {"vision", 20, 3'600};
+  group.status.queue = {"vision", 20, 3'600, {"research", "company"}};
   group.spec.gangs[0].members[0].admitted = {2, testing::ask(8, 4)};
   return group;
 }

@@ -2,6 +2,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "queue/facts.h"
 #include "tests/queue/builders.h"
 
 namespace nervex::queue {
@@ -51,6 +52,26 @@ TEST_CASE("a workload of a deleted queue counts in the root", "[queue][settled]"
   settled.set("a", share({a_workload("gone", "a", 8)}));
   CHECK(settled.get()->usage.rigid(kRoot).total.get("nvidia.com/gpu") == 8);
   CHECK(settled.get()->usage.own(kRoot).get("nvidia.com/gpu") == 8);
+}
+
+TEST_CASE("what runs in a deleted queue has another home", "[queue][settled]") {
+  const auto tree = testing::a_tree({testing::a_queue("company"), testing::a_queue("vision"),
+                                     testing::a_queue("research", "company")});
+  auto ns = std::make_shared<kube::Namespace>();
+  ns->meta.name = "rl";
+  Namespaces namespaces{{"rl", ns}};
+  gang::QueuePlace place{"vision"};
+  CHECK(tree.list_parents(testing::at(tree, "research")) == std::vector<std::string>{"company"});
+  CHECK(find_home(tree, namespaces, place, "rl") == "vision");
+  place = {"old", 0, {}, {"gone", "research", "company"}};
+  CHECK(find_home(tree, namespaces, place, "rl") == "research");
+  CHECK(find_home(tree, namespaces, place, "unknown") == "research");
+  ns->meta.labels = {{kQueueLabel, "vision"}};
+  CHECK(find_home(tree, namespaces, place, "rl") == "vision");
+  ns->meta.labels = {{kQueueLabel, "old"}};
+  CHECK(find_home(tree, namespaces, place, "rl") == "research");
+  place.parents.clear();
+  CHECK(find_home(tree, namespaces, place, "rl").empty());
 }
 
 TEST_CASE("workloads without requests leave nothing behind", "[queue][settled]") {

@@ -45,9 +45,9 @@ queue::FindClass find_classes(const Snapshot& snapshot) {
 }
 
 void set_class_requests(queue::Workload& workload, const gang::PodGroup& group,
-                        const Snapshot& snapshot) {
+                        const queue::OtherUses* uses, const Snapshot& snapshot) {
   if (!snapshot.facts.tree().uses_classes()) return;
-  queue::count_classes(workload, group, find_classes(snapshot));
+  queue::count_classes(workload, group, uses, find_classes(snapshot));
 }
 
 bool ends_wholly(const gang::GangStatus& released) {
@@ -163,40 +163,40 @@ Ledger Ending::lend_to(Ledger ledger) const {
   return ledger;
 }
 
-Ending::Placed Ending::list_placed() const {
-  Placed placed;
+Ending::Counted Ending::list_counted() const {
+  Counted counted;
   const auto add = [&](const gang::PodGroup& group) {
     if (group.meta.deleting || terminating_.count(group.meta.uid) == 0) return;
-    for (const gang::GangStatus& gang : group.status.gangs) {
-      for (const gang::Placement& placement : gang.placements) {
-        placed.emplace(group.meta.uid, group.meta.ns.str(), placement.number);
-      }
-    }
+    counted.emplace(std::pair<std::string_view, std::string_view>(group.meta.uid, group.meta.ns),
+                    queue::list_counted_slots(group));
   };
   for (const GroupSeen& seen : snapshot_.groups) add(*seen.group);
   for (const RunningGroup& one : snapshot_.running) add(*one.group);
-  return placed;
+  return counted;
 }
 
 void Ending::remove_from(queue::Usage& usage) const {
   const queue::QueueTree& tree = snapshot_.facts.tree();
   const queue::FindClass find_class = find_classes(snapshot_);
   for (const auto& [group, gang] : gangs_) {
-    const gang::PodGroup& object = *group->seen->group;
     queue::Workload workload = group->seen->make_workload(gang->position);
-    set_class_requests(workload, object, snapshot_);
+    set_class_requests(workload, *group->seen->group, group->seen->uses.get(), snapshot_);
     usage.remove(tree, queue::find_home(tree, workload), workload);
   }
-  // Pods without a placement count by themselves, also those that go on (cleanPodPolicy: None).
+  // Pods that do not count with a PodGroup count by themselves, also those that go on
+  // (cleanPodPolicy: None).
   if (snapshot_.facts.orphaned.empty()) return;
-  const Placed placed = list_placed();
+  const Counted counted = list_counted();
   std::map<std::string_view, const queue::Workload*> orphaned;
   for (const queue::Workload& one : snapshot_.facts.orphaned) orphaned.emplace(one.id, &one);
   for (const PodPtr& pod : snapshot_.terminating) {
     const auto slot = gang::pod_slot(*pod);
     if (!slot || !is_about_to_end(*pod)) continue;
     const std::string& ns = pod->meta.ns;
-    if (placed.count({slot->pod_group_uid, ns, slot->placement}) > 0) continue;
+    const auto known = counted.find({slot->pod_group_uid, ns});
+    if (known != counted.end() && queue::contains(known->second, slot->role, slot->slot.ordinal)) {
+      continue;
+    }
     const auto at = orphaned.find(ns + "/" + slot->pod_group_uid);
     if (at == orphaned.end()) continue;
     queue::Workload workload;

@@ -28,7 +28,7 @@ namespace nervex::extender {
 queue::FindClass find_classes(const Snapshot& snapshot);
 // Workload::class_requests of a gang by its status, if queues name classes.
 void set_class_requests(queue::Workload& workload, const gang::PodGroup& group,
-                        const Snapshot& snapshot);
+                        const queue::OtherUses* uses, const Snapshot& snapshot);
 
 // All of the released gang ends. Of one that could not be healed, what is complete runs on, unless
 // it is the base gang.
@@ -78,8 +78,9 @@ class Ending {
   void add_gangs(const GroupWork& group, const Victims& victims);
   bool is_neglected(const GroupWork& group, const GangWork& gang) const;
   // UID, namespace and placements of PodGroups with terminating pods.
-  using Placed = std::set<std::tuple<std::string_view, std::string_view, std::int64_t>>;
-  Placed list_placed() const;
+  // By PodGroup UID and namespace: the slots whose pods count with it.
+  using Counted = std::map<std::pair<std::string_view, std::string_view>, queue::SlotNumbers>;
+  Counted list_counted() const;
 
   const Snapshot& snapshot_;
   const SysTime now_;

@@ -279,6 +279,7 @@ void begin_preempting(GroupWork& group, GangWork& gang, std::vector<PlacedSlot> 
   if (gang.kind != gang::GangKind::kBase) return;
   group.queue.position = 0;
   group.queue.max_runtime_seconds = tree.max_runtime_seconds(queue);
+  group.queue.parents = tree.list_parents(queue);
 }
 
 std::optional<Ledger> keep_for_preempting(const Snapshot& snapshot, const CycleWork& work,

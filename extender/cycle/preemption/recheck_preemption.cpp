@@ -75,7 +75,7 @@ queue::Workload make_workload(const Snapshot& snapshot, const GroupWork& group,
                               const GangWork& gang) {
   queue::Workload workload = group.seen->make_workload(gang.position);
   workload.queue = group.queue.name;
-  set_class_requests(workload, *group.seen->group, snapshot);
+  set_class_requests(workload, *group.seen->group, group.seen->uses.get(), snapshot);
   return workload;
 }
 

@@ -48,23 +48,25 @@ std::set<std::string_view> find_changing(const CycleWork& work) {
 
 RunningGangs::RunningGangs(const Snapshot& snapshot, const CycleWork& work, const Ending& ending)
     : ending_(ending) {
-  for (const GroupSeen& seen : snapshot.groups) add(*seen.group, seen.finished);
-  for (const RunningGroup& one : snapshot.running) add(*one.group, one.finished);
+  for (const GroupSeen& seen : snapshot.groups) add(seen);
+  for (const RunningGroup& one : snapshot.running) add(one);
   for (std::size_t i = 0; i < workloads_.size(); ++i) {
-    set_class_requests(workloads_[i], *gangs_[i].group, snapshot);
+    set_class_requests(workloads_[i], *gangs_[i].group, gangs_[i].uses, snapshot);
   }
   uses_.resize(gangs_.size());
   make_candidates(find_changing(work));
 }
 
-void RunningGangs::add(const gang::PodGroup& group, const FinishedPlacements& finished) {
+template <typename Seen>
+void RunningGangs::add(const Seen& seen) {
+  const gang::PodGroup& group = *seen.group;
   if (group.meta.deleting) return;
   for (std::size_t i = 0; i < group.spec.gangs.size(); ++i) {
     const gang::Gang& gang = group.spec.gangs[i];
     const gang::GangStatus* status = gang::find_gang(group.status, gang.name);
     if (status == nullptr || !status->committed) continue;
-    gangs_.push_back({&group, &finished, &gang, status});
-    workloads_.push_back(queue::make_workload(group, i));
+    gangs_.push_back({&group, &seen.finished, seen.uses.get(), &gang, status});
+    workloads_.push_back(seen.make_workload(i));
   }
 }
 

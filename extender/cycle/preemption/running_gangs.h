@@ -19,6 +19,7 @@ namespace nervex::extender {
 struct RunningGang {
   const gang::PodGroup* group = nullptr;
   const FinishedPlacements* finished = nullptr;
+  const queue::OtherUses* uses = nullptr;
   const gang::Gang* spec = nullptr;
   const gang::GangStatus* status = nullptr;
 };
@@ -49,7 +50,9 @@ class RunningGangs {
   const std::vector<SlotUse>& use(std::size_t index);
 
  private:
-  void add(const gang::PodGroup& group, const FinishedPlacements& finished);
+  // Of either a GroupSeen or a RunningGroup.
+  template <typename Seen>
+  void add(const Seen& seen);
   void make_candidates(const std::set<std::string_view>& changing);
 
   const Ending& ending_;

@@ -67,7 +67,7 @@ class TrialFacts {
   TrialFacts(const Snapshot& snapshot, const CycleWork& work, const QueueState& queues, SysTime now)
       : ending(snapshot, work, now),
         running(snapshot, work, ending),
-        usage(queues.usage),
+        usage(queues.usage_with_plans),
         facts_(snapshot.facts) {
     ending.remove_from(usage);
   }

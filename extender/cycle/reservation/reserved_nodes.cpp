@@ -254,8 +254,8 @@ bool ReservedNodes::is_served_after(const Entry& entry, const GangWork& plan, qu
       make_waiting(*entry.group->seen, entry.gang->position, entry.group->queue.name),
       make_waiting(*plan.seen, plan.position, plan.seen->group->status.queue.name)};
   if (!tree.is_root_alone()) {
-    queue::Workload planned = two[1];
-    set_class_requests(planned, *plan.seen->group, snapshot_);
+    queue::Workload planned = plan.seen->make_workload(plan.position);
+    set_class_requests(planned, *plan.seen->group, plan.seen->uses.get(), snapshot_);
     usage.remove(tree, queue::find_home(tree, planned), planned);
   }
   const kube::Resources capacity =

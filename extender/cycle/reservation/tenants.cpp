@@ -38,7 +38,9 @@ class TenantLister {
       tenant.latest_end = queue::latest_end(tenant.workload, now_);
     }
   }
-  void add(const gang::PodGroup& group, const FinishedPlacements& finished) {
+  template <typename Seen>
+  void add_running(const Seen& seen) {
+    const gang::PodGroup& group = *seen.group;
     for (std::size_t i = 0; i < group.spec.gangs.size(); ++i) {
       const gang::Gang& gang = group.spec.gangs[i];
       const gang::GangStatus* status = gang::find_gang(group.status, gang.name);
@@ -46,7 +48,7 @@ class TenantLister {
       NodeAmounts use;
       std::map<gang::SlotKey, const gang::MemberSet*> sets;  // most gangs are elsewhere
       for (const gang::Placement& placement : status->placements) {
-        if (nodes_.count(placement.node) == 0 || is_over(group, finished, placement.number)) {
+        if (nodes_.count(placement.node) == 0 || is_over(group, seen.finished, placement.number)) {
           continue;
         }
         if (sets.empty()) sets = index_sets(gang);
@@ -54,7 +56,7 @@ class TenantLister {
         if (set != sets.end()) note(use, *set->second, placement.node, 1);
       }
       note_reserved(use, group, status->reserved);
-      if (!use.empty()) make(group, queue::make_workload(group, i), std::move(use));
+      if (!use.empty()) make(group, seen.make_workload(i), std::move(use));
     }
   }
   void add_terminating(const kube::Pod& pod) {
@@ -156,10 +158,10 @@ std::vector<NodeTenant> list_tenants(const Snapshot& snapshot, CycleWork& work,
   }
   for (const GroupSeen& seen : snapshot.groups) {
     if (known.count(seen.group->meta.uid) == 0 && !seen.group->meta.deleting) {
-      lister.add(*seen.group, seen.finished);
+      lister.add_running(seen);
     }
   }
-  for (const RunningGroup& one : snapshot.running) lister.add(*one.group, one.finished);
+  for (const RunningGroup& one : snapshot.running) lister.add_running(one);
   for (const PodPtr& pod : snapshot.terminating) lister.add_terminating(*pod);
   return std::move(lister.tenants);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,44 @@ bool has_waiting_gang(const gang::PodGroup& group) {
     const gang::GangStatus* gang = gang::find_gang(group.status, wanted.name);
     return gang == nullptr || !gang->planned;
   });
+}
+
+std::map<gang::SlotKey, std::string_view> index_nodes(const gang::PodGroupStatus& status) {
+  std::map<gang::SlotKey, std::string_view> nodes;
+  for (const gang::GangStatus& gang : status.gangs) {
+    for (const gang::Placement& placement : gang.placements) {
+      nodes.emplace(gang::SlotKey(placement.role, placement.slot), placement.node);
+    }
+  }
+  return nodes;
+}
+
+// Cost: its slots and their pods.
+queue::OtherUses list_other_uses(const gang::PodGroup& group, const SlotPods& pods) {
+  queue::OtherUses uses;
+  if (!pods.has_any(group.meta.uid)) return uses;
+  const auto nodes = index_nodes(group.status);
+  const queue::SlotNumbers counted = queue::list_counted_slots(group);
+  for (std::size_t i = 0; i < group.spec.gangs.size(); ++i) {
+    const std::vector<gang::MemberSet>& sets = group.spec.gangs[i].members;
+    for (std::size_t j = 0; j < sets.size(); ++j) {
+      for (const gang::SlotId slot : sets[j].slots) {
+        const auto node = nodes.find(gang::SlotKey(sets[j].role, slot));
+        auto use = pods.other_use(
+            group.meta.uid, group.meta.ns.str(),
+            {sets[j].role, slot, node == nodes.end() ? std::string_view() : node->second,
+             &sets[j].shape.requests, queue::contains(counted, sets[j].role, slot.ordinal)});
+        if (!use) continue;
+        use->gang = i;
+        use->set = j;
+        uses.push_back(*std::move(use));
+      }
+    }
+  }
+  std::sort(uses.begin(), uses.end(), [](const queue::OtherUse& a, const queue::OtherUse& b) {
+    return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+  });
+  return uses;
 }
 
 }  // namespace
@@ -84,6 +123,7 @@ std::optional<std::string> CachedGroups::erase_replaced(const std::string& key,
   set_waits_in(entry->second, "");
   set_victims(entry->second, {});
   by_uid_.erase(entry);
+  changed_use_.erase(uid);
   queues_.erase_settled(uid);
   return uid;
 }
@@ -99,7 +139,10 @@ bool CachedGroups::refresh_if(const std::function<bool(const VolumesUsed&)>& is_
 }
 
 void CachedGroups::refresh_slot(const gang::PodSlot& slot) {
-  if (CachedGroup* entry = find(slot.pod_group_uid)) entry->placements.refresh(slot);
+  CachedGroup* entry = find(slot.pod_group_uid);
+  if (entry == nullptr) return;
+  entry->placements.refresh(slot);
+  note_use(*entry, slot);
 }
 
 void CachedGroups::set_stored(CachedGroup& entry, const PodGroupPtr& stored) {
@@ -112,9 +155,55 @@ void CachedGroups::set_stored(CachedGroup& entry, const PodGroupPtr& stored) {
   set_victims(entry, group.status);
   entry.history.keep_uncommitted(group.status);
   entry.is_settled = !entry.effective.is_restored && is_settled(group, entry.effective.enlarged);
-  entry.workloads =
-      std::make_shared<const std::vector<queue::Workload>>(queue::list_workloads(group));
+  list_use(entry);
+}
+
+void CachedGroups::list_use(CachedGroup& entry) {
+  const gang::PodGroup& group = *entry.group();
+  auto uses = list_other_uses(group, pods_);
+  entry.uses = uses.empty() ? nullptr : std::make_shared<const queue::OtherUses>(std::move(uses));
+  auto workloads = queue::list_workloads(group, entry.uses.get());
+  const std::string home = queues_.find_home(group.status.queue, group.meta.ns.str());
+  for (queue::Workload& workload : workloads) workload.queue = home;
+  entry.workloads = std::make_shared<const std::vector<queue::Workload>>(std::move(workloads));
+  changed_use_.erase(group.meta.uid);
   count_settled(entry);
+}
+
+// Most changes of pods change nothing here, and cost the pods of the slot.
+void CachedGroups::note_use(const CachedGroup& entry, const gang::PodSlot& slot) {
+  const SlotSeen seen = entry.placements.seen(slot.role, slot.slot.ordinal);
+  if (seen.placement) {
+    const gang::Placement& placement = *seen.placement;
+    const auto now =
+        pods_.other_use(slot.pod_group_uid, entry.group()->meta.ns.str(),
+                        {placement.role, placement.slot, placement.node, &seen.requests, true});
+    const queue::OtherUse* listed =
+        queue::find_use(entry.uses.get(), placement.role, placement.slot);
+    const bool is_same =
+        now ? listed != nullptr && listed->is_over == now->is_over && listed->pods == now->pods
+            : listed == nullptr;
+    if (is_same) return;
+  }
+  changed_use_.insert(slot.pod_group_uid);
+}
+
+// Cost: PodGroups; those of deleted queues look up their namespace.
+void CachedGroups::note_homes() {
+  for (const auto& [uid, entry] : by_uid_) {
+    const gang::PodGroup& group = *entry.group();
+    if (entry.workloads->empty()) continue;
+    const std::string home = queues_.find_home(group.status.queue, group.meta.ns.str());
+    if (entry.workloads->front().queue != home) changed_use_.insert(uid);
+  }
+}
+
+void CachedGroups::update_use() {
+  if (queues_.take_homes_changed()) note_homes();
+  const std::set<std::string> changed = std::exchange(changed_use_, {});
+  for (const std::string& uid : changed) {
+    if (CachedGroup* entry = find(uid)) list_use(*entry);
+  }
 }
 
 void CachedGroups::count_settled(const CachedGroup& entry) {
@@ -124,7 +213,7 @@ void CachedGroups::count_settled(const CachedGroup& entry) {
   if (!queues_.uses_classes()) return queues_.set_settled(group.meta.uid, entry.workloads);
   auto workloads = std::make_shared<std::vector<queue::Workload>>(*entry.workloads);
   for (queue::Workload& workload : *workloads) {
-    queue::count_classes(workload, group,
+    queue::count_classes(workload, group, entry.uses.get(),
                          [this](std::string_view node) { return queues_.find_class(node); });
   }
   queues_.set_settled(group.meta.uid, std::move(workloads));

@@ -34,6 +34,8 @@ struct CachedGroup {
   GroupPlacements placements;
   Commits commits;
   PodHistory history;
+  // Of group()'s slots; null: none.
+  std::shared_ptr<const queue::OtherUses> uses;
   queue::Settled::Workloads workloads;  // of group()'s gangs, in their order; without node classes
   bool is_settled = false;              // according to spec and status
   std::string waits_in;                 // the namespace, if a gang has no plan; else ""
@@ -65,6 +67,9 @@ class CachedGroups {
   // A pod of that slot was bound, deleted, refused or stopped.
   void refresh_slot(const gang::PodSlot& slot);
 
+  // Counts the PodGroups again whose pods use something else since the last call, or whose queue
+  // was deleted.
+  void update_use();
   // The classes of nodes have changed.
   void recount_settled();
 
@@ -85,6 +90,9 @@ class CachedGroups {
  private:
   void set_stored(CachedGroup& entry, const PodGroupPtr& stored);
   void set_waits_in(CachedGroup& entry, const std::string& ns);
+  void list_use(CachedGroup& entry);
+  void note_homes();
+  void note_use(const CachedGroup& entry, const gang::PodSlot& slot);
   void count_settled(const CachedGroup& entry);
   void set_victims(CachedGroup& entry, const gang::PodGroupStatus& status);
   VictimState see_victim(const gang::PodGroup& preemptor, const gang::Victim& victim) const;
@@ -98,6 +106,7 @@ class CachedGroups {
   std::map<std::string, std::string, std::less<>> uids_;  // by namespace/name
   std::multiset<std::string> victims_;                    // CachedGroup::victims of all
   std::map<std::string, int> waiting_;  // PodGroups with a gang that has no plan, by namespace
+  std::set<std::string> changed_use_;   // PodGroup UIDs, for update_use()
 };
 
 // check_commit() of this gang on the node table. `group`: the entry's, or the one about to be

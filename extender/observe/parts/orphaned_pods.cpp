@@ -25,8 +25,7 @@ std::string find_gang_key(const PodPtr& pod) {
 }  // namespace
 
 bool OrphanedPods::Gang::is_orphaned(const GangPod& pod) const {
-  return !accounts_for_all &&
-         !std::binary_search(placements.begin(), placements.end(), pod.placement);
+  return !accounts_for_all && !queue::contains(counted, pod.role, pod.ordinal);
 }
 
 bool OrphanedPods::pod_changed(const PodPtr& before, const PodPtr& after) {
@@ -50,7 +49,7 @@ bool OrphanedPods::pod_changed(const PodPtr& before, const PodPtr& after) {
     const auto at = gangs_.try_emplace(is).first;
     Gang& gang = at->second;
     const auto slot = gang::pod_slot(*after);
-    const GangPod pod{after, slot ? slot->placement : 0};
+    const GangPod pod{after, slot ? slot->role : std::string(), slot ? slot->slot.ordinal : 0};
     if (gang.is_orphaned(pod)) {
       is_any_orphaned = true;
       ++gang.orphaned;
@@ -63,23 +62,14 @@ bool OrphanedPods::pod_changed(const PodPtr& before, const PodPtr& after) {
 
 void OrphanedPods::set_group(const gang::PodGroup& group) {
   const auto at = gangs_.try_emplace(make_key(group.meta.ns.str(), group.meta.uid)).first;
-  std::vector<std::int64_t>& placements = at->second.placements;
-  placements.clear();
-  if (!group.meta.deleting) {
-    for (const gang::GangStatus& gang : group.status.gangs) {
-      for (const gang::Placement& placement : gang.placements) {
-        placements.push_back(placement.number);
-      }
-    }
-    std::sort(placements.begin(), placements.end());
-  }
+  at->second.counted = queue::list_counted_slots(group);
   group_changed(at);
 }
 
 void OrphanedPods::erase_group(std::string_view ns, std::string_view uid) {
   const auto at = gangs_.find(make_key(ns, uid));
   if (at == gangs_.end()) return;
-  at->second.placements.clear();
+  at->second.counted.clear();
   group_changed(at);
 }
 
@@ -103,7 +93,7 @@ void OrphanedPods::index(Gangs::iterator at) {
     return;
   }
   orphaned_.erase(at->first);
-  if (gang.pods.empty() && !gang.accounts_for_all && gang.placements.empty()) gangs_.erase(at);
+  if (gang.pods.empty() && !gang.accounts_for_all && gang.counted.empty()) gangs_.erase(at);
 }
 
 std::vector<queue::Workload> OrphanedPods::list_workloads(

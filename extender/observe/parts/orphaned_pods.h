@@ -1,9 +1,10 @@
-// extender/observe/parts/orphaned_pods.h - how much do pods use for which their PodGroup has no
-// placement? A part of the cluster cache.
+// extender/observe/parts/orphaned_pods.h - how much do pods use that do not count with their
+// PodGroup? A part of the cluster cache.
 //
 // Pods that take long to end, or that cleanPodPolicy None keeps, occupy their nodes longer than
-// their placement exists: their gang was placed again, was scaled down, or is gone. Until they end
-// they count in the queue of the gang.
+// their slot has a placement: their gang waits again, was scaled down, or was deleted. Until they
+// end they count in the queue of the gang. Pods of slots that have a placement count with these:
+// queue/slot_use.h.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +27,7 @@ class OrphanedPods {
  public:
   // True: an orphaned pod began or ended to use capacity.
   bool pod_changed(const PodPtr& before, const PodPtr& after);
-  // Its placements account for their pods, unless it is being deleted. Cost: its placements and
-  // pods.
+  // It accounts for the pods of queue::list_counted_slots(). Cost: its slots and pods.
   void set_group(const gang::PodGroup& group);
   void erase_group(std::string_view ns, std::string_view uid);
   // The PodGroup of another operator exists and is not being deleted, or does not. It accounts for
@@ -40,11 +40,12 @@ class OrphanedPods {
  private:
   struct GangPod {
     PodPtr pod;
-    std::int64_t placement = 0;
+    std::string role{};  // empty: of another operator's gang
+    int ordinal = 0;
   };
   struct Gang {
     bool accounts_for_all = false;
-    std::vector<std::int64_t> placements{};      // numbers, sorted
+    queue::SlotNumbers counted{};                // slots that it accounts for
     std::map<std::string_view, GangPod> pods{};  // that occupy a node, by their UID
     std::ptrdiff_t orphaned = 0;                 // how many of them are
 

@@ -15,6 +15,7 @@ void QueueFacts::set(const QueuePtr& before, const QueuePtr& after) {
   for (const auto& [name, queue] : queues_) queues.push_back(queue);
   const auto tree = std::make_shared<const queue::QueueTree>(std::move(queues));
   are_classes_changed_ = are_classes_changed_ || tree->uses_classes();
+  are_homes_changed_ = true;
   settled_.set_tree(tree);
 }
 
@@ -40,6 +41,8 @@ std::string_view QueueFacts::find_class(std::string_view node) const {
 }
 
 void QueueFacts::set(const NamespacePtr& before, const NamespacePtr& after) {
+  are_homes_changed_ =
+      are_homes_changed_ || !before || !after || before->meta.labels != after->meta.labels;
   if (are_namespaces_shared_) namespaces_ = std::make_shared<queue::Namespaces>(*namespaces_);
   are_namespaces_shared_ = false;
   if (after) {

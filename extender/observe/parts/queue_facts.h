@@ -46,6 +46,13 @@ class QueueFacts {
   }
   void erase_settled(std::string_view group_uid) { settled_.erase(group_uid); }
 
+  // See queue::find_home().
+  std::string find_home(const gang::QueuePlace& place, std::string_view ns) const {
+    return queue::find_home(tree(), *namespaces_, place, ns);
+  }
+  // Since the last call queues or labels of namespaces have changed: find_home() may differ.
+  bool take_homes_changed() { return std::exchange(are_homes_changed_, false); }
+
   const queue::QueueTree& tree() const { return settled_.tree(); }
   // It has a ResourceQuota.
   bool has_quota(std::string_view ns) const { return quotas_.find(ns) != quotas_.end(); }
@@ -59,6 +66,7 @@ class QueueFacts {
   std::string class_label_;
   std::map<std::string, std::string, std::less<>> classes_;  // of nodes that have one
   bool are_classes_changed_ = false;
+  bool are_homes_changed_ = false;
   std::shared_ptr<queue::Namespaces> namespaces_ = std::make_shared<queue::Namespaces>();
   mutable bool are_namespaces_shared_ = false;  // other threads may read them
   std::map<std::string, std::map<std::string, QuotaPtr>, std::less<>> quotas_;  // by namespace

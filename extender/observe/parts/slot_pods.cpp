@@ -10,9 +10,9 @@ void SlotPods::add(const gang::PodSlot& slot, const kube::Pod& pod) {
   refusals_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
   gated_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
   groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}][pod.meta.uid] = {
-      pod.meta.name,         pod.meta.ns,       pod.node,      "",
-      slot.placement,        pod.is_finished(), pod.node_lost, kube::explain_disruption(pod),
-      slot.slot.incarnation, pod.has_start_time};
+      pod.meta.name,         pod.meta.ns,        pod.node,      "",
+      slot.placement,        pod.is_finished(),  pod.node_lost, kube::explain_disruption(pod),
+      slot.slot.incarnation, pod.has_start_time, pod.requests};
   const bool is_ending = pod.meta.deleting && !pod.is_finished() && pod.node_lost.empty();
   if (is_ending) {
     ending_[{slot.pod_group_uid, pod.meta.uid}] = {
@@ -91,6 +91,34 @@ std::optional<OpenSlot> SlotPods::open_slot(const std::string& group_uid, std::s
   if (refusal == refusals_.end()) return OpenSlot{placement, OpenSlot::Why::kUnbound, {}, {}};
   return OpenSlot{placement, OpenSlot::Why::kRefused, refusal->second.message,
                   refusal->second.since};
+}
+
+std::optional<queue::OtherUse> SlotPods::other_use(const std::string& group_uid,
+                                                   std::string_view ns, const Plan& plan) const {
+  queue::OtherUse use{std::string(plan.role), plan.slot};
+  bool is_other = false;
+  for (const auto& [uid, pod] : find(group_uid, {use.role, plan.slot.ordinal})) {
+    if (pod.ns != ns || pod.node.empty()) continue;
+    if (pod.finished) {
+      const bool is_last = pod.incarnation == plan.slot.incarnation && pod.taken_away.empty();
+      use.is_over = use.is_over || is_last;
+    } else if (plan.counts_pods) {
+      use.pods.push_back({pod.node, pod.requests});
+      is_other = is_other || pod.node != plan.node || !pod.requests.fits_in(*plan.requests);
+    }
+  }
+  if (!use.is_over && !is_other) return std::nullopt;
+  return use;
+}
+
+bool SlotPods::are_all_outdated(const std::string& group_uid, std::string_view ns,
+                                std::string_view role, gang::SlotId slot,
+                                std::size_t existing) const {
+  std::size_t outdated = 0;
+  for (const auto& [uid, pod] : find(group_uid, {std::string(role), slot.ordinal})) {
+    if (pod.ns == ns && pod.finished && pod.incarnation < slot.incarnation) ++outdated;
+  }
+  return outdated > 0 && outdated == existing;
 }
 
 std::vector<BoundSlot> SlotPods::bound(const std::string& group_uid, std::string_view ns) const {

@@ -16,6 +16,7 @@
 #include "extender/recovery/restored.h"
 #include "gang/slot.h"
 #include "kube/pod_condition.h"
+#include "queue/slot_use.h"
 
 namespace nervex::extender {
 
@@ -68,6 +69,8 @@ class SlotPods {
   // Those of placements of this set, or of all if it is empty, that have not finished.
   std::vector<kube::PodKey> live_pods(const std::string& group_uid, std::string_view ns,
                                       const std::set<std::int64_t>& placements) const;
+  // A pod of that PodGroup was or is being bound.
+  bool has_any(const std::string& group_uid) const { return groups_.count(group_uid) > 0; }
   // When the grace period of the last of its pods that are being deleted ends; nullopt: none is.
   // `ns` empty: in any namespace.
   std::optional<SysTime> ends_at(const std::string& group_uid, std::string_view ns) const;
@@ -75,6 +78,22 @@ class SlotPods {
   // number.
   std::map<std::pair<std::string, int>, EndingPod> ending(const std::string& group_uid,
                                                           std::string_view ns) const;
+
+  // What a slot is planned to use.
+  struct Plan {
+    std::string_view role;
+    gang::SlotId slot;
+    std::string_view node;                      // of its placement; "": it has none
+    const kube::Resources* requests = nullptr;  // of its set
+    bool counts_pods = false;                   // queue::list_counted_slots() has it
+  };
+  // Without the indices; nullopt: it uses what is planned. Cost: the pods of the slot.
+  std::optional<queue::OtherUse> other_use(const std::string& group_uid, std::string_view ns,
+                                           const Plan& plan) const;
+  // All pods of the slot that exist, bound or not, are `existing`, and have finished in an earlier
+  // incarnation.
+  bool are_all_outdated(const std::string& group_uid, std::string_view ns, std::string_view role,
+                        gang::SlotId slot, std::size_t existing) const;
 
   // Pods of that PodGroup and namespace that were or are being bound, by slot. Cost: their number.
   std::vector<BoundSlot> bound(const std::string& group_uid, std::string_view ns) const;
@@ -95,6 +114,7 @@ class SlotPods {
     kube::SharedString taken_away{};  // why the cluster stopped it
     int incarnation = 0;
     bool has_started = false;
+    kube::Resources requests{};  // of a bound pod
   };
   struct Refusal {
     std::string pod_uid;

@@ -100,11 +100,13 @@ struct Teams {
   std::vector<queue::Workload> list_workloads(const gang::PodGroup& group) const {
     std::vector<queue::Workload> workloads = queue::list_workloads(group);
     for (queue::Workload& workload : workloads) {
-      queue::count_classes(workload, group, [this](std::string_view node) -> std::string_view {
-        const auto& labels = find_node(nodes, node).node->labels;
-        const auto label = labels.find("model");
-        return label == labels.end() ? std::string_view() : std::string_view(label->second.str());
-      });
+      queue::count_classes(workload, group, nullptr,
+                           [this](std::string_view node) -> std::string_view {
+                             const auto& labels = find_node(nodes, node).node->labels;
+                             const auto label = labels.find("model");
+                             return label == labels.end() ? std::string_view()
+                                                          : std::string_view(label->second.str());
+                           });
     }
     return workloads;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "extender/cycle/preemption/ending.h"
 #include "extender/cycle/preemption/preempting.h"
@@ -214,6 +215,7 @@ extender::GroupSeen StoredCluster::see(const gang::PodGroup& group) const {
   for (const auto& [uid, number] : finished) {
     if (uid == group.meta.uid) seen.finished.insert(number);
   }
+  seen.uses = std::make_shared<const queue::OtherUses>(list_uses(group));
   for (const gang::GangStatus& gang : group.status.gangs) {
     for (const gang::Placement& placement : gang.placements) {
       if (lost.count({group.meta.uid, placement.number}) == 0) continue;
@@ -223,11 +225,43 @@ extender::GroupSeen StoredCluster::see(const gang::PodGroup& group) const {
   return seen;
 }
 
+// Finished slots, and pods on other nodes than those of their slots.
+queue::OtherUses StoredCluster::list_uses(const gang::PodGroup& group) const {
+  queue::OtherUses uses;
+  const queue::SlotNumbers counted = queue::list_counted_slots(group);
+  for (std::size_t i = 0; i < group.spec.gangs.size(); ++i) {
+    const gang::MemberSet& set = group.spec.gangs[i].members.at(0);
+    for (const gang::SlotId slot : set.slots) {
+      const auto* placement = gang::find_placement(group.status, set.role, slot);
+      queue::OtherUse use{set.role, slot, i, 0};
+      use.is_over = placement != nullptr && finished.count({group.meta.uid, placement->number}) > 0;
+      for (const auto& pod : terminating) {
+        const auto own = gang::pod_slot(*pod);
+        const bool is_of_slot = own && own->pod_group_uid == group.meta.uid &&
+                                own->role == set.role && own->slot.ordinal == slot.ordinal;
+        if (!is_of_slot || !queue::contains(counted, set.role, slot.ordinal)) continue;
+        if (placement != nullptr && placement->node == pod->node) continue;
+        use.pods.push_back({pod->node, pod->requests});
+      }
+      if (use.is_over || !use.pods.empty()) uses.push_back(std::move(use));
+    }
+  }
+  std::sort(uses.begin(), uses.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.role, a.slot) < std::tie(b.role, b.slot);
+  });
+  return uses;
+}
+
+// As OrphanedPods: pods that do not count with their slot.
 std::vector<queue::Workload> StoredCluster::list_orphaned() const {
   std::map<std::string, queue::Workload> by_id;
   for (const auto& pod : terminating) {
     const auto slot = gang::pod_slot(*pod);
-    if (!slot || is_placed(*pod)) continue;
+    if (!slot) continue;
+    const gang::PodGroup* group = find_uid(slot->pod_group_uid);
+    const bool is_counted = group != nullptr && queue::contains(queue::list_counted_slots(*group),
+                                                                slot->role, slot->slot.ordinal);
+    if (is_counted) continue;
     const std::string id = pod->meta.ns.str() + "/" + slot->pod_group_uid;
     queue::Workload& workload = by_id[id];
     workload.id = id;
@@ -250,8 +284,10 @@ extender::Snapshot StoredCluster::snapshot(bool sees_ending) const {
   for (const gang::PodGroup& group : groups) {
     extender::GroupSeen seen = see(group);
     if (seen.is_settled) {
-      std::vector<queue::Workload> workloads = queue::list_workloads(group);
-      for (queue::Workload& one : workloads) queue::count_classes(one, group, find_class);
+      std::vector<queue::Workload> workloads = queue::list_workloads(group, seen.uses.get());
+      for (queue::Workload& one : workloads) {
+        queue::count_classes(one, group, seen.uses.get(), find_class);
+      }
       settled.set(group.meta.uid, share(std::move(workloads)));
     }
     snapshot.groups.push_back(std::move(seen));

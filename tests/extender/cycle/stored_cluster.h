@@ -103,6 +103,7 @@ struct StoredCluster {
  private:
   extender::VictimState see_victim(const gang::Victim& victim) const;
   extender::GroupSeen see(const gang::PodGroup& group) const;
+  queue::OtherUses list_uses(const gang::PodGroup& group) const;
   std::vector<queue::Workload> list_orphaned() const;
 };
 

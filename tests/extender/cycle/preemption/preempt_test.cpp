@@ -271,6 +271,23 @@ TEST_CASE("a gang whose pods the API server refused ends nothing for a while",
   CHECK(world.run_until("new", gang::kReasonPreempting));
 }
 
+TEST_CASE("a job within its queue's quota is not reclaimed for finished pods of its neighbour",
+          "[extender][preempt]") {
+  Preemptions world;
+  world.queues = {vision(), with_quota(speech(), 8)};
+  world.mode = queue::PreemptionMode::kReclaim;
+  world.add_running("old", "vision", {"n1"}, 4);
+  world.others = {{"n1", 4}};
+  world.add_running("half", "speech", {"n2", "n2"}, 4);
+  world.add_running("own", "speech", {"n2"}, 4);
+  world.finished.emplace(world.get("half").meta.uid, world.base("half").placements[0].number);
+  world.add("new", "vision", 1, 4);
+  for (int i = 0; i < 5; ++i) world.cycle();
+  CHECK(world.used("speech") == 8);
+  CHECK(world.base("new").victims.empty());
+  CHECK(world.base("own").reason == gang::kReasonPlanned);
+}
+
 TEST_CASE("a request of a job that ends does not preempt", "[extender][preempt]") {
   Preemptions world;
   world.add_running("old", "speech", {"n1"}, 8);

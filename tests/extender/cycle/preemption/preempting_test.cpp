@@ -56,6 +56,33 @@ Preemptions at_the_limit() {
   return world;
 }
 
+TEST_CASE("a plan that awaits its victims counts once with them", "[extender][preempt]") {
+  Preemptions world = at_the_limit();
+  REQUIRE(world.run_until("high", gang::kReasonPreempting));
+  world.cycle();
+  CHECK(world.used("speech") == 8);
+  world.requeue("low", true);
+  world.requeue("middle", true);
+  world.cycle();
+  REQUIRE(world.base("high").reason == gang::kReasonPreempting);
+  CHECK(world.used("speech") == 8);
+  world.terminating.clear();
+  CHECK(world.run_until("high", gang::kReasonPlanned));
+  world.cycle();
+  CHECK(world.used("speech") == 8);
+}
+
+TEST_CASE("a plan that awaits victims of other queues keeps its part of the limit",
+          "[extender][preempt]") {
+  Preemptions world = a_full_cluster();
+  world.queue("vision").limit = with_limit(vision(), 8).limit;
+  REQUIRE(world.run_until("new", gang::kReasonPreempting));
+  world.nodes.push_back(view(a_node("n3", 8)));
+  world.add("more", "vision", 1, 8);
+  world.cycle();
+  CHECK(world.base("more").reason == "LimitExceeded");
+}
+
 TEST_CASE("a gang at the limit of its queue preempts although nodes are free",
           "[extender][preempt]") {
   Preemptions world = at_the_limit();

@@ -97,6 +97,7 @@ struct Preemptions : StoredCluster {
         extender::run_cycle(seen, std::move(state), now, {}, mode, reservation);
     state = std::move(result.state);
     neglected = std::move(result.neglected);
+    reports = result.queues;
     planned_gangs = result.planned;
     for (const extender::StatusWrite& write : result.writes) {
       if (most == 0) break;
@@ -122,6 +123,12 @@ struct Preemptions : StoredCluster {
     }
     return names;
   }
+  // GPUs of that queue in use, as the last cycle reports it.
+  std::int64_t used(const std::string& name) const {
+    return std::find_if(reports.begin(), reports.end(),
+                        [&](const auto& one) { return one.queue == name; })
+        ->use.get(kGpu);
+  }
   queue::Queue& queue(const std::string& name) {
     return *std::find_if(queues.begin(), queues.end(),
                          [&](const auto& one) { return one.name == name; });
@@ -131,9 +138,10 @@ struct Preemptions : StoredCluster {
   queue::PreemptionMode mode = queue::PreemptionMode::kFull;
   queue::ReservationOptions reservation{};
   extender::CycleState state;
-  std::set<std::string> neglected;  // in the last cycle
-  std::size_t planned_gangs = 0;    // in the last cycle
-  bool tells_gains = true;          // each cycle plans all that waits, whatever has changed
+  std::set<std::string> neglected;     // in the last cycle
+  std::size_t planned_gangs = 0;       // in the last cycle
+  std::vector<queue::Report> reports;  // of the last cycle
+  bool tells_gains = true;             // each cycle plans all that waits, whatever has changed
   SysTime now{std::chrono::seconds(10'000)};
   int added = 0;
 };
