@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <utility>
@@ -110,6 +111,10 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
   member.heals_alone = kube::bool_at(from, {"healsAlone"});
   member.shape.constraints = decode_constraints(from);
   if (auto read = read_int(from, "part", where, 0, member.part); !read) return read.error();
+  for (const Json& one : kube::array_at(from, {"growing"})) {
+    if (one.is_number_integer()) member.growing.push_back(one.get<int>());
+  }
+  std::sort(member.growing.begin(), member.growing.end());
   return member;
 }
 

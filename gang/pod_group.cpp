@@ -101,6 +101,7 @@ Json encode_member(const MemberSet& member) {
   if (member.bind_last) out["bindLast"] = true;
   if (member.heals_alone) out["healsAlone"] = true;
   if (member.reserved_pods > 0) out["reserved"] = member.reserved_pods;
+  if (!member.growing.empty()) out["growing"] = member.growing;
   add_implicit(member.shape.requests, kube::kHostPort, "hostPorts", out);
   add_implicit(member.shape.requests, kube::kPodAntiAffinity, "podAntiAffinity", out);
   if (!member.shape.claims.empty()) out["claims"] = member.shape.claims;
@@ -329,6 +330,10 @@ const MemberSet* find_set(const PodGroupSpec& spec, std::string_view name) {
     if (set.name == name) return &set;
   }
   return nullptr;
+}
+
+bool is_growing(const MemberSet& set, SlotId slot) {
+  return std::binary_search(set.growing.begin(), set.growing.end(), slot.ordinal);
 }
 
 bool wants(const MemberSet& set, std::string_view role, SlotId slot) {

@@ -95,11 +95,17 @@ struct MemberSet {
   // kube-scheduler keeps the pods back, without a word, until these exist.
   std::vector<std::string> resource_claims = {};
   int part = 0;  // of ddp-learners: index of these pods in their multi-GPU learners
+  // Ordinals, sorted, of slots whose last pod has finished, and which are to have another one.
+  // Until they have a placement they use nothing, get none but within limits, and a committed gang
+  // does not heal for them.
+  std::vector<int> growing = {};
   bool operator==(const MemberSet&) const = default;
 };
 
 // True if the pod of this slot, in this incarnation, belongs to the set. Cost: linear in its slots.
 bool wants(const MemberSet& set, std::string_view role, SlotId slot);
+// MemberSet::growing has it.
+bool is_growing(const MemberSet& set, SlotId slot);
 
 enum class GangKind {
   kBase,           // what the job starts with, and its reserved capacity

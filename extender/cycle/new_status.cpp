@@ -89,7 +89,7 @@ gang::GangStatus make_status(const GangWork& work, const GangReport& report,
     status.healing_cause = healing->cause;
   }
   status.name = work.name;
-  const bool is_whole = work.preempted.empty() || work.missing.empty();
+  const bool is_whole = (work.preempted.empty() || work.missing.empty()) && work.growing.empty();
   status.planned =
       !work.no_fit && !work.is_rejected && !work.is_paused && work.victims.empty() && is_whole;
   status.victims = work.victims;

@@ -27,6 +27,18 @@ void count_missing(queue::ClassRequests& classes, const GangWork& gang,
   }
 }
 
+// The workload has left out what waited when this cycle began.
+void add_grown(queue::Workload& workload, const GangWork& gang) {
+  const queue::OtherUses* uses = gang.seen->uses.get();
+  if (uses == nullptr || !gang.committed) return;
+  for (const PlacedSlot& slot : gang.placed) {
+    if (!has_grown(slot)) continue;
+    const auto* use = queue::find_use(uses, slot.placement.role, slot.placement.slot);
+    if (use == nullptr || !use->is_over) continue;
+    queue::add_requests(workload.requests, slot.set->shape.requests);
+  }
+}
+
 // The pods of a gang that has lost its nodes in this cycle.
 queue::Workload count_pods(const GangWork& gang, const queue::FindClass& find_class) {
   queue::Workload workload = gang.seen->make_workload(gang.position);
@@ -105,7 +117,8 @@ queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
   if (gang.committed || gang.is_reserved) {
     for (const PlacedSlot& slot : gang.placed) {
       const auto& [role, id, node, number] = slot.placement;
-      const auto* use = queue::find_use(group.seen->uses.get(), role, id);
+      const auto* use =
+          has_grown(slot) ? nullptr : queue::find_use(group.seen->uses.get(), role, id);
       queue::count_slot(classes, slot.set->shape.requests, use, node, find_class);
     }
   }
@@ -151,6 +164,7 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
       }
       queue::Workload workload = group->seen->make_workload(gang.position);
       if (!has_nodes) workload.requests = count_taken_over(gang);
+      add_grown(workload, gang);
       if (tree.find(group->queue.name)) workload.queue = group->queue.name;
       workload.class_requests = count_classes(*group, gang, facts, ledger);
       if (preempting != PreemptingUse::kBeyondVictims || gang.victims.empty()) {

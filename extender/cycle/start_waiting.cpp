@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "extender/cycle/class_limits.h"
+#include "extender/cycle/growing.h"
 #include "extender/cycle/queue_use.h"
 #include "extender/cycle/settled.h"
 #include "extender/cycle/start_blocker.h"
@@ -279,6 +280,7 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
     hold(waiting.turn(*workload), reason, placer);
     if (std::holds_alternative<queue::LimitExceeded>(reason)) note_refused(*workload);
   }
+  is_any_placed = place_growing(work, placer, facts, backlog.usage()) || is_any_placed;
   if (is_any_placed) return std::nullopt;
   set_positions(waiting, backlog.usage(), capacity, tree);
   auto gangs = list_gangs(std::move(waiting), refused);

@@ -84,6 +84,7 @@ Gaps find_gaps(const GangWork& work) {
   for (const PlacedSlot& slot : work.placed) {
     if (!work.is_of_quorum(slot.placement.role)) continue;
     const auto at = open.find(slot.placement.number);
+    if (has_grown(slot)) continue;
     if (slot.placement.number == 0) {
       note_wait(slot.placement.role, slot.placement.slot);
       lost_pod(slot.placement.role, slot.placement.slot);
@@ -188,7 +189,8 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
   const bool is_lost = std::any_of(work.open.begin(), work.open.end(), [&](const OpenSlot* open) {
     return open->why == OpenSlot::Why::kNodeLost && work.is_of_quorum(open->placement.role);
   });
-  state.is_shown = was_shown || is_lost || is_long_wait || work.no_fit || now >= late;
+  const bool is_stuck = work.no_fit && work.growing.empty();
+  state.is_shown = was_shown || is_lost || is_long_wait || is_stuck || now >= late;
   if (!state.is_shown) look_by(state.look_again, late);
   if (options.deadline.count() == 0) return state;
   state.deadline = state.since + options.deadline;

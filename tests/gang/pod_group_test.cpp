@@ -43,6 +43,7 @@ PodGroup a_pod_group() {
       {{{"matchExpressions", {{{"key", "zone"}, {"operator", "In"}, {"values", {"a"}}}}}}});
   group.spec.gangs[1].members[0].slots = {{4096, 1}};
   group.spec.gangs[1].members[0].part = 1;
+  group.spec.gangs[1].members[0].growing = {0, 4};
   group.spec.gangs[1].members[0].from_reserved = {"collector", 1};
   group.status.observed_generation = 3;
   group.status.next_placement = 9;

@@ -388,6 +388,30 @@ void set_preempt_after(const Round& round, gang::PodGroupSpec& spec) {
   for (gang::Gang& gang : spec.gangs) gang.preempt_after = find_preempt_after(status, gang);
 }
 
+// Slots whose last pod, or another pod of their replica, has finished on its own: a client asked
+// for another one. With other changes only, as above: the slot's incarnation changes with it.
+void set_growing(const Round& round, gang::PodGroupSpec& spec) {
+  if (round.attempt.group == nullptr || spec == round.attempt.group->spec) return;
+  std::set<std::pair<Role, int>> replicas;
+  for (const auto& ended : round.job.status.ended) {
+    const WantedSlot* next = round.slots.find(ended.role, ended.slot.ordinal);
+    if (next == nullptr || next->slot.incarnation != ended.slot.incarnation + 1) continue;
+    replicas.emplace(next->replica.role, next->replica.slot.ordinal);
+  }
+  for (gang::Gang& gang : spec.gangs) {
+    for (gang::MemberSet& set : gang.members) {
+      set.growing.clear();
+      for (const gang::SlotId slot : set.slots) {
+        const WantedSlot* want = round.slots.find(*job::parse_role(set.role), slot.ordinal);
+        if (want == nullptr) continue;
+        const job::Replica& replica = want->replica;
+        const bool is_growing = replicas.count({replica.role, replica.slot.ordinal}) > 0;
+        if (is_growing) set.growing.push_back(slot.ordinal);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context) {
@@ -415,6 +439,7 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   set_preemption_policy(round, spec);
   set_run_limits(round, context, spec);
   set_preempt_after(round, spec);
+  set_growing(round, spec);
   return spec;
 }
 

@@ -51,6 +51,23 @@ void add_set(GangWork& work, const gang::MemberSet& set, const std::vector<gang:
   work.sets.push_back(&set);
 }
 
+// Of a gang that is committed.
+void split_growing(GangWork& work) {
+  for (gang::MemberSet& missing : work.missing) {
+    const auto set = std::find_if(work.sets.begin(), work.sets.end(),
+                                  [&](const auto* one) { return one->name == missing.name; });
+    std::vector<gang::SlotId> growing;
+    for (const gang::SlotId slot : missing.slots) {
+      if (gang::is_growing(**set, slot)) growing.push_back(slot);
+    }
+    if (growing.empty()) continue;
+    std::erase_if(missing.slots,
+                  [&](const gang::SlotId slot) { return gang::is_growing(**set, slot); });
+    work.growing.push_back(with_slots(**set, std::move(growing)));
+  }
+  std::erase_if(work.missing, [](const gang::MemberSet& set) { return set.slots.empty(); });
+}
+
 GangWork start_work(const GroupSeen& seen, const gang::Gang& gang) {
   GangWork work;
   work.name = gang.name;
@@ -141,6 +158,10 @@ std::vector<gang::SlotId> all_slots(const gang::MemberSet& set) {
   return slots;
 }
 
+bool has_grown(const PlacedSlot& slot) {
+  return slot.placement.number == 0 && gang::is_growing(*slot.set, slot.placement.slot);
+}
+
 bool GangWork::is_of_quorum(std::string_view role) const {
   return std::none_of(sets.begin(), sets.end(), [role](const gang::MemberSet* set) {
     return set->heals_alone && set->role == role;
@@ -195,6 +216,7 @@ std::vector<GangWork> collect_gang_work(const GroupSeen& seen) {
     }
     if (work.sets.empty()) continue;
     end_preempted(work);
+    if (work.committed) split_growing(work);
     work.is_reserved = work.committed;
     if (!seen.open.empty()) find_open(work);
     works.push_back(std::move(work));

@@ -35,8 +35,10 @@ struct GangWork {
   bool is_reserved = false;          // the ledger has subtracted all of `placed`
   std::vector<const gang::MemberSet*> sets;
   std::vector<PlacedSlot> placed;
-  std::vector<gang::MemberSet> missing;      // the sets, each with its slots that have no placement
-  std::optional<gang::NoFit> no_fit;         // why they cannot get one
+  std::vector<gang::MemberSet> missing;  // the sets, each with its slots that have no placement
+  // Of a committed gang: those of MemberSet::growing that have no placement. Not in `missing`.
+  std::vector<gang::MemberSet> growing;
+  std::optional<gang::NoFit> no_fit;         // why these slots cannot get one
   std::vector<placement::NodeLimit> limits;  // for new placements of the whole gang
   // The same, on nodes of a class; and what is said if the gang would fit without them.
   std::vector<placement::GroupLimit> group_limits{};
@@ -110,6 +112,9 @@ void drop_plan(GangWork& work);
 void forget_placements(GangWork& work);
 // Takes the placements that fit, if not all do; the other slots become missing.
 void keep_what_fits(GangWork& work, Ledger& ledger);
+
+// A growing slot that got its placement in this cycle.
+bool has_grown(const PlacedSlot& slot);
 
 // The set with these slots alone.
 gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId> slots);

@@ -11,6 +11,13 @@ bool has_no_pod(const GroupSeen& seen, const gang::MemberSet& set, gang::SlotId 
                             std::pair(std::string_view(set.role), slot.ordinal));
 }
 
+// It is not placed now: GangWork::growing.
+bool waits_to_grow(const GangWork& work, const gang::MemberSet& set, gang::SlotId slot) {
+  return std::any_of(work.growing.begin(), work.growing.end(), [&](const auto& growing) {
+    return growing.name == set.name && gang::wants(growing, set.role, slot);
+  });
+}
+
 }  // namespace
 
 Quotas::Quotas(const Snapshot& snapshot) : ledger_(snapshot.facts.quotas) {
@@ -78,7 +85,8 @@ std::optional<gang::NoFit> Quotas::exceeded_by(const GroupSeen& seen, const Gang
   std::vector<queue::Pods> pods;
   for (const gang::MemberSet* set : work.sets) {
     const auto new_pods = std::count_if(set->slots.begin(), set->slots.end(), [&](auto slot) {
-      return has_no_pod(seen, *set, slot) && !is_counted(seen, *set, slot);
+      return has_no_pod(seen, *set, slot) && !is_counted(seen, *set, slot) &&
+             !waits_to_grow(work, *set, slot);
     });
     pods.push_back({&set->shape.requests, new_pods + reserved_change(work, *set)});
   }
@@ -96,6 +104,7 @@ void Quotas::count(const GroupSeen& seen, const GangWork& work, bool add_them) {
     add(seen, *set, change);
     for (const gang::SlotId slot : set->slots) {
       if (!has_no_pod(seen, *set, slot) || is_counted(seen, *set, slot) == add_them) continue;
+      if (add_them && waits_to_grow(work, *set, slot)) continue;
       const auto key =
           std::tuple(std::string_view(seen.group->meta.uid), std::string_view(set->role), slot);
       if (add_them) {

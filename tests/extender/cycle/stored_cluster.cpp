@@ -234,7 +234,8 @@ queue::OtherUses StoredCluster::list_uses(const gang::PodGroup& group) const {
     for (const gang::SlotId slot : set.slots) {
       const auto* placement = gang::find_placement(group.status, set.role, slot);
       queue::OtherUse use{set.role, slot, i, 0};
-      use.is_over = placement != nullptr && finished.count({group.meta.uid, placement->number}) > 0;
+      use.is_over = placement == nullptr ? gang::is_growing(set, slot)
+                                         : finished.count({group.meta.uid, placement->number}) > 0;
       for (const auto& pod : terminating) {
         const auto own = gang::pod_slot(*pod);
         const bool is_of_slot = own && own->pod_group_uid == group.meta.uid &&

@@ -670,6 +670,43 @@ TEST_CASE("a worker that has ended releases its capacity when its pod is deleted
   }
 }
 
+TEST_CASE("a worker that has ended and is reported failed grows: its gang does not heal for it",
+          "[controller][desired_pod_group]") {
+  Followed followed(a_job(2, 1));
+  followed.follow();
+  followed.commit();
+  followed.job.status.ended = {{Role::kCollector, {1, 0}, false}};
+  followed.pods.push_back({nullptr, Role::kCollector, {1, 0}, 2, job::PodState::kFailed});
+  followed.job.spec.requests.base = {{1, Role::kCollector, {1, 1}, false}};
+  CHECK(followed.follow());
+  CHECK(followed.set("collector").slots == Slots{{0, 0}, {1, 1}});
+  CHECK(followed.set("collector").growing == std::vector{1});
+  SECTION("the next one is lost") {
+    followed.job.status.replaced = {{Role::kCollector, {1, 2}}};
+    CHECK(followed.follow());
+    CHECK(followed.set("collector").slots == Slots{{0, 0}, {1, 2}});
+    CHECK(followed.set("collector").growing.empty());
+  }
+  SECTION("an older CustomResourceDefinition drops the field: it is not written again and again") {
+    for (gang::MemberSet& set : gang::all_sets(followed.group.spec.gangs)) set.growing.clear();
+    CHECK_FALSE(followed.follow());
+  }
+}
+
+TEST_CASE("all pods of a multi-GPU learner grow if one of them had ended",
+          "[controller][desired_pod_group]") {
+  Followed followed(a_job(0, 0), a_context(true));
+  followed.job.spec.requests.entries = {a_multi_gpu_entry(5, 1)};
+  followed.follow();
+  followed.job.status.ended = {{Role::kDdpLearner, {4097, 0}, false}};
+  followed.pods = {{nullptr, Role::kAggregator, {4096, 0}, 1, job::PodState::kRunning},
+                   {nullptr, Role::kDdpLearner, {4097, 0}, 3, job::PodState::kFailed}};
+  followed.job.status.replaced = {{Role::kLearner, {4096, 1}}};
+  CHECK(followed.follow());
+  CHECK(followed.set("request-5-aggregator").growing == std::vector{4096});
+  CHECK(followed.set("request-5-ddp-learner-1").growing == std::vector{4097});
+}
+
 TEST_CASE("a multi-GPU learner is finished as a whole when one of its pods has ended",
           "[controller][desired_pod_group]") {
   Followed followed(a_job(0, 0), a_context(true));
