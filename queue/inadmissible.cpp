@@ -1,6 +1,7 @@
 #include "queue/inadmissible.h"
 
 #include <array>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,9 +13,10 @@ namespace {
 
 // By Inadmissible::index().
 constexpr std::array<std::string_view, std::variant_size_v<Inadmissible>> kInadmissibleCodes = {
-    "QueueNotFound",  "QueueUnreadable", "NamespaceNotSelected", "NamespaceNotSeen",
-    "QueueAmbiguous", "ParentNotFound",  "QueueCycle",           "QueueStopped",
-    "LimitExceeded",  "NodeClassLimit"};
+    "QueueNotFound",    "QueueUnreadable", "NamespaceNotSelected",
+    "NamespaceNotSeen", "QueueAmbiguous",  "ParentNotFound",
+    "QueueCycle",       "QueueStopped",    "LimitExceeded",
+    "NodeClassLimit",   "LimitKept"};
 
 // "a and b", "a, b, c and 7 more": a cluster may have hundreds of queues.
 std::string join_some(const std::vector<std::string>& names, std::string_view between) {
@@ -65,6 +67,17 @@ struct Sentence {
         "it does not fit the nodes that queue {} may still use: of {} its limits leave {}",
         reason.queue, reason.resource, left);
   }
+  std::string operator()(const LimitKept& reason) const {
+    const std::string others =
+        reason.until ? fmt::format("; what ends before {} still starts", to_rfc3339(*reason.until))
+                     : std::string();
+    return fmt::format(
+        "{} leaves {} {} beside what is kept for a job that is ahead and has waited long, {} are "
+        "needed{}",
+        reason.quota.empty() ? "the limit of queue " + reason.queue : "quota " + reason.quota,
+        reason.resource, kube::format_amount(reason.resource, reason.left),
+        kube::format_amount(reason.resource, reason.need), others);
+  }
   std::string operator()(const LimitExceeded& reason) const {
     const auto amount = [&](std::int64_t value) {
       return kube::format_amount(reason.resource, value);
@@ -100,10 +113,17 @@ std::string_view code(const Inadmissible& reason) { return kInadmissibleCodes[re
 std::string explain(const Inadmissible& reason) { return std::visit(Sentence{}, reason); }
 
 bool same_cause(const Inadmissible& a, const Inadmissible& b) {
-  const auto* limit = std::get_if<LimitExceeded>(&a);
-  const auto* other = std::get_if<LimitExceeded>(&b);
-  if (limit == nullptr || other == nullptr) return a == b;
-  return limit->queue == other->queue && limit->resource == other->resource;
+  if (a.index() != b.index()) return false;
+  return std::visit(
+      [&b](const auto& rule) {
+        const auto& other = std::get<std::decay_t<decltype(rule)>>(b);
+        if constexpr (requires { rule.need; }) {
+          return rule.queue == other.queue && rule.resource == other.resource;
+        } else {
+          return rule == other;
+        }
+      },
+      a);
 }
 
 }  // namespace nervex::queue

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "gang/no_fit.h"
 
 namespace nervex::queue {
@@ -76,6 +78,19 @@ struct LimitExceeded {
   bool operator==(const LimitExceeded&) const = default;
 };
 
+// A part of the limit of the queue, of one that it is a part of, or of the namespace is kept for a
+// workload that is served before this one and has waited long
+// (extender/cycle/reservation/limit_shares.h).
+struct LimitKept {
+  std::string queue;  // the one with the limit; empty: it is the limit of a ResourceQuota
+  std::string quota;  // its name
+  std::string resource;
+  std::int64_t left = 0;  // beside what is kept
+  std::int64_t need = 0;
+  std::optional<SysTime> until{};  // what ends before that may start; nullopt: nothing
+  bool operator==(const LimitKept&) const = default;
+};
+
 // The workload would fit the cluster, but not the nodes of the classes that the limits of the
 // queue, and of those that it is a part of, leave.
 struct NodeClassLimit {
@@ -92,7 +107,7 @@ struct NodeClassLimit {
 
 using Inadmissible = std::variant<QueueNotFound, QueueUnreadable, NamespaceNotSelected,
                                   NamespaceNotSeen, QueueAmbiguous, ParentNotFound, QueueCycle,
-                                  QueueStopped, LimitExceeded, NodeClassLimit>;
+                                  QueueStopped, LimitExceeded, NodeClassLimit, LimitKept>;
 
 std::string_view code(const Inadmissible& reason);  // "QueueNotFound"
 // As a gang's status has it.

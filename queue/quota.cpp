@@ -47,6 +47,16 @@ std::optional<gang::OverQuota> QuotaLedger::find_exceeded(std::string_view ns,
   return std::nullopt;
 }
 
+std::vector<QuotaUse> QuotaLedger::list(std::string_view ns) const {
+  std::vector<QuotaUse> all;
+  const auto limits = limits_.find(ns);
+  if (limits == limits_.end()) return all;
+  for (const auto& [quota, limit, planned] : limits->second) {
+    all.push_back({quota, limit, narrow(limit->used + planned)});
+  }
+  return all;
+}
+
 void QuotaLedger::plan(std::string_view ns, const Pods& pods) {
   const auto limits = limits_.find(ns);
   if (limits == limits_.end()) return;

@@ -22,6 +22,12 @@ struct Pods {  // pods that do not exist yet, of one shape
   std::int64_t count = 0;
 };
 
+struct QuotaUse {
+  const kube::Quota* quota = nullptr;
+  const kube::QuotaLimit* limit = nullptr;
+  std::int64_t used = 0;  // planned pods included
+};
+
 // What ResourceQuotas leave: the limit, less current use, less the use of planned pods that do not
 // exist yet. Existing pods count as use. Gangs of other operators count from their creation,
 // because their pods exist before they are planned.
@@ -39,6 +45,7 @@ class QuotaLedger {
   // raise the use of a limit never exceed it.
   std::optional<gang::OverQuota> find_exceeded(std::string_view ns,
                                                std::span<const Pods> pods) const;
+  std::vector<QuotaUse> list(std::string_view ns) const;
   // Negative counts: the pods are no longer planned, or now exist.
   void plan(std::string_view ns, const Pods& pods);
 

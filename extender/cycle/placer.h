@@ -50,6 +50,8 @@ class Placer {
   }
   // Of a gang that lacks nodes: are its class limits the only reason?
   void explain_limits(GangWork& gang) const;
+  // The quotas of that namespace, with what is planned.
+  std::vector<queue::QuotaUse> list_quotas(std::string_view ns) const { return quotas_.list(ns); }
   // A rule that nodes have no part in keeps the gang from starting: it loses its plan.
   void hold(GroupWork& work, GangWork& gang, gang::NoFit why);
 

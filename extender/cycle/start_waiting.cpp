@@ -12,6 +12,7 @@
 #include "extender/cycle/class_limits.h"
 #include "extender/cycle/growing.h"
 #include "extender/cycle/queue_use.h"
+#include "extender/cycle/reservation/limit_shares.h"
 #include "extender/cycle/settled.h"
 #include "extender/cycle/start_blocker.h"
 #include "queue/backlog.h"
@@ -68,7 +69,7 @@ std::variant<queue::QueueIndex, queue::Inadmissible> find_queue(const queue::Fac
   return *queue;
 }
 
-// Names the workload's queue; false: it has none, and is held.
+// Names the workload's queue, whose limit a job gets that starts; false: it has none, and is held.
 bool choose_queue(const queue::Facts& facts, queue::Workload& workload, const Turn& turn,
                   Placer& placer) {
   const auto found = find_queue(facts, turn, workload);
@@ -76,6 +77,10 @@ bool choose_queue(const queue::Facts& facts, queue::Workload& workload, const Tu
   workload.queue = queue == nullptr ? "" : facts.tree()[*queue].name;
   if (turn.is_base()) turn.group->queue = {workload.queue};
   if (queue == nullptr) hold(turn, std::get<queue::Inadmissible>(found), placer);
+  if (queue != nullptr && turn.is_base()) {
+    workload.longest_run =
+        queue::longest_run(turn.group->seen->group->spec, facts.tree().max_runtime_seconds(*queue));
+  }
   return queue != nullptr;
 }
 
@@ -243,8 +248,15 @@ std::vector<queue::Workload> list_gangs(Waiting&& waiting, std::vector<RefusedTu
   return gangs;
 }
 
+// The gang, which was refused, waits for a ResourceQuota, or for nodes that it has reserved.
+bool may_keep_share(const GangWork& gang) {
+  const auto* quota = gang.no_fit ? std::get_if<gang::OverQuota>(&*gang.no_fit) : nullptr;
+  return quota != nullptr || gang.reservation;
+}
+
 // nullopt: a gang got its placements.
-std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queue::Facts& facts) {
+std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queue::Facts& facts,
+                                     LimitShares shares) {
   placer.begin_pass();
   queue::Usage usage = count_use(work, facts, placer.ledger(), PreemptingUse::kBeyondVictims);
   bool is_any_placed = complete_committed(work, placer, ClassLimits(facts, placer.ledger(), usage));
@@ -261,18 +273,35 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
     refused.push_back(
         {turn.group, turn.gang, static_cast<std::size_t>(&workload - waiting.workloads.data())});
   };
+  std::size_t held = 0;  // of backlog.held(): those whose share is kept
   while (const auto offer = backlog.next()) {
+    for (; held < backlog.held().size(); ++held) {
+      const auto& [workload, reason] = backlog.held()[held];
+      const Turn& before = waiting.turn(*workload);
+      const bool may_keep =
+          before.gang != nullptr && std::holds_alternative<queue::LimitExceeded>(reason);
+      if (may_keep) shares.keep_for(*workload, *before.group, *before.gang, backlog.usage());
+    }
     const Turn& turn = waiting.turn(*offer->workload);
+    if (const auto kept = shares.find_kept(*offer->workload)) {
+      hold(turn, *kept, placer);
+      backlog.skip();
+      continue;
+    }
     restorer.restore_before(queue::rank(*offer->workload));
     const queue::ClassRequests before = count_classes_of(turn, facts, placer.ledger());
     if (place(*offer, turn, facts, placer)) {
       is_any_placed = true;
       queue::ClassRequests classes = count_classes_of(turn, facts, placer.ledger());
       for (const auto& [node_class, requests] : before) classes[node_class] -= requests;
+      shares.charge(*offer->workload);
       backlog.place(classes);
     } else {
       backlog.skip();
       note_refused(*offer->workload);
+      if (turn.gang != nullptr && may_keep_share(*turn.gang)) {
+        shares.keep_for(*offer->workload, *turn.group, *turn.gang, backlog.usage());
+      }
     }
   }
   restorer.restore_rest();
@@ -297,9 +326,12 @@ const gang::NoFit* find_shortage(const RefusedTurn& turn, const Placer& placer) 
   return is_all ? &*gang.no_fit : nullptr;
 }
 
-QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts) {
+QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts,
+                         const queue::ReservationOptions& reservation, SysTime now,
+                         std::optional<SysTime>& next_look) {
   while (true) {
-    if (auto state = serve_once(work, placer, facts)) return *std::move(state);
+    LimitShares shares(work, facts, placer, reservation, now, next_look);
+    if (auto state = serve_once(work, placer, facts, std::move(shares))) return *std::move(state);
   }
 }
 

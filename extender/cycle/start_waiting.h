@@ -2,11 +2,13 @@
 // queues? Pure.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "extender/cycle/group_work.h"
 #include "extender/cycle/placer.h"
 #include "queue/facts.h"
+#include "queue/reservation.h"
 #include "queue/usage.h"
 #include "queue/workload.h"
 
@@ -33,7 +35,11 @@ struct QueueState {
 // lost, is reserved again after the gangs that are served before its own. The gangs that wait are
 // tried once more after the last one got its placements, so that their explanations count the final
 // free capacity.
-QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts);
+// With `reservation` a gang that has waited long keeps its share of its queue's limit
+// (reservation/limit_shares.h).
+QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts,
+                         const queue::ReservationOptions& reservation, SysTime now,
+                         std::optional<SysTime>& next_look);
 
 // Why the gang waits, if no more than that keeps it from starting: it may be planned, its namespace
 // has quota for it, and it does not take over capacity that its job has reserved. Null: more does.

@@ -30,6 +30,14 @@ TEST_CASE("each reason of the queues has a code and a sentence", "[queue][inadmi
        "LimitExceeded", "the limit of queue vision is memory 8Gi: 6Gi are used, 4Gi are needed"},
       {LimitExceeded{"vision", "nvidia.com/gpu", 8, 0, 16}, "LimitExceeded",
        "nvidia.com/gpu 16 are needed, more than the limit of queue vision, 8"},
+      {LimitKept{"vision", "", "nvidia.com/gpu", 2, 4, SysTime(std::chrono::seconds(3'600))},
+       "LimitKept",
+       "the limit of queue vision leaves nvidia.com/gpu 2 beside what is kept for a job that is "
+       "ahead and has waited long, 4 are needed; what ends before 1970-01-01T01:00:00Z still "
+       "starts"},
+      {LimitKept{"", "gpus", "nvidia.com/gpu", 0, 4}, "LimitKept",
+       "quota gpus leaves nvidia.com/gpu 0 beside what is kept for a job that is "
+       "ahead and has waited long, 4 are needed"},
   }));
   CHECK(code(row.reason) == row.code);
   CHECK(explain(row.reason) == row.sentence);
@@ -41,6 +49,8 @@ TEST_CASE("amounts do not change the cause", "[queue][inadmissible]") {
   CHECK_FALSE(same_cause(limit, LimitExceeded{"vision", "memory", 8, 6, 4}));
   CHECK_FALSE(same_cause(limit, LimitExceeded{"research", "cpu", 8, 6, 4}));
   CHECK_FALSE(same_cause(limit, QueueNotFound{"vision"}));
+  CHECK_FALSE(same_cause(limit, LimitKept{"vision", "", "cpu", 8, 6}));
+  CHECK(same_cause(LimitKept{"vision", "", "cpu", 8, 6}, LimitKept{"vision", "", "cpu", 7, 6}));
   CHECK(same_cause(QueueNotFound{"vision"}, QueueNotFound{"vision"}));
 }
 

@@ -25,6 +25,7 @@ class Quotas {
   // The quota that the gang would exceed if all its slots had pods and its reserved capacity was
   // used; nullopt: none. A request takes over what is reserved for it.
   std::optional<gang::NoFit> exceeded_by(const GroupSeen& seen, const GangWork& work) const;
+  std::vector<queue::QuotaUse> list(std::string_view ns) const { return ledger_.list(ns); }
   // Every slot of the gang is planned now, or none is any more.
   void take(const GroupSeen& seen, const GangWork& work) { count(seen, work, true); }
   void give_back(const GroupSeen& seen, const GangWork& work) { count(seen, work, false); }

@@ -10,6 +10,7 @@
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/preemption/victim_trials.h"
 #include "extender/cycle/reservation/choose_nodes.h"
+#include "extender/cycle/reservation/limit_shares.h"
 #include "extender/cycle/reservation/tenants.h"
 #include "extender/cycle/start_blocker.h"
 
@@ -245,12 +246,9 @@ class Reserver {
     if (turn.gang->reservation) return find_renewal(*turn.gang->reservation, now_);
     const bool is_full = count() >= static_cast<std::size_t>(options_.most);
     if (is_full && find_later(turn) == nullptr) return std::nullopt;
-    const SysTime at = waits_since(turn) + options_.after;
+    const SysTime at = waits_since(workload(turn), *turn.group) + options_.after;
     const auto& after = turn.gang->reserve_after;
     return after && is_credible(*after, kReserveAgain, now_) ? std::max(at, *after) : at;
-  }
-  SysTime waits_since(const RefusedTurn& turn) const {
-    return std::max(workload(turn).queued_since, turn.group->seen->group->meta.created);
   }
 
   // The gang gets these nodes, instead of those that it may have.

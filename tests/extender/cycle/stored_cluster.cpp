@@ -300,7 +300,30 @@ extender::Snapshot StoredCluster::snapshot(bool sees_ending) const {
   snapshot.facts.namespaces =
       std::make_shared<const queue::Namespaces>(queue::Namespaces{{"rl", ns}});
   if (sees_ending) snapshot.terminating = terminating;
+  if (gpu_quota) add_quota(snapshot);
   return snapshot;
+}
+
+// Pods of committed gangs exist, and no others.
+void StoredCluster::add_quota(extender::Snapshot& snapshot) const {
+  kube::Quota quota;
+  quota.meta.ns = "rl";
+  quota.meta.name = "gpus";
+  quota.limits = {{"requests.nvidia.com/gpu", std::string(kGpu), *gpu_quota, 0}};
+  for (extender::GroupSeen& seen : snapshot.groups) {
+    for (const gang::Gang& gang : seen.group->spec.gangs) {
+      const gang::GangStatus* status = gang::find_gang(seen.group->status, gang.name);
+      const bool exists = status != nullptr && status->committed;
+      for (const gang::MemberSet& set : gang.members) {
+        for (const gang::SlotId slot : set.slots) {
+          if (exists) quota.limits[0].used += set.shape.requests.get(kGpu);
+          if (!exists) seen.without_pod.emplace_back(set.role, slot.ordinal);
+        }
+      }
+    }
+    std::sort(seen.without_pod.begin(), seen.without_pod.end());
+  }
+  snapshot.facts.quotas = {std::make_shared<const kube::Quota>(std::move(quota))};
 }
 
 }  // namespace nervex::testing

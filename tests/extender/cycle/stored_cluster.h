@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -93,6 +94,7 @@ struct StoredCluster {
   std::vector<placement::NodeView> nodes;  // empty
   std::vector<gang::PodGroup> groups;
   std::vector<extender::PodPtr> terminating;
+  std::optional<std::int64_t> gpu_quota;                    // ResourceQuota "gpus" of the namespace
   std::vector<std::pair<std::string, int>> others;          // pods of another scheduler: node, GPUs
   std::set<std::pair<std::string, std::int64_t>> finished;  // PodGroup UID, placement
   std::set<std::pair<std::string, std::int64_t>> lost;      // the same, on nodes that are lost
@@ -105,6 +107,7 @@ struct StoredCluster {
   extender::GroupSeen see(const gang::PodGroup& group) const;
   queue::OtherUses list_uses(const gang::PodGroup& group) const;
   std::vector<queue::Workload> list_orphaned() const;
+  void add_quota(extender::Snapshot& snapshot) const;
 };
 
 // What ends a name for each further attempt of a job.
