@@ -145,7 +145,7 @@ struct Gang {
   std::int64_t request_id = 0;     // of kRequest: id of the entry in the job's spec.requests
   int first_ordinal = 0;           // of kAddedReplicas: lowest ordinal of the added replicas
   std::vector<MemberSet> members;  // not empty
-  // When it was requested; not set: with the job (PodGroupSpec::queued_since).
+  // When it was requested, or added; not set: with the job (PodGroupSpec::queued_since).
   std::optional<SysTime> queued_since{};
   // The API server has refused its pods: before this it preempts nothing for the next try, in which
   // they may be refused again. It is kept over attempts, as queued_since is.

@@ -430,7 +430,8 @@ Status read_status(Fields fields) {
     if (gang.has("addedReplicas")) {
       Fields added = gang.object("addedReplicas");
       const Role role = read_role(added);
-      requeued.added = {role, added.small_integer("firstOrdinal", 0, kMaxOrdinal)};
+      requeued.added = {role, added.small_integer("firstOrdinal", 0, kMaxOrdinal),
+                        added.time("queuedSince")};
     }
     requeued.reason = gang.text("reason");
   });

@@ -155,6 +155,8 @@ Json encode_status(const Status& status) {
     if (gang.added) {
       item["addedReplicas"] = {{"role", to_string(gang.added->role)},
                                {"firstOrdinal", gang.added->first_ordinal}};
+      const auto& since = gang.added->queued_since;
+      if (since) item["addedReplicas"]["queuedSince"] = to_rfc3339_micro(*since);
     }
     if (!gang.reason.empty()) item["reason"] = gang.reason;
   }

@@ -253,6 +253,7 @@ struct Status {
     struct AddedReplicas {
       Role role = Role::kCollector;
       int first_ordinal = 0;
+      std::optional<SysTime> queued_since{};  // as in the PodGroup; not set: by an older version
       bool operator==(const AddedReplicas&) const = default;
     };
     std::optional<AddedReplicas> added = std::nullopt;

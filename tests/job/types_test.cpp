@@ -48,7 +48,7 @@ Status full_status() {
                             1,
                             at("2026-11-21T10:02:00Z"),
                             std::nullopt,
-                            {{Role::kLearner, 2}},
+                            {{Role::kLearner, 2, at("2026-11-21T10:00:07.5Z")}},
                             "Preempted"}};
   status.next_collector = 4098;
   status.services = ServiceMode::kShared;

@@ -140,7 +140,7 @@ Requeued& find_or_add_entry(job::Status& status, const gang::Gang& gang,
   entry.added.reset();
   if (gang.kind == gang::GangKind::kAddedReplicas) {
     const auto role = job::parse_role(gang.members.front().role);
-    if (role) entry.added = {*role, gang.first_ordinal};
+    if (role) entry.added = {*role, gang.first_ordinal, gang.queued_since};
   }
   return entry;
 }

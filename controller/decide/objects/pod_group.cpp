@@ -44,6 +44,7 @@ class GangBuilder {
       : job_(round.job),
         attempt_(round.attempt),
         context_(context),
+        now_(round.seen.now),
         wanted_(round.slots),
         is_lost_(round.requests_lost),
         backing_off_(is_lost_ ? SlotNumbers{} : round.backing_off),
@@ -265,24 +266,40 @@ class GangBuilder {
     return found;
   }
 
-  // A request whose entry was merged or lost keeps its time.
+  // A request whose entry was merged or lost keeps its time. Base replicas that are added wait
+  // since then: with the age of their job they would be ahead of all that came since its creation.
   void set_queued_since() {
     std::map<std::int64_t, std::optional<SysTime>> requested_at;
     for (const auto& entry : job_.spec.requests.entries) {
       requested_at.emplace(entry.id, entry.requested_at);
     }
     for (gang::Gang& gang : gangs_) {
-      if (gang.kind != gang::GangKind::kRequest) {
+      if (gang.kind == gang::GangKind::kBase) {
         gang.queued_since.reset();
+      } else if (gang.kind == gang::GangKind::kAddedReplicas) {
+        gang.queued_since = find_added_since(gang);
       } else if (const auto at = requested_at.find(gang.request_id); at != requested_at.end()) {
         gang.queued_since = at->second;
       }
     }
   }
 
+  // It keeps its time while it backs off, when the PodGroup does not have it. Not set: an older
+  // version has made it.
+  std::optional<SysTime> find_added_since(const gang::Gang& gang) const {
+    const gang::Gang* before =
+        attempt_.group == nullptr ? nullptr : gang::find_gang(attempt_.group->spec, gang.name);
+    if (before != nullptr) return before->queued_since;
+    for (const auto& requeued : job_.status.requeued_gangs) {
+      if (requeued.name == gang.name && requeued.added) return requeued.added->queued_since;
+    }
+    return now_;
+  }
+
   const job::Job& job_;
   const Attempt& attempt_;
   const job::PodContext& context_;
+  const SysTime now_;
   const WantedSlots& wanted_;
   const bool is_lost_;
   const SlotNumbers backing_off_;

@@ -17,7 +17,7 @@ namespace nervex::controller {
 // New slots go
 //  - of coordinator, aggregator and base replicas into the base gang's sets, named after their
 //    roles, while that gang is not committed;
-//  - of base replicas that are added later into a gang of kind AddedReplicas;
+//  - of base replicas that are added later into a gang of kind AddedReplicas, queued since then;
 //  - of a request entry into its gang of kind Request, queued since its POST: one set, or of
 //  multi-GPU learners one for
 //    the aggregators and one per item of the GPU split.

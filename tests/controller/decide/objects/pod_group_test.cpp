@@ -40,10 +40,12 @@ struct Followed {
   job::PodContext context;
   gang::PodGroup group;
   std::vector<AttemptPod> pods;
+  SysTime now{};
 
   Observed observed() const {
     Observed seen;
     seen.job = job;
+    seen.now = now;
     return seen;
   }
 
@@ -578,6 +580,44 @@ TEST_CASE("base replicas that are raised", "[controller][desired_pod_group]") {
     CHECK(followed.follow());
     CHECK(followed.set("collector").slots == Slots{{0, 0}});
     CHECK(followed.set("base-collector-1").slots == Slots{{1, 1}});
+  }
+}
+
+TEST_CASE("base replicas that are added wait since then, not since the creation of their job",
+          "[controller][desired_pod_group]") {
+  using std::chrono::hours;
+  Followed followed(a_job(2, 0));
+  followed.commit();
+  auto& replicas = followed.job.spec.collector->replicas;
+  const SysTime added = followed.now + hours(55);
+  followed.now = added;
+  replicas = 4;
+  REQUIRE(followed.follow());
+  CHECK(followed.gang("base-collector-2").queued_since == added);
+  CHECK_FALSE(followed.gang("collector").queued_since);
+  SECTION("each gang since its own time") {
+    followed.now += hours(1);
+    CHECK_FALSE(followed.follow());
+    replicas = 5;
+    CHECK(followed.follow());
+    CHECK(followed.gang("base-collector-2").queued_since == added);
+    CHECK(followed.gang("base-collector-4").queued_since == followed.now);
+  }
+  SECTION("also when they were requeued, and the PodGroup did not have them meanwhile") {
+    followed.job.status.phase = job::Phase::kRunning;
+    followed.now += hours(1);
+    auto& requeued = followed.job.status.requeued_gangs;
+    requeued = {{"base-collector-2",
+                 1,
+                 followed.now + std::chrono::seconds(10),
+                 std::nullopt,
+                 {{Role::kCollector, 2, added}},
+                 "Preempted"}};
+    CHECK(followed.follow());
+    REQUIRE(followed.sets() == Names{"coordinator", "collector"});
+    followed.now += hours(1);
+    CHECK(followed.follow());
+    CHECK(followed.gang("base-collector-2").queued_since == added);
   }
 }
 
