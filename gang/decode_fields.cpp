@@ -86,4 +86,34 @@ Result<SlotRun> decode_slot_run(const Json& from, const std::string& where) {
   return run;
 }
 
+namespace {
+
+Result<AvoidedNode> decode_avoided(const Json& from, const std::string& where) {
+  AvoidedNode avoided;
+  auto set = required_text(from, "set", where);
+  if (!set) return set.error();
+  auto node = required_text(from, "node", where);
+  if (!node) return node.error();
+  if (auto read = read_int(from, "atMost", where, 0, avoided.at_most); !read) return read.error();
+  if (auto read = read_int(from, "times", where, 1, avoided.times); !read) return read.error();
+  auto until = read_time(from, "until", where);
+  if (!until) return until.error();
+  avoided.set = *std::move(set);
+  avoided.node = *std::move(node);
+  avoided.until = *until;
+  return avoided;
+}
+
+}  // namespace
+
+Result<Nothing> read_avoided(const Json& from, const std::string& where,
+                             std::vector<AvoidedNode>& avoid) {
+  for (const Json& entry : kube::array_at(from, {"avoid"})) {
+    auto avoided = decode_avoided(entry, fmt::format("{}.avoid[{}]", where, avoid.size()));
+    if (!avoided) return avoided.error();
+    avoid.push_back(*std::move(avoided));
+  }
+  return ok();
+}
+
 }  // namespace nervex::gang

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -33,5 +34,9 @@ struct SlotRun {
   int count = 1;
 };
 Result<SlotRun> decode_slot_run(const Json& from, const std::string& where);
+
+// The field avoid, which spec and status have. Absent: empty.
+Result<Nothing> read_avoided(const Json& from, const std::string& where,
+                             std::vector<AvoidedNode>& avoid);
 
 }  // namespace nervex::gang

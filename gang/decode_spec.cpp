@@ -208,6 +208,7 @@ Result<PodGroupSpec> decode_spec(const Json& from) {
   if (auto read = read_int64(from, "highestPlacement", "spec", spec.highest_placement); !read) {
     return read.error();
   }
+  if (auto read = read_avoided(from, "spec", spec.avoid); !read) return read.error();
   Taken taken;
   std::set<std::string, std::less<>> names;
   std::size_t index = 0;

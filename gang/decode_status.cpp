@@ -59,22 +59,6 @@ Result<PlanRefusals> decode_refusals(const Json& from, const std::string& where)
   return refusals;
 }
 
-Result<AvoidedNode> decode_avoided(const Json& from, const std::string& where) {
-  AvoidedNode avoided;
-  auto set = required_text(from, "set", where);
-  if (!set) return set.error();
-  auto node = required_text(from, "node", where);
-  if (!node) return node.error();
-  if (auto read = read_int(from, "atMost", where, 0, avoided.at_most); !read) return read.error();
-  if (auto read = read_int(from, "times", where, 1, avoided.times); !read) return read.error();
-  auto until = read_time(from, "until", where);
-  if (!until) return until.error();
-  avoided.set = *std::move(set);
-  avoided.node = *std::move(node);
-  avoided.until = *until;
-  return avoided;
-}
-
 // Merges two entries for one set and node.
 Result<Nothing> decode_reserved(const Json& from, const std::string& where,
                                 std::map<std::pair<std::string, std::string>, int>& out) {
@@ -265,11 +249,7 @@ Result<PodGroupStatus> decode_status(const Json& from) {
     if (!gang) return gang.error();
     status.gangs.push_back(*std::move(gang));
   }
-  for (const Json& entry : kube::array_at(from, {"avoid"})) {
-    auto avoided = decode_avoided(entry, fmt::format("status.avoid[{}]", status.avoid.size()));
-    if (!avoided) return avoided.error();
-    status.avoid.push_back(*std::move(avoided));
-  }
+  if (auto read = read_avoided(from, "status", status.avoid); !read) return read.error();
   for (const Json& entry : kube::array_at(from, {"enlarged"})) {
     const std::string where = fmt::format("status.enlarged[{}]", status.enlarged.size());
     auto name = required_text(entry, "name", where);

@@ -270,6 +270,7 @@ Json encode_spec(const PodGroupSpec& spec) {
   if (spec.grace_seconds) out["graceSeconds"] = *spec.grace_seconds;
   if (spec.direct_placement) out["placement"] = kDirect;
   if (spec.highest_placement > 0) out["highestPlacement"] = spec.highest_placement;
+  for (const AvoidedNode& avoided : spec.avoid) out["avoid"].push_back(encode_avoided(avoided));
   return out;
 }
 

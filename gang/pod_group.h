@@ -159,6 +159,17 @@ struct Gang {
 inline SlotId reserved_slot(int number) { return {-1 - number, 0}; }
 inline bool is_reserved_slot(SlotId slot) { return slot.ordinal < 0; }
 
+// kube-scheduler or the kubelet refused pods of this set on this node: new plans put at most
+// `at_most` there (gang/avoided_nodes.h).
+struct AvoidedNode {
+  std::string set;  // MemberSet::name
+  std::string node;
+  int at_most = 0;
+  int times = 1;  // number of refusals; more refusals move `until` later
+  SysTime until{};
+  bool operator==(const AvoidedNode&) const = default;
+};
+
 struct PodGroupSpec {
   int attempt = 1;
   int priority = 0;
@@ -183,6 +194,8 @@ struct PodGroupSpec {
   // The highest placement number that the controller has seen. New numbers start above it, even if
   // the status was lost.
   std::int64_t highest_placement = 0;
+  // Nodes that refused pods of the job's earlier attempts. The status begins with them.
+  std::vector<AvoidedNode> avoid{};
   bool operator==(const PodGroupSpec&) const = default;
 };
 
@@ -312,16 +325,6 @@ struct GangStatus {
   bool operator==(const GangStatus&) const = default;
 };
 
-// kube-scheduler refused pods of this set on this node: new plans put at most `at_most` there.
-struct AvoidedNode {
-  std::string set;  // MemberSet::name
-  std::string node;
-  int at_most = 0;
-  int times = 1;  // number of refusals; more refusals move `until` later
-  SysTime until{};
-  bool operator==(const AvoidedNode&) const = default;
-};
-
 // Pods of this set were created larger than the spec says, by admission. The entry ends with a
 // later dry run (AdmittedPod), a pod that is not enlarged, or a plan after `until` that shows it.
 struct EnlargedSet {
@@ -353,7 +356,7 @@ struct PodGroupStatus {
   std::int64_t next_placement = 1;
   QueuePlace queue{};
   std::vector<GangStatus> gangs;     // in the order of the spec
-  std::vector<AvoidedNode> avoid{};  // bounded: extender/recovery/refusals.h
+  std::vector<AvoidedNode> avoid{};  // bounded: kMostAvoided
   // In spec order. Needed because a waiting gang has no pods that could tell.
   std::vector<EnlargedSet> enlarged{};
   bool operator==(const PodGroupStatus&) const = default;

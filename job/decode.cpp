@@ -337,10 +337,12 @@ LastAttempt read_last_attempt(Fields fields) {
 constexpr std::string_view kStatusFields[] = {"activeSeconds",
                                               "activeSince",
                                               "attempt",
+                                              "avoid",
                                               "completionTime",
                                               "conditions",
                                               "continued",
                                               "createdThrough",
+                                              "disruptedAttempts",
                                               "duration",
                                               "ended",
                                               "failedAttempts",
@@ -401,6 +403,13 @@ Status read_status(Fields fields) {
   status.next_attempt_time = fields.time("nextAttemptTime");
   if (fields.has("lastAttempt"))
     status.last_attempt = read_last_attempt(fields.object("lastAttempt"));
+  status.disrupted_attempts = fields.small_integer("disruptedAttempts", 0);
+  fields.each("avoid", [&](Fields avoided) {
+    const Role role = read_role(avoided);
+    status.avoid.push_back({role, avoided.text("node"), avoided.small_integer("atMost", 0),
+                            avoided.small_integer("times", 1),
+                            avoided.time("until").value_or(SysTime{})});
+  });
   read_ready(fields, status);
   Fields counts = fields.object("replicaStatus");
   status.coordinator = read_counts(counts.object("Coordinator"));

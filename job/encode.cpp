@@ -36,6 +36,14 @@ Json encode_continued(const Status::Continued& continued) {
   return out;
 }
 
+Json encode_avoided(const Status::AvoidedNode& avoided) {
+  return {{"role", to_string(avoided.role)},
+          {"node", avoided.node},
+          {"atMost", avoided.at_most},
+          {"times", avoided.times},
+          {"until", to_rfc3339_micro(avoided.until)}};
+}
+
 Json encode_last_attempt(const LastAttempt& last) {
   Json out = {{"attempt", last.attempt},
               {"reason", last.reason},
@@ -137,6 +145,8 @@ Json encode_status(const Status& status) {
   if (status.failed_attempts > 0) out["failedAttempts"] = status.failed_attempts;
   if (status.next_attempt_time) out["nextAttemptTime"] = to_rfc3339(*status.next_attempt_time);
   if (status.last_attempt) out["lastAttempt"] = encode_last_attempt(*status.last_attempt);
+  if (status.disrupted_attempts > 0) out["disruptedAttempts"] = status.disrupted_attempts;
+  for (const auto& avoided : status.avoid) out["avoid"].push_back(encode_avoided(avoided));
   if (!status.replaced.empty()) out["replaced"] = Json::array();
   for (const auto& replaced : status.replaced) out["replaced"].push_back(encode_replaced(replaced));
   if (!status.continued.empty()) out["continued"] = Json::array();

@@ -207,8 +207,20 @@ struct Status {
   int failed_attempts = 0;                   // those that count against backoffLimit
   std::optional<SysTime> next_attempt_time;  // earliest start of the next attempt
   std::optional<LastAttempt> last_attempt;   // none: the first attempt is still current
-  int ready = 0;                             // pods ready
-  int desired = 0;                           // pods wanted; together the Ready column, "3/4"
+  // Attempts in a row that the cluster ended soon after their gang had got its nodes.
+  int disrupted_attempts = 0;
+  // Nodes where pods of earlier attempts were refused, as in the PodGroup (gang/avoided_nodes.h).
+  struct AvoidedNode {
+    Role role = Role::kCollector;
+    std::string node;
+    int at_most = 0;
+    int times = 1;
+    SysTime until{};
+    bool operator==(const AvoidedNode&) const = default;
+  };
+  std::vector<AvoidedNode> avoid;
+  int ready = 0;    // pods ready
+  int desired = 0;  // pods wanted; together the Ready column, "3/4"
   RoleCounts coordinator, aggregator, collector, learner;
   // Collectors and learners that finished: role/ordinal/incarnation and how they ended. Deleting
   // the pod neither revives nor uncounts them.

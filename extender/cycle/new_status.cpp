@@ -12,6 +12,7 @@
 #include "extender/recovery/refusals.h"
 #include "gang/slot.h"
 
+#include "gang/avoided_nodes.h"
 namespace nervex::extender {
 namespace {
 
@@ -201,7 +202,7 @@ std::optional<StatusWrite> decide_status(const GroupWork& work, const StatusCont
   look_by(next_look, find_next_node(work, now));
   limit_position_writes(status, group, context);
   if (status == group.status && !work.seen->is_restored) return std::nullopt;
-  status.avoid = still_of_use(std::move(status.avoid), now);
+  status.avoid = gang::still_of_use(std::move(status.avoid), now);
   return StatusWrite{work.seen->group, std::move(status)};
 }
 

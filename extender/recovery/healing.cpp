@@ -6,7 +6,7 @@
 #include <set>
 
 #include "extender/cycle/next_look.h"
-#include "extender/recovery/refusals.h"
+#include "gang/avoided_nodes.h"
 #include "gang/slot.h"
 
 namespace nervex::extender {
@@ -118,39 +118,34 @@ int running_on(const GangWork& gang, std::string_view set, std::string_view node
       }));
 }
 
-int times_in(const std::vector<gang::AvoidedNode>& avoid, std::string_view set,
-             std::string_view node) {
-  const auto at = std::find_if(avoid.begin(), avoid.end(), [&](const auto& entry) {
-    return entry.set == set && entry.node == node;
-  });
-  return at == avoid.end() ? 0 : at->times;
-}
-
 }  // namespace
 
-// A new leader takes the status' number as its own count: the previous leader may have written it.
+// A new leader takes the number that this attempt has added to the status as its own count: the
+// previous leader may have written it.
 std::vector<gang::AvoidedNode> note_rejections(const GroupSeen& seen,
                                                const std::vector<GangWork>& gangs, SysTime now,
                                                const HealingMemory& memory, HealingMemory& to) {
-  std::vector<gang::AvoidedNode> avoid = seen.group->status.avoid;
+  const gang::PodGroup& group = *seen.group;
+  std::vector<gang::AvoidedNode> avoid = gang::avoided_nodes(group, now);
   for (const auto& [set, node, times] : seen.rejections) {
-    const std::tuple key(seen.group->meta.uid, set, node);
+    const std::tuple key(group.meta.uid, set, node);
     const auto known = memory.rejections.find(key);
-    const int before = known == memory.rejections.end()
-                           ? std::min(times, times_in(avoid, set, node))
-                           : known->second;
+    const int added =
+        gang::times_refused(avoid, set, node) - gang::times_refused(group.spec.avoid, set, node);
+    const int before =
+        known == memory.rejections.end() ? std::min(times, std::max(0, added)) : known->second;
     to.rejections[key] = times;
     if (times <= before) continue;
     int running = 0;
     for (const GangWork& gang : gangs) running += running_on(gang, set, node);
-    avoid_node(avoid, set, node, running, now);
+    gang::avoid_node(avoid, set, node, running, now);
   }
   return avoid;
 }
 
 void note_refusal(std::vector<gang::AvoidedNode>& avoid, const GangWork& gang,
                   const std::string& set, const std::string& node, SysTime now) {
-  avoid_node(avoid, set, node, running_on(gang, set, node), now);
+  gang::avoid_node(avoid, set, node, running_on(gang, set, node), now);
 }
 
 std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,

@@ -41,8 +41,8 @@ struct HealingMemory {
 
 // -- which nodes are avoided?
 
-// The PodGroup's status.avoid, plus what kubelets have rejected since: a kubelet knows better than
-// its node's allocatable. `to` gets what to remember of the PodGroup.
+// gang::avoided_nodes(), plus what kubelets have rejected since: a kubelet knows better than its
+// node's allocatable. `to` gets what to remember of the PodGroup.
 std::vector<gang::AvoidedNode> note_rejections(const GroupSeen& seen,
                                                const std::vector<GangWork>& gangs, SysTime now,
                                                const HealingMemory& memory, HealingMemory& to);

@@ -12,6 +12,7 @@
 #include "base/duration.h"
 #include "base/text.h"
 #include "extender/recovery/old_definition.h"
+#include "gang/avoided_nodes.h"
 #include "gang/slot.h"
 
 namespace nervex::extender {
@@ -19,10 +20,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kAvoidFirst{60'000};
-constexpr milliseconds kAvoidLongest{600'000};
-// After a node was avoided, its number of refusals is kept for this long.
-constexpr milliseconds kRemember{600'000};
+// After the pause of a refused plan, the nodes that it avoided are avoided for so much longer.
+constexpr milliseconds kAvoidAfterPause{60'000};
 constexpr int kRepeatAtOnce = 2;  // plans in a row
 constexpr milliseconds kFirstPause{5'000};
 constexpr milliseconds kLongestPause{300'000};
@@ -61,17 +60,6 @@ std::map<SetAndNode, int> placed_on(const gang::PodGroup& group, const gang::Gan
     if (set != set_by_slot.end()) ++placed[{set->second, placement.node}];
   }
   return placed;
-}
-
-bool is_in_force(const gang::AvoidedNode& avoided, SysTime now) {
-  return avoided.until > now && avoided.until <= now + kClocksDiffer * kAvoidLongest;
-}
-
-void keep_bounded(std::vector<gang::AvoidedNode>& avoid) {
-  if (avoid.size() <= kMostAvoided) return;
-  std::sort(avoid.begin(), avoid.end(),
-            [](const auto& a, const auto& b) { return a.until > b.until; });
-  avoid.resize(kMostAvoided);
 }
 
 std::string refusal_text(std::span<const Refusal> refusals) {
@@ -185,7 +173,7 @@ void keep_avoiding(std::vector<gang::AvoidedNode>& avoid, const gang::PodGroup& 
   };
   for (gang::AvoidedNode& avoided : avoid) {
     if (avoided.until <= planned_since || !is_its(avoided)) continue;
-    avoided.until = std::max(avoided.until, gang.refusals.plan_after + kAvoidFirst);
+    avoided.until = std::max(avoided.until, gang.refusals.plan_after + kAvoidAfterPause);
   }
 }
 
@@ -210,20 +198,6 @@ bool is_no_nodes_fault(std::string_view message) {
                          mentions("deviceclass") || mentions("device class")));
 }
 
-void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std::string_view node,
-                int at_most, SysTime now) {
-  auto at = std::find_if(avoid.begin(), avoid.end(),
-                         [&](const auto& entry) { return entry.set == set && entry.node == node; });
-  if (at == avoid.end()) {
-    avoid.push_back({std::string(set), std::string(node), 0, 0, {}});
-    at = std::prev(avoid.end());
-  }
-  at->at_most = at_most;
-  ++at->times;
-  at->until = now + backoff_delay(kAvoidFirst, at->times - 1, kAvoidLongest);
-  keep_bounded(avoid);
-}
-
 std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
                                                 std::string_view gang_name,
                                                 std::span<const Refusal> refusals, SysTime now) {
@@ -235,13 +209,14 @@ std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
     return std::find(placements.begin(), placements.end(), one.placement) != placements.end();
   });
   if (!is_of_plan) return std::nullopt;
+  status.avoid = gang::avoided_nodes(group, now);
   auto allowed = placed_on(group, *gang);
   for (const Refusal& refusal : refusals) --allowed[{refusal.set, refusal.placement.node}];
   std::map<SetAndNode, bool> done;
   for (const Refusal& refusal : refusals) {
     const SetAndNode where(refusal.set, refusal.placement.node);
     if (is_no_nodes_fault(refusal.message) || !done.emplace(where, true).second) continue;
-    avoid_node(status.avoid, where.first, where.second, std::max(0, allowed[where]), now);
+    gang::avoid_node(status.avoid, where.first, where.second, std::max(0, allowed[where]), now);
   }
   release_reserved(group, refusals, status, *gang);
   const SysTime planned_since = gang->since;
@@ -373,7 +348,8 @@ std::vector<placement::NodeLimit> collect_node_limits(std::span<const gang::Avoi
                                                       SysTime now) {
   std::vector<placement::NodeLimit> limits;
   for (const gang::AvoidedNode& avoided : avoid) {
-    if (is_in_force(avoided, now)) limits.push_back({avoided.set, avoided.node, avoided.at_most});
+    if (gang::is_in_force(avoided, now))
+      limits.push_back({avoided.set, avoided.node, avoided.at_most});
   }
   return limits;
 }
@@ -381,16 +357,10 @@ std::vector<placement::NodeLimit> collect_node_limits(std::span<const gang::Avoi
 std::optional<SysTime> avoided_until(std::span<const gang::AvoidedNode> avoid, SysTime now) {
   std::optional<SysTime> first;
   for (const gang::AvoidedNode& avoided : avoid) {
-    if (is_in_force(avoided, now) && (!first || avoided.until < *first)) first = avoided.until;
+    if (gang::is_in_force(avoided, now) && (!first || avoided.until < *first))
+      first = avoided.until;
   }
   return first;
-}
-
-std::vector<gang::AvoidedNode> still_of_use(std::vector<gang::AvoidedNode> avoid, SysTime now) {
-  std::erase_if(avoid, [now](const auto& avoided) {
-    return avoided.until + kRemember <= now || avoided.until > now + kClocksDiffer * kAvoidLongest;
-  });
-  return avoid;
 }
 
 }  // namespace nervex::extender

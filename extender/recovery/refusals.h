@@ -34,16 +34,10 @@ bool is_no_nodes_fault(std::string_view message);
 // the gang is planned again only after a pause. If no node is at fault none is avoided: the gang is
 // planned again when the unusable claims change, at the latest after a pause that doubles from one
 // minute to five. The next plan also avoids the nodes that the refused plan avoided. At most
-// kMostAvoided nodes are kept. nullopt: the plan no longer exists, or is committed.
-inline constexpr std::size_t kMostAvoided = 500;
+// gang::kMostAvoided nodes are kept. nullopt: the plan no longer exists, or is committed.
 std::optional<gang::PodGroupStatus> refuse_plan(const gang::PodGroup& group,
                                                 std::string_view gang_name,
                                                 std::span<const Refusal> refusals, SysTime now);
-
-// Records one more refusal of the set on the node, by kube-scheduler or its kubelet: for a while
-// new placements put at most `at_most` pods of the set there.
-void avoid_node(std::vector<gang::AvoidedNode>& avoid, std::string_view set, std::string_view node,
-                int at_most, SysTime now);
 
 // The pods of a plan without a bound pod.
 struct UnboundPods {
@@ -105,8 +99,5 @@ std::vector<placement::NodeLimit> collect_node_limits(std::span<const gang::Avoi
 
 // The first time after `now` at which a node is no longer avoided.
 std::optional<SysTime> avoided_until(std::span<const gang::AvoidedNode> avoid, SysTime now);
-
-// Removes entries that expired long ago.
-std::vector<gang::AvoidedNode> still_of_use(std::vector<gang::AvoidedNode> avoid, SysTime now);
 
 }  // namespace nervex::extender

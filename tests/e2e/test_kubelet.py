@@ -38,6 +38,25 @@ def test_workers_that_the_kubelet_rejects_are_replaced(jobs, observer):
     assert observer.slots_bound(jobs.get(NAME)["metadata"]["uid"])["collector", 0] == 2
 
 
+def test_the_next_attempt_avoids_a_node_that_rejects_the_coordinator(jobs, target, observer):
+    if not target.cluster:
+        pytest.skip("the nodes of this cluster are its owner's")
+    with nodes.own_nodes(target.cluster.api(), {}, {}) as (pool, (first, second)):
+        coordinator = template(nodeSelector={nodes.OWN: pool})
+        coordinator["metadata"] = {"annotations": kubelet.annotations(rejected_on=first)}
+        jobs.create(job(NAME, coordinator={"template": coordinator}))
+        jobs.wait_phase(NAME, "Running")
+        status = jobs.get(NAME)["status"]
+        assert status["attempt"] == 2, status
+        assert [(one["role"], one["node"], one["times"]) for one in status["avoid"]] == [("coordinator", first, 1)]
+        assert f" on node {first}: OutOfcpu" in status["lastAttempt"]["message"]
+        assert [pod.spec.node_name for pod in jobs.pods(NAME, "coordinator")] == [second]
+        observer.catch_up()
+        assert observer.broken == []
+        jobs.delete(NAME)
+        wait_for(lambda: (not jobs.pods(NAME), jobs.pods(NAME)), "its pods to be deleted")
+
+
 def test_a_slot_waits_for_its_pod_that_ends_slowly(jobs, core, namespace, observer):
     """Its node is occupied while it exists, and so is its slot in the job."""
     jobs.create(job(NAME, learner={"replicas": 1, "template": asking(gpus=8, seconds=5, terminates="slowly")}))

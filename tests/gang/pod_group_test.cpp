@@ -78,6 +78,8 @@ PodGroup a_pod_group() {
                                     {"data=missing"}};
   group.status.avoid = {
       {"learner", "n3", 1, 4, SysTime(std::chrono::milliseconds(1'795'269'367'000))}};
+  group.spec.avoid = {
+      {"coordinator", "n4", 0, 2, SysTime(std::chrono::milliseconds(1'795'269'367'500))}};
   group.status.enlarged = {
       {"learner", testing::ask(8, 5), 3, SysTime(std::chrono::milliseconds(1'795'269'368'000)), 2}};
   group.spec.highest_placement = 8;

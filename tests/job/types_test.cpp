@@ -37,6 +37,8 @@ Status full_status() {
   status.failed_attempts = 1;
   status.next_attempt_time = at("2026-11-21T10:00:04Z");
   status.last_attempt = {1, "CoordinatorFailed", 3, "no such map", at("2026-11-21T10:00:01Z")};
+  status.disrupted_attempts = 3;
+  status.avoid = {{Role::kCoordinator, "n1", 0, 2, at("2026-11-21T10:01:00.5Z")}};
   status.replaced = {{Role::kLearner, {4097, 1}}};
   status.continued = {{Role::kCollector, {1, 218}, 61'440, 1},
                       {Role::kLearner, {4096, 436}, 61'441, 2}};

@@ -87,5 +87,37 @@ TEST_CASE("a name that is taken by another object costs a worker one incarnation
   check_rules(suite);
 }
 
+TEST_CASE("a node that rejects the coordinator is avoided by the next attempts", "[sim]") {
+  Suite suite(1);
+  suite.reject_on("n1", "coordinator");
+  suite.reject_on("n2", "coordinator");
+  for (int round = 0; round < 10; ++round) {
+    suite.settle();
+    suite.clock.advance(std::chrono::seconds(20));
+  }
+  const job::Job job = suite.job();
+  CHECK(job.status.phase == Phase::kRunning);
+  CHECK(job.status.attempt <= 3);
+  CHECK(kube::string_at(suite.pod("dqn-coordinator"), {"spec", "nodeName"}) == "n3");
+  suite.come_to_rest();
+  check_rules(suite);
+}
+
+TEST_CASE("a coordinator that every node rejects is tried less and less often", "[sim]") {
+  Suite suite(1);
+  for (const char* node : {"n1", "n2", "n3"}) suite.reject_on(node, "coordinator");
+  for (int second = 0; second < 3'600; second += 10) {
+    suite.settle();
+    suite.clock.advance(std::chrono::seconds(7));
+  }
+  const job::Job job = suite.job();
+  CHECK(job.status.attempt > 5);
+  CHECK(job.status.attempt < 30);
+  const auto* requeued = find_condition(job.status, controller::kRequeued);
+  REQUIRE(requeued != nullptr);
+  CHECK(requeued->message.find(" on node n") != std::string::npos);
+  check_rules(suite);
+}
+
 }  // namespace
 }  // namespace nervex::testing

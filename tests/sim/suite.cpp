@@ -356,7 +356,11 @@ void Suite::run_pods() {
   }
   for (const std::string& uid : starting) {
     const PodSeen& pod = *view.pod(uid);
-    if (admits(pod)) {
+    const bool is_rejected =
+        std::any_of(rejecting_.begin(), rejecting_.end(), [&](const auto& rejecting) {
+          return rejecting.first == pod.node && pod.name.find(rejecting.second) != pod.name.npos;
+        });
+    if (admits(pod) && !is_rejected) {
       run_pod(pod.name);
     } else {
       note(pod.name + " is rejected by its kubelet");
@@ -366,6 +370,10 @@ void Suite::run_pods() {
     view.refresh();
   }
   rules.look();
+}
+
+void Suite::reject_on(const std::string& node, const std::string& name_part) {
+  rejecting_.emplace_back(node, name_part);
 }
 
 void Suite::end_pod(const std::string& name, bool well) {

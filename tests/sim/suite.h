@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "job/types.h"
@@ -106,6 +107,9 @@ class Suite : public Cluster {
   void repair_nodes();                        // also ends thieves
   // Another scheduler's pod takes most of what is left there, ignoring plans.
   void add_thief(const std::string& node);
+  // The node's kubelet rejects all pods with this in their names, for a reason that no scheduler
+  // sees.
+  void reject_on(const std::string& node, const std::string& name_part);
   // As nervex-server: true if the job's coordinator is there to ask. 0 requests two collectors, 1 a
   // learner with two GPU parts, 2 removes the newest, 3 names a failed one, 4 names a base learner.
   bool call_server(unsigned choice, bool records_call = true);
@@ -154,7 +158,8 @@ class Suite : public Cluster {
   std::string refused_;
   int refusal_ = 403;
   int allowed_ = 0;
-  int writes_left_ = -1;  // before the one that fails
+  std::vector<std::pair<std::string, std::string>> rejecting_;  // nodes, and parts of names
+  int writes_left_ = -1;                                        // before the one that fails
   std::optional<Error> write_error_;
   Applied write_applied_ = Applied::kNo;
 };

@@ -51,6 +51,7 @@ AttemptResult restarted(const kube::ContainerState& main) {
 
 AttemptResult disrupted(std::string_view reason, const kube::Pod& pod) {
   std::string message = "the cluster disrupted the coordinator's pod";
+  if (!pod.node.empty()) message += fmt::format(" on node {}", pod.node);
   if (!pod.disruption_reason.empty()) message += fmt::format(": {}", pod.disruption_reason);
   if (!pod.reason.empty()) message += fmt::format(": {} {}", pod.reason, pod.message);
   return {AttemptOutcome::kDisruption, reason, std::move(message), std::nullopt, ""};

@@ -9,6 +9,7 @@
 #include "controller/decide/attempt/activity.h"
 #include "controller/decide/attempt/limits.h"
 #include "controller/decide/attempt/queueing.h"
+#include "controller/decide/attempt/refused_nodes.h"
 #include "controller/decide/attempt/templates_hash.h"
 #include "controller/decide/reasons.h"
 #include "controller/decide/round/attempt.h"
@@ -23,6 +24,9 @@ using job::Phase;
 using std::chrono::seconds;
 
 constexpr std::size_t kMaxTerminationMessage = 4096;
+// An attempt that kept its nodes for so long did not end early.
+constexpr std::chrono::minutes kLasted{10};
+constexpr int kMostCounted = 1'000;
 
 job::LastAttempt last_attempt(const Observed& seen, const AttemptResult& result) {
   const std::string& message =
@@ -58,6 +62,7 @@ job::Status next_attempt(const Round& round, std::string_view reason, const std:
   status.phase = Phase::kCreated;
   status.queued_since = place_in_queue(seen.job, round.attempt.group);
   status.waiting_since = seen.now;
+  status.avoid = refused_nodes(round);
   end_activity(round, status);
   status.next_attempt_time.reset();
   status.ready = 0;
@@ -71,10 +76,18 @@ job::Status next_attempt(const Round& round, std::string_view reason, const std:
   return status;
 }
 
+// Attempts in a row before this one that the cluster ended early.
+int disrupted_before(const Round& round) {
+  const auto since = active_since(round);
+  const bool lasted = since && round.seen.now - *since >= kLasted;
+  return lasted ? 0 : std::min(round.seen.job.status.disrupted_attempts, kMostCounted);
+}
+
 // After an attempt that had all its pods. Later refusals were of its coordinator's requests; the
 // back-off is not for those (backs_off_after_refusal()).
 job::Status next_after_run(const Round& round, const AttemptResult& result) {
   job::Status status = next_attempt(round, result.reason, result.message);
+  status.disrupted_attempts = disrupted_before(round);
   if (has_failed_creation(status)) remove_condition(status, kPodsCreated);
   return status;
 }
@@ -82,6 +95,7 @@ job::Status next_after_run(const Round& round, const AttemptResult& result) {
 AttemptTransition retry(const Round& round, const AttemptResult& result) {
   const Observed& seen = round.seen;
   job::Status status = next_after_run(round, result);
+  status.disrupted_attempts = 0;
   status.last_attempt = last_attempt(seen, result);
   const auto delay = retry_delay(seen.retry_delay, ++status.failed_attempts);
   status.next_attempt_time = std::chrono::ceil<seconds>(seen.now + delay);
@@ -91,21 +105,37 @@ AttemptTransition retry(const Round& round, const AttemptResult& result) {
                                     std::chrono::ceil<seconds>(delay).count()))};
 }
 
-AttemptTransition requeue(const Round& round, const AttemptResult& result) {
+// Repeated disruptions must not keep the cluster busy. The first next attempt is only kept from
+// starting at once again; later ones also wait.
+SysTime earliest_start(const Observed& seen, int disrupted) {
+  const SysTime waiting = seen.job.status.waiting_since.value_or(seen.now);
+  const SysTime after_start = std::min(waiting, seen.now) +  // another leader's clock may be ahead
+                              at_most_longest(seen.retry_delay);
+  if (disrupted <= 1) return std::chrono::ceil<seconds>(after_start);
+  return std::chrono::ceil<seconds>(seen.now + retry_delay(seen.retry_delay, disrupted - 1));
+}
+
+// `is_fault`: the cluster did not end the attempt on purpose.
+AttemptTransition requeue(const Round& round, const AttemptResult& result, bool is_fault) {
   const Observed& seen = round.seen;
   job::Status status = next_after_run(round, result);
+  if (is_fault) ++status.disrupted_attempts;
+  const int disrupted = is_fault ? status.disrupted_attempts : 0;
   status.last_attempt = last_attempt(seen, result);
-  // Repeated immediate disruptions must not keep the cluster busy.
-  const SysTime waiting = seen.job.status.waiting_since.value_or(seen.now);
-  const SysTime earliest = std::chrono::ceil<seconds>(
-      std::min(waiting, seen.now) +  // another leader's clock may be ahead
-      at_most_longest(seen.retry_delay));
+  const SysTime earliest = earliest_start(seen, disrupted);
   if (earliest > seen.now) status.next_attempt_time = earliest;
   set_condition(seen, status, kRequeued, true, result.reason, result.message);
-  return {std::move(status),
-          warning_event(kRequeued,
-                        fmt::format("{}: {}; the job is requeued, which does not count as a retry",
-                                    result.reason, result.message))};
+  const std::string wait =
+      disrupted <= 1 ? ""
+                     : fmt::format(
+                           "; the cluster ended {} attempts in a row early, and the next one "
+                           "starts in {} s",
+                           disrupted, std::chrono::ceil<seconds>(earliest - seen.now).count());
+  return {
+      std::move(status),
+      warning_event(kRequeued,
+                    fmt::format("{}: {}; the job is requeued, which does not count as a retry{}",
+                                result.reason, result.message, wait))};
 }
 
 // When the creation that still fails was first reported.
@@ -123,8 +153,9 @@ AttemptTransition begin_again(const Round& round) {
       "again and keeps its place in the queue";
   job::Status status = next_attempt(round, kTemplateChanged, std::string(kMessage));
   status.waiting_since = seen.job.status.waiting_since;
-  // The refusal was about the old templates.
+  // The refusals were about the old templates.
   if (has_failed_creation(status)) remove_condition(status, kPodsCreated);
+  status.avoid.clear();
   // Two tools that change it back and forth must not create and delete its pods all the time.
   const SysTime earliest = std::chrono::ceil<seconds>(round.attempt.group->meta.created +
                                                       at_most_longest(seen.retry_delay));
@@ -148,6 +179,7 @@ AttemptTransition resume(const Observed& seen) {
   job::Status status = seen.job.status;
   status.queued_since = status.waiting_since = seen.now;
   status.active_seconds = 0;
+  status.disrupted_attempts = 0;
   status.start_time.reset();
   status.next_attempt_time.reset();
   set_condition(seen, status, kSuspended, false, kResumed, "the job was resumed");
@@ -185,7 +217,7 @@ std::optional<AttemptTransition> end_attempt(const Round& round, const AttemptRe
                  ? retry(round, result)
                  : give_up(round, result);
     case AttemptOutcome::kDisruption:
-      return requeue(round, result);
+      return requeue(round, result, true);
     case AttemptOutcome::kTimedOut:
       return end_job(round, result);
     case AttemptOutcome::kWaits:
@@ -252,7 +284,9 @@ std::optional<AttemptTransition> find_transition(const Round& round) {
   if (result.outcome == AttemptOutcome::kWaits && was_changed(round)) {
     return begin_again(round);
   }
-  if (const auto release = check_released(round)) return end_attempt(round, *release);
+  if (const auto release = check_released(round)) {
+    return requeue(round, *release, release->reason == gang::kReasonHealingTimeout);
+  }
   const auto limit = passed_limit(round);
   return limit ? end_attempt(round, *limit) : std::nullopt;
 }

@@ -17,6 +17,7 @@
 #include "controller/decide/attempt/limits.h"
 #include "controller/decide/attempt/previous_attempt.h"
 #include "controller/decide/attempt/queueing.h"
+#include "controller/decide/attempt/refused_nodes.h"
 #include "controller/decide/attempt/templates_hash.h"
 #include "controller/decide/objects/direct_placement.h"
 #include "controller/decide/objects/merged_gangs.h"
@@ -441,6 +442,7 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   spec.queued_since = place_in_queue(round.job, round.attempt.group);
   spec.gangs = GangBuilder(round, context).build();
   spec.direct_placement = wants_direct_placement(round, context);
+  spec.avoid = inherited_avoid(round);
   const bool is_new = round.attempt.group == nullptr;
   for (gang::Gang& gang : spec.gangs) {
     if (gang.kind != gang::GangKind::kBase) continue;

@@ -25,12 +25,15 @@ bool is_interrupted(const gang::GangStatus& gang) {
   return gang.reason == gang::kReasonHealing || gang::is_released(gang);
 }
 
-// "attempt 1 ended with CoordinatorFailed, exit code 3; "; "" if it is not known.
+// "attempt 1 ended with CoordinatorFailed, exit code 3; "; "" if it is not known. What the cluster
+// did is told, too: it names the node.
 std::string last_end(const job::Status& status) {
   if (!status.last_attempt) return "";
   const job::LastAttempt& last = *status.last_attempt;
   const std::string code = last.exit_code ? fmt::format(", exit code {}", *last.exit_code) : "";
-  return fmt::format("attempt {} ended with {}{}; ", last.attempt, last.reason, code);
+  const bool is_told = is_true(status, kRequeued) && !last.message.empty();
+  return fmt::format("attempt {} ended with {}{}{}; ", last.attempt, last.reason, code,
+                     is_told ? ": " + last.message : "");
 }
 
 bool gang_waits_for_config(const Round& round) {

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "extender/bind/filter.h"
 #include "extender/recovery/refusals.h"
+#include "gang/avoided_nodes.h"
 
 namespace nervex::extender {
 namespace {
@@ -153,7 +154,7 @@ void Attempts::avoid(std::size_t i, const std::string& node) {
         return avoided.set == set && avoided.node == node && avoided.until > now_;
       });
   if (known == memory_.avoid.end()) {
-    avoid_node(memory_.avoid, set, node, others, now_);
+    gang::avoid_node(memory_.avoid, set, node, others, now_);
   } else {
     known->at_most = std::min(known->at_most, others);
   }

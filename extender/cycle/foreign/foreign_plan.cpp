@@ -9,6 +9,7 @@
 
 #include "extender/cycle/next_look.h"
 #include "extender/recovery/refusals.h"
+#include "gang/avoided_nodes.h"
 #include "kube/model/resources.h"
 
 namespace nervex::extender {
@@ -49,7 +50,7 @@ ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang*
   std::vector<std::string_view> sets;
   for (const std::size_t shape : shape_of_) sets.push_back(shapes_[shape].set.name);
   attempts_ = note_attempts(seen, sets, now, memory_);
-  memory_.avoid = still_of_use(std::move(memory_.avoid), now);
+  memory_.avoid = gang::still_of_use(std::move(memory_.avoid), now);
 }
 
 void ForeignWork::add_shape(const ForeignPod& one) {

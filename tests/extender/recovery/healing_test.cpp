@@ -414,6 +414,12 @@ TEST_CASE("a node whose kubelet rejects a role's pods is kept away from, for a w
     cycles = Cycles();
     CHECK(text(cycles.run({nodes[0]}, seen(group, {}, rejections), kNow + seconds(59))) == "-");
   }
+  SECTION("also if an earlier attempt was rejected there, which counts on its own") {
+    group.spec.avoid = {{"learner", "n1", 0, 1, kNow - seconds(10)}};
+    CHECK(text(cycles.run(nodes, seen(group, {}, rejections))) == "n2#2");
+    REQUIRE(cycles.written.avoid.size() == 1);
+    CHECK(cycles.written.avoid[0].times == 2);
+  }
   SECTION("the second time it is kept away from for longer") {
     (void)cycles.run({nodes[0]}, seen(group, {}, rejections));
     group.status = cycles.written;

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "extender/cycle/scheduling_cycle.h"
+#include "gang/avoided_nodes.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::extender {
@@ -74,6 +75,27 @@ TEST_CASE("a refused plan is dropped, and its node takes fewer of the set",
         "3 pods are placed; before, kube-scheduler refused collector/1 on node n1: 0/2 nodes are "
         "available: no");
   CHECK(next.status.avoid == group.status.avoid);
+}
+
+TEST_CASE("nodes that refused pods of earlier attempts are avoided from the first plan on",
+          "[extender][refusals]") {
+  gang::PodGroup group = a_group("a", {a_set("collector", 2, ask(0))});
+  group.spec.avoid = {{"collector", "n1", 1, 3, kStart + 60s}};
+  const gang::PodGroup next = planned_again(group, kStart);
+  CHECK(placement_nodes(next) == "n2 n2 ");
+  CHECK(next.status.avoid == group.spec.avoid);
+  SECTION("a further refusal counts with the earlier ones") {
+    gang::PodGroup again = planned(group, {"n1", "n1"});
+    again = after(std::move(again), {refused(0, "n1")}, kStart + 1s);
+    REQUIRE(again.status.avoid.size() == 1);
+    CHECK(again.status.avoid[0] == gang::AvoidedNode{"collector", "n1", 1, 4, kStart + 481s});
+  }
+  SECTION("for as long as it would have been in that attempt") {
+    CHECK(placement_nodes(planned_again(group, kStart + 60s)) == "n1 n1 ");
+  }
+  SECTION("an entry of no more use is not written") {
+    CHECK(planned_again(group, kStart + 660s).status.avoid.empty());
+  }
 }
 
 TEST_CASE("a node is avoided for longer the more often it was refused", "[extender][refusals]") {
@@ -153,8 +175,8 @@ TEST_CASE("a gang finds the one node that takes it, though its plans become rare
 
 TEST_CASE("what was refused is forgotten after a while, and is bounded", "[extender][refusals]") {
   const gang::PodGroup group = after(three_collectors(), {refused(0, "n1")}, kStart);
-  CHECK(still_of_use(group.status.avoid, kStart + 659s).size() == 1);
-  CHECK(still_of_use(group.status.avoid, kStart + 660s).empty());
+  CHECK(gang::still_of_use(group.status.avoid, kStart + 659s).size() == 1);
+  CHECK(gang::still_of_use(group.status.avoid, kStart + 660s).empty());
 
   constexpr int kPods = 700;
   std::vector<std::string> nodes;
@@ -164,7 +186,7 @@ TEST_CASE("what was refused is forgotten after a while, and is bounded", "[exten
     all.push_back(refused(i, nodes.back()));
   }
   const auto large = planned(a_group("a", {a_set("collector", kPods, ask(0))}), nodes);
-  CHECK(after(large, all, kStart).status.avoid.size() == kMostAvoided);
+  CHECK(after(large, all, kStart).status.avoid.size() == gang::kMostAvoided);
 }
 
 TEST_CASE("what a clock that was wrong has written holds nothing up", "[extender][refusals]") {
@@ -172,7 +194,7 @@ TEST_CASE("what a clock that was wrong has written holds nothing up", "[extender
   group.status.gangs[0].refusals.plan_after = kStart + 24h;
   CHECK_FALSE(is_paused(group.status.gangs[0], kStart));
   CHECK(collect_node_limits(group.status.avoid, kStart).empty());
-  CHECK(still_of_use(group.status.avoid, kStart).empty());
+  CHECK(gang::still_of_use(group.status.avoid, kStart).empty());
 }
 
 TEST_CASE("a plan that is committed or gone is not refused", "[extender][refusals]") {
