@@ -246,13 +246,22 @@ class NodeKinds {
   std::vector<std::string_view> now_, then_;
 };
 
+// Taints may also keep pods away that prefer no node.
+bool may_prefer(const kube::NodeConstraints& constraints,
+                const std::vector<std::shared_ptr<const kube::Node>>& nodes) {
+  return !constraints.preferred_terms.empty() ||
+         std::any_of(nodes.begin(), nodes.end(),
+                     [](const auto& node) { return !node->taints.empty(); });
+}
+
 Verdicts judge_all(const kube::NodeConstraints& constraints,
                    const std::vector<std::shared_ptr<const kube::Node>>& nodes) {
   Verdicts out;
   out.fits.resize(nodes.size());
   out.selected.resize(nodes.size());
-  const bool prefers = !constraints.preferred_terms.empty();
+  const bool prefers = may_prefer(constraints, nodes);
   if (prefers) out.score.resize(nodes.size());
+  bool has_preference = false;
   NodeKinds kinds(constraints);
   const kube::ConstraintIndex index(constraints);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -260,10 +269,17 @@ Verdicts judge_all(const kube::NodeConstraints& constraints,
     out.fits[i] = like < i ? out.fits[like] : kube::judge(*nodes[i], constraints, index);
     out.selected[i] =
         like < i ? bool{out.selected[like]} : kube::selects(constraints, *nodes[i], index);
-    if (prefers) {
-      out.score[i] = like < i ? out.score[like] : preference(*nodes[i], constraints, index);
-    }
+    if (!prefers) continue;
+    out.score[i] = like < i ? out.score[like] : preference(*nodes[i], constraints, index);
+    const bool is_allowed = out.fits[i] == kube::NodeFit::kAllowed;
+    has_preference = has_preference || (is_allowed && out.score[i] != 0);
+    if (!is_allowed || out.score[i] >= 0) continue;
+    const bool evicts = like < i ? !out.evicts.empty() && out.evicts[like]
+                                 : kube::evicts(*nodes[i], constraints, index);
+    if (evicts && out.evicts.empty()) out.evicts.resize(nodes.size());
+    if (evicts) out.evicts[i] = true;
   }
+  if (!has_preference) out.score.clear();
   return out;
 }
 

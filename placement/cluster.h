@@ -27,7 +27,9 @@ struct Verdicts {
   // The node meets the pod's own requirements: nodeSelector, affinity, volumes. Long-lived proofs
   // count these nodes, because taints, cordons and readiness change.
   std::vector<bool> selected;
-  std::vector<std::int64_t> score;  // kube::preference(); empty: none is preferred
+  std::vector<std::int64_t> score;  // kube::preference(); empty: all are equal
+  // kube::evicts(), of allowed nodes; empty: none does.
+  std::vector<bool> evicts{};
 };
 
 // A value: changes to one copy do not show in another. Copies share the nodes and the results that

@@ -357,39 +357,74 @@ std::vector<Assignment> name_slots(std::span<const gang::MemberSet> members, con
   return out;
 }
 
-}  // namespace
+bool has_evicting_nodes(const Capacity& capacity) {
+  return std::any_of(capacity.sets.begin(), capacity.sets.end(),
+                     [](const SetNeed& need) { return !need.verdicts->evicts.empty(); });
+}
 
-Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
-               const PlanLimits& limits, SearchBudget budget) {
-  Capacity capacity = measure_capacity(members, cluster, limits.nodes, limits.groups);
+// Nodes that would evict pods of a set get none of it.
+Capacity without_evicting_nodes(Capacity capacity) {
+  for (SetNeed& need : capacity.sets) {
+    const auto& evicts = need.verdicts->evicts;
+    if (evicts.empty()) continue;
+    if (need.at_most.empty()) need.at_most.assign(capacity.nodes(), need.wanted);
+    for (std::size_t i = 0; i < evicts.size(); ++i) {
+      if (evicts[i]) need.at_most[i] = 0;
+    }
+  }
+  return capacity;
+}
+
+// The places of all pods, or the first attempt's answer.
+using Fills = std::variant<std::vector<Fill>, gang::NoFit>;
+
+Fills find_places(std::span<const gang::MemberSet> members, Capacity& capacity,
+                  SearchBudget budget) {
   const bool has_preference =
       std::any_of(capacity.sets.begin(), capacity.sets.end(),
                   [](const SetNeed& need) { return !need.verdicts->score.empty(); });
   Strategy best = kStrategies[0];
   best.preferred_first = has_preference;
-  const Attempt first = attempt(members, capacity, best);
-  if (!first.failed) return name_slots(members, cluster, first.fills);
+  Attempt first = attempt(members, capacity, best);
+  if (!first.failed) return std::move(first.fills);
   gang::NoFit no_fit = explain_and_undo(members, capacity, first);
-  if (gang::is_proof(no_fit)) return no_fit;
-  if (each_fits_alone(capacity)) {
-    const std::span<const Strategy> all(kStrategies);
-    for (const bool preferred_first : {true, false}) {
-      if (preferred_first && !has_preference) continue;
-      const auto rest = preferred_first == has_preference ? all.subspan(1) : all;
-      if (const auto fills = try_strategies(members, capacity, preferred_first, rest)) {
-        return name_slots(members, cluster, *fills);
-      }
+  if (gang::is_proof(no_fit) || !each_fits_alone(capacity)) return no_fit;
+  const std::span<const Strategy> all(kStrategies);
+  for (const bool preferred_first : {true, false}) {
+    if (preferred_first && !has_preference) continue;
+    const auto rest = preferred_first == has_preference ? all.subspan(1) : all;
+    if (auto fills = try_strategies(members, capacity, preferred_first, rest)) {
+      return *std::move(fills);
     }
-    const SearchResult result = search_all(members, capacity, budget.steps);
-    if (result.outcome == SearchResult::Outcome::kPlaced) {
-      return name_slots(members, cluster, result.fills);
-    }
-    if (auto* cause = std::get_if<gang::InsufficientCapacity>(&no_fit)) {
-      cause->search_gave_up = result.outcome == SearchResult::Outcome::kGaveUp;
+  }
+  SearchResult result = search_all(members, capacity, budget.steps);
+  if (result.outcome == SearchResult::Outcome::kPlaced) return std::move(result.fills);
+  if (auto* cause = std::get_if<gang::InsufficientCapacity>(&no_fit)) {
+    cause->search_gave_up = result.outcome == SearchResult::Outcome::kGaveUp;
+  }
+  return no_fit;
+}
+
+}  // namespace
+
+Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
+               const PlanLimits& limits, SearchBudget budget) {
+  Capacity capacity = measure_capacity(members, cluster, limits.nodes, limits.groups);
+  if (has_evicting_nodes(capacity)) {
+    Capacity lasting = without_evicting_nodes(capacity);
+    const Fills fills = find_places(members, lasting, budget);
+    if (const auto* placed = std::get_if<std::vector<Fill>>(&fills)) {
+      return name_slots(members, cluster, *placed);
     }
   }
   if (auto never = never_fits(members, capacity, budget.steps)) return *std::move(never);
   return no_fit;
+  const Fills fills = find_places(members, capacity, budget);
+  if (const auto* placed = std::get_if<std::vector<Fill>>(&fills)) {
+    return name_slots(members, cluster, *placed);
+  }
+  const gang::NoFit& no_fit = std::get<gang::NoFit>(fills);
+  if (gang::is_proof(no_fit)) return no_fit;
 }
 
 }  // namespace nervex::placement

@@ -34,14 +34,16 @@ struct SearchBudget {
 // (gang::MemberSet::reserved_pods), the caller adds slots: gang::reserved_slot().
 //
 // Sets choose nodes largest request first (GPUs, then cpu, then name); input order does not matter.
-// A set's preferred nodes come first, unless the gang fits only without that preference. Then come
-// nodes left with the least of the scarce resource: whole nodes stay free, and pods without GPUs
-// avoid GPU nodes. If the gang does not fit this way, the planner tries other orders, then moves
-// pods out of each other's way, then searches exhaustively (placement/search.h).
-// Guarantees: no node gets more than its `free` or than `limits` allow; each slot is placed once; a
-// gang that can be placed is placed, unless InsufficientCapacity::search_gave_up reports that the
-// budget was used up. Limits for unknown sets or nodes are ignored. Cost: sets x nodes, and
-// log(nodes) for each node used; if the gang does not fit, a few times that, and twice `budget`.
+// Nodes that would evict a set's pods after a while (kube::evicts()) are used only if the gang does
+// not fit without them. A set's preferred nodes (kube::preference()) come first, unless the gang
+// fits only without that preference. Then come nodes left with the least of the scarce resource:
+// whole nodes stay free, and pods without GPUs avoid GPU nodes. If the gang does not fit this way,
+// the planner tries other orders, then moves pods out of each other's way, then searches
+// exhaustively (placement/search.h). Guarantees: no node gets more than its `free` or than `limits`
+// allow; each slot is placed once; a gang that can be placed is placed, unless
+// InsufficientCapacity::search_gave_up reports that the budget was used up. Limits for unknown sets
+// or nodes are ignored. Cost: sets x nodes, and log(nodes) for each node used; if the gang does not
+// fit, a few times that, and twice `budget`. Nodes that evict add one more attempt.
 struct PlanLimits {
   PlanLimits() = default;
   PlanLimits(std::span<const NodeLimit> on_nodes,  // NOLINT: implicit, as the one below

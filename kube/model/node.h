@@ -1,8 +1,10 @@
 // kube/model/node.h - a node as a place for pods, and may a pod run there?
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -65,6 +67,12 @@ enum class NodeFit {
   kVolumeElsewhere,  // a bound volume cannot be used there
 };
 
+enum class Tolerance {
+  kNone,
+  kLimited,  // with tolerationSeconds: a taint with effect NoExecute evicts the pod after that time
+  kFull,
+};
+
 // Speeds up judging many nodes by the same constraints, which may list thousands of values: looks
 // values up instead of reading them for each node. Borrows the constraints; a default one is empty.
 class ConstraintIndex {
@@ -73,15 +81,24 @@ class ConstraintIndex {
   explicit ConstraintIndex(const NodeConstraints& constraints);
 
   bool lists(const Json& values, const std::string& value) const;
-  bool tolerates(const Json& tolerations, const Taint& taint) const;
+  // By the first toleration that matches the taint, as for Kubernetes' taint manager.
+  Tolerance tolerance(const Json& tolerations, const Taint& taint) const;
+  bool tolerates(const Json& tolerations, const Taint& taint) const {
+    return tolerance(tolerations, taint) != Tolerance::kNone;
+  }
 
  private:
   using Toleration = std::tuple<std::string, std::string, bool, std::string>;
+  struct Match {
+    std::size_t position = 0;
+    Tolerance tolerance = Tolerance::kFull;
+  };
   void add_term(const Json& term);
   void add_toleration(const Json& toleration);
 
   std::unordered_map<const Json*, std::unordered_set<std::string_view>> values_;
-  std::optional<std::set<Toleration>> tolerations_;  // effect, key, any value?, value
+  // The first of equal ones, by effect, key, any value?, value.
+  std::optional<std::map<Toleration, Match>> tolerations_;
 };
 
 // Whether a pod with these constraints may run on this node, ignoring capacity. Rules of
@@ -95,8 +112,16 @@ NodeFit judge(const Node& node, const NodeConstraints& constraints,
 bool selects(const NodeConstraints& constraints, const Node& node,
              const ConstraintIndex& index = {});
 
-// How much such a pod prefers this node: the sum of the weights of matching preferred terms, as in
-// kube-scheduler 1.36.
+// The node has a NoExecute taint that is tolerated for a limited time only: the pod would be
+// evicted from it.
+bool evicts(const Node& node, const NodeConstraints& constraints,
+            const ConstraintIndex& index = {});
+
+// How much such a pod prefers this node, from the most to the least important:
+//  - that it is not evicted from the node (evicts());
+//  - the fewest untolerated taints with effect PreferNoSchedule;
+//  - the sum of the weights of matching preferred terms, as in kube-scheduler 1.36.
+// 0: neither preferred nor avoided.
 std::int64_t preference(const Node& node, const NodeConstraints& constraints,
                         const ConstraintIndex& index = {});
 

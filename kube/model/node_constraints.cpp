@@ -23,6 +23,16 @@ bool is_met_by(const Taint& taint, const Json& toleration) {
   return (op == "Equal" || op.empty()) && string_at(toleration, {"value"}) == taint.value;
 }
 
+// Each is more than all that follow it in preference(): the API allows weights up to 100, and an
+// object has fewer than a million of anything.
+constexpr std::int64_t kPreferNoSchedule = 100'000'000;
+constexpr std::int64_t kEviction = kPreferNoSchedule * 1'000'000;
+
+Tolerance tolerance_of(const Json& toleration) {
+  const Json* seconds = find(toleration, {"tolerationSeconds"});
+  return seconds == nullptr || seconds->is_null() ? Tolerance::kFull : Tolerance::kLimited;
+}
+
 bool keeps_pods_away(const Taint& taint) {
   return taint.effect == "NoSchedule" || taint.effect == "NoExecute";
 }
@@ -138,8 +148,10 @@ void ConstraintIndex::add_toleration(const Json& toleration) {
   const std::string op = string_at(toleration, {"operator"}, "Equal");
   const bool is_any = op == "Exists";
   if (!is_any && op != "Equal" && !op.empty()) return;
-  tolerations_->emplace(string_at(toleration, {"effect"}), string_at(toleration, {"key"}), is_any,
-                        is_any ? "" : string_at(toleration, {"value"}));
+  Toleration key(string_at(toleration, {"effect"}), string_at(toleration, {"key"}), is_any,
+                 is_any ? "" : string_at(toleration, {"value"}));
+  const std::size_t position = tolerations_->size();
+  tolerations_->try_emplace(std::move(key), Match{position, tolerance_of(toleration)});
 }
 
 bool ConstraintIndex::lists(const Json& values, const std::string& value) const {
@@ -147,20 +159,26 @@ bool ConstraintIndex::lists(const Json& values, const std::string& value) const 
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-bool ConstraintIndex::tolerates(const Json& tolerations, const Taint& taint) const {
+Tolerance ConstraintIndex::tolerance(const Json& tolerations, const Taint& taint) const {
   if (!tolerations_) {
-    return std::any_of(tolerations.begin(), tolerations.end(),
-                       [&](const Json& toleration) { return is_met_by(taint, toleration); });
+    const auto first =
+        std::find_if(tolerations.begin(), tolerations.end(),
+                     [&](const Json& toleration) { return is_met_by(taint, toleration); });
+    return first == tolerations.end() ? Tolerance::kNone : tolerance_of(*first);
   }
+  const Match* first = nullptr;
+  const auto look_up = [&](const Toleration& key) {
+    const auto at = tolerations_->find(key);
+    if (at == tolerations_->end()) return;
+    if (first == nullptr || at->second.position < first->position) first = &at->second;
+  };
   for (const std::string& effect : {taint.effect, std::string()}) {
     for (const std::string& key : {taint.key, std::string()}) {
-      if (tolerations_->contains({effect, key, true, ""}) ||
-          tolerations_->contains({effect, key, false, taint.value})) {
-        return true;
-      }
+      look_up({effect, key, true, ""});
+      look_up({effect, key, false, taint.value});
     }
   }
-  return false;
+  return first == nullptr ? Tolerance::kNone : first->tolerance;
 }
 
 NodeFit judge(const Node& node, const NodeConstraints& constraints, const ConstraintIndex& index) {
@@ -181,9 +199,20 @@ bool selects(const NodeConstraints& constraints, const Node& node, const Constra
   return is_selected(node, constraints, index) && reaches_volumes(node, constraints, index);
 }
 
+bool evicts(const Node& node, const NodeConstraints& constraints, const ConstraintIndex& index) {
+  return std::any_of(node.taints.begin(), node.taints.end(), [&](const Taint& taint) {
+    return taint.effect == "NoExecute" &&
+           index.tolerance(constraints.tolerations, taint) == Tolerance::kLimited;
+  });
+}
+
 std::int64_t preference(const Node& node, const NodeConstraints& constraints,
                         const ConstraintIndex& index) {
-  std::int64_t sum = 0;
+  std::int64_t sum = evicts(node, constraints, index) ? -kEviction : 0;
+  for (const Taint& taint : node.taints) {
+    const bool is_preference = taint.effect == "PreferNoSchedule";
+    if (is_preference && !index.tolerates(constraints.tolerations, taint)) sum -= kPreferNoSchedule;
+  }
   for (const Json& preferred : constraints.preferred_terms) {
     const Json* term = find(preferred, {"preference"});
     if (term != nullptr && meets_term(node, *term, index)) sum += int_at(preferred, {"weight"});

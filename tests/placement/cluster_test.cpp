@@ -73,6 +73,8 @@ TEST_CASE("verdicts are the results of judge for each node", "[placement][cluste
     if (below(2) == 0) node = labelled(std::move(node), "y", std::to_string(below(3)));
     if (below(6) == 0) node = testing::tainted(std::move(node));
     if (below(6) == 0) node.taints.push_back({"reserved", "no", "NoSchedule"});
+    if (below(6) == 0) node.taints.push_back({"reserved", "no", "PreferNoSchedule"});
+    if (below(6) == 0) node.taints.push_back({"leaving", "", "NoExecute"});
     if (below(6) == 0) node = testing::cordoned(std::move(node));
     if (below(6) == 0) node = testing::not_ready(std::move(node));
     nodes.push_back(view(std::move(node)));
@@ -95,6 +97,10 @@ TEST_CASE("verdicts are the results of judge for each node", "[placement][cluste
       constraints.tolerations.push_back(
           {{"key", "reserved"}, {"value", below(2) == 0 ? "yes" : "no"}});
     }
+    if (below(2) == 0) constraints.tolerations.push_back({{"key", "leaving"}});
+    if (below(3) == 0) {
+      constraints.tolerations.push_back({{"operator", "Exists"}, {"tolerationSeconds", 5}});
+    }
     if (below(3) == 0) {
       const Json terms = *kube::parse_json(kTerms[below(3)]);
       constraints.preferred_terms.push_back({{"weight", i + 1}, {"preference", terms[0]}});
@@ -108,9 +114,12 @@ TEST_CASE("verdicts are the results of judge for each node", "[placement][cluste
       const kube::Node& node = cluster.node(n);
       CHECK(verdicts->fits[n] == kube::judge(node, constraints));
       CHECK(verdicts->selected[n] == kube::selects(constraints, node));
-      if (!verdicts->score.empty()) {
-        CHECK(verdicts->score[n] == kube::preference(node, constraints));
-      }
+      const auto fit = kube::judge(node, constraints);
+      const std::int64_t preference = kube::preference(node, constraints);
+      if (!verdicts->score.empty()) CHECK(verdicts->score[n] == preference);
+      if (verdicts->score.empty()) CHECK((preference == 0 || fit != kube::NodeFit::kAllowed));
+      const bool evicts = !verdicts->evicts.empty() && verdicts->evicts[n];
+      CHECK(evicts == (fit == kube::NodeFit::kAllowed && kube::evicts(node, constraints)));
       // Where only the pod's own wishes speak, both say the same.
       kube::Node plain = node;
       plain.ready = true;

@@ -21,7 +21,9 @@ using testing::on_port;
 using testing::preferring;
 using testing::selecting;
 using testing::tainted;
+using testing::tolerating;
 using testing::view;
+using testing::with_taint;
 
 // "learner/0" -> "n1"; empty: no plan.
 using NodeBySlot = std::map<std::string, std::string>;
@@ -139,6 +141,42 @@ TEST_CASE("plan_gang places the whole gang or no pod", "[placement][plan]") {
         selecting(a_set("collector", 1, ask(3)), "disk", "ssd")},
        {view(a_node("a", 4)), view(labelled(a_node("b", 4), "disk", "ssd"))},
        {{"learner/0", "a"}, {"collector/0", "b"}}},
+      {"a node with a PreferNoSchedule taint comes last, though others would waste more",
+       {a_set("learner", 3, ask(4))},
+       {view(with_taint(a_node("a", 4), "PreferNoSchedule")), view(a_node("b", 8))},
+       {{"learner/0", "b"}, {"learner/1", "b"}, {"learner/2", "a"}}},
+      {"that taint is tolerated",
+       {tolerating(a_set("learner", 1, ask(4)))},
+       {view(with_taint(a_node("a", 4), "PreferNoSchedule")), view(a_node("b", 8))},
+       {{"learner/0", "a"}}},
+      {"the preferred node has that taint",
+       {preferring(a_set("learner", 1, ask(4)), "fast", 100)},
+       {view(labelled(with_taint(a_node("a", 4), "PreferNoSchedule"), "fast", "yes")),
+        view(a_node("b", 8))},
+       {{"learner/0", "b"}}},
+      {"a gang would not fit without the node with that taint",
+       {a_set("learner", 1, ask(4)), selecting(a_set("collector", 1, ask(3)), "disk", "ssd")},
+       {view(with_taint(a_node("a", 4), "PreferNoSchedule")),
+        view(labelled(a_node("b", 4), "disk", "ssd"))},
+       {{"learner/0", "a"}, {"collector/0", "b"}}},
+      {"a node would evict the pods after a while, and another one fits",
+       {tolerating(a_set("learner", 2, ask(4)), 5)},
+       {view(with_taint(a_node("a", 8), "NoExecute")), view(a_node("b", 4)), view(a_node("c", 4))},
+       {{"learner/0", "b"}, {"learner/1", "c"}}},
+      {"the gang fits without the node that would evict its pods only in another order",
+       {tolerating(a_set("learner", 1, ask(4)), 5),
+        selecting(tolerating(a_set("collector", 1, ask(3)), 5), "disk", "ssd")},
+       {view(with_taint(a_node("a", 8), "NoExecute")),
+        view(labelled(a_node("b", 4), "disk", "ssd")), view(a_node("c", 8))},
+       {{"learner/0", "c"}, {"collector/0", "b"}}},
+      {"only the node that would evict the pods fits",
+       {tolerating(a_set("learner", 2, ask(4)), 5)},
+       {view(with_taint(a_node("a", 8), "NoExecute")), view(a_node("b", 4))},
+       {{"learner/0", "b"}, {"learner/1", "a"}}},
+      {"the taint that would evict them is tolerated without a limit",
+       {tolerating(a_set("learner", 2, ask(4)))},
+       {view(with_taint(a_node("a", 8), "NoExecute")), view(a_node("b", 16))},
+       {{"learner/0", "a"}, {"learner/1", "a"}}},
       {"the gang is empty", {}, {view(a_node("a", 4))}, {}},
   }));
   INFO("when " << row.when);

@@ -40,6 +40,10 @@ inline kube::Node tainted(kube::Node node) {
   node.taints.push_back({"reserved", "yes", "NoSchedule"});
   return node;
 }
+inline kube::Node with_taint(kube::Node node, const char* effect) {
+  node.taints.push_back({"leaving", "", effect});
+  return node;
+}
 inline kube::Node not_ready(kube::Node node) {
   node.ready = false;
   return node;
@@ -97,6 +101,13 @@ inline Member on_port(Member set, int port) {
 // Its pods keep apart by that node label.
 inline Member apart_by(Member set, const std::string& key) {
   set.shape.requests.set("podAntiAffinity:" + key + "#1", 1);
+  return set;
+}
+// Of the taints of with_taint(); `seconds`: -1 for no limit.
+inline Member tolerating(Member set, int seconds = -1) {
+  Json toleration{{"key", "leaving"}, {"operator", "Exists"}};
+  if (seconds >= 0) toleration["tolerationSeconds"] = seconds;
+  set.shape.constraints.tolerations.push_back(std::move(toleration));
   return set;
 }
 inline Member preferring(Member set, const std::string& key, int weight) {

@@ -30,7 +30,7 @@ void confine(gang::MemberSet& set, const std::string& key, const std::string& va
 
 struct Domain {
   std::string value;
-  bool is_avoided = false;  // it has nodes that refused a pod
+  bool is_avoided = false;  // it has nodes that refused a pod, or with such taints
   std::int64_t spare = 0;   // pods that would fit beside, of the set with the fewest
 };
 
@@ -126,6 +126,10 @@ class Search {
                              : 0;
       if (const auto limit = limit_on.find(node.name); limit != limit_on.end()) {
         fit = std::min<std::int64_t>(fit, std::max(0, limit->second));
+        domain->second.is_avoided = true;
+      }
+      // Its taints evict the pods, or keep them away if there is another.
+      if (fit > 0 && !verdicts->score.empty() && verdicts->score[i] < 0) {
         domain->second.is_avoided = true;
       }
       pods[domain->first] += std::max<std::int64_t>(0, fit);

@@ -240,5 +240,63 @@ TEST_CASE("a pod prefers a node by the weights of the terms that it meets", "[ku
         judge(node, decode_node_constraints(Json::object())));
 }
 
+TEST_CASE("a node evicts a pod whose first matching toleration has a limit", "[kube][node]") {
+  struct Row {
+    std::string when;
+    std::string effect;
+    std::string tolerations;
+    bool evicts;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"there is a limit", "NoExecute",
+       R"([{"key":"x","operator":"Exists","tolerationSeconds":5}])", true},
+      {"the limit is 0", "NoExecute", R"([{"operator":"Exists","tolerationSeconds":0}])", true},
+      {"there is none", "NoExecute", R"([{"key":"x","value":"1"}])", false},
+      {"the limit is null", "NoExecute", R"([{"key":"x","value":"1","tolerationSeconds":null}])",
+       false},
+      {"the first has none", "NoExecute",
+       R"([{"key":"x","value":"1"},{"operator":"Exists","tolerationSeconds":5}])", false},
+      {"only the second has none", "NoExecute",
+       R"([{"operator":"Exists","tolerationSeconds":5},{"key":"x","value":"1"}])", true},
+      {"the limit is for another taint", "NoExecute",
+       R"([{"key":"y","operator":"Exists","tolerationSeconds":5},{"operator":"Exists"}])", false},
+      {"the effect evicts no pod", "NoSchedule", R"([{"operator":"Exists","tolerationSeconds":5}])",
+       false},
+      {"it is not tolerated at all", "NoExecute", "[]", false},
+  }));
+  INFO("when " << row.when);
+  Node node = a_node();
+  node.taints.push_back({"x", "1", row.effect});
+  NodeConstraints constraints;
+  constraints.tolerations = *parse_json(row.tolerations);
+  CHECK(evicts(node, constraints) == row.evicts);
+  CHECK(evicts(node, constraints, ConstraintIndex(constraints)) == row.evicts);
+  CHECK((preference(node, constraints) < 0) == row.evicts);
+}
+
+TEST_CASE("a pod prefers nodes without PreferNoSchedule taints to those that its terms prefer",
+          "[kube][node]") {
+  NodeConstraints constraints;
+  constraints.preferred_terms = *parse_json(
+      R"([{"weight":100,"preference":{"matchExpressions":[{"key":"x","operator":"Exists"}]}}])");
+  Node node;
+  node.labels["x"] = "1";
+  const auto with = [&](const std::vector<Taint>& taints) {
+    Node tainted = node;
+    for (const Taint& taint : taints) tainted.taints.push_back(taint);
+    return preference(tainted, constraints);
+  };
+  const Taint one{"a", "", "PreferNoSchedule"};
+  const Taint other{"b", "", "PreferNoSchedule"};
+  CHECK(with({}) == 100);
+  CHECK(with({one}) < 0);
+  CHECK(with({one, other}) < with({one}));
+  constraints.tolerations = *parse_json(R"([{"key":"a","operator":"Exists"}])");
+  CHECK(with({one}) == 100);
+  CHECK(with({other}) < 0);
+  constraints.tolerations[0]["effect"] = "NoSchedule";
+  CHECK(with({one}) < 0);
+}
+
 }  // namespace
 }  // namespace nervex::kube

@@ -2,6 +2,7 @@
 #include "extender/cycle/gang/domains.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "extender/cycle/scheduling_cycle.h"
 #include "tests/support/gang_builders.h"
@@ -94,6 +95,22 @@ TEST_CASE("a refused plan is not repeated in the same domain", "[extender][domai
   CHECK(outcome(nodes, group) == "b1 b2");
   nodes.erase(nodes.begin() + 2, nodes.begin() + 6);
   CHECK(outcome(nodes, group) == "a2 a3");  // there is no other
+}
+
+TEST_CASE("a domain with nodes that would evict the pods, or prefer none, comes last",
+          "[extender][domains]") {
+  const std::string effect = GENERATE("NoExecute", "PreferNoSchedule");
+  INFO(effect);
+  auto pods = together(a_set("collector", 2, ask(7)));
+  if (effect == "NoExecute") pods = testing::tolerating(std::move(pods), 5);
+  std::vector<placement::NodeView> nodes = two_zones();
+  for (placement::NodeView& one : nodes) {
+    if (one.node->name != "a1") continue;
+    one.node = std::make_shared<const kube::Node>(testing::with_taint(*one.node, effect.c_str()));
+  }
+  CHECK(outcome(nodes, a_group("a", {pods})) == "b1 b2");
+  nodes.erase(nodes.begin() + 2, nodes.end());
+  CHECK(outcome(nodes, a_group("a", {pods})) == "a1 a2");  // there is no other
 }
 
 TEST_CASE("a lost pod's successor goes to the domain of the others", "[extender][domains]") {
