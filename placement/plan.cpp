@@ -417,14 +417,14 @@ Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
       return name_slots(members, cluster, *placed);
     }
   }
-  if (auto never = never_fits(members, capacity, budget.steps)) return *std::move(never);
-  return no_fit;
   const Fills fills = find_places(members, capacity, budget);
   if (const auto* placed = std::get_if<std::vector<Fill>>(&fills)) {
     return name_slots(members, cluster, *placed);
   }
   const gang::NoFit& no_fit = std::get<gang::NoFit>(fills);
   if (gang::is_proof(no_fit)) return no_fit;
+  if (auto never = never_fits(members, capacity, budget.steps)) return *std::move(never);
+  return no_fit;
 }
 
 }  // namespace nervex::placement

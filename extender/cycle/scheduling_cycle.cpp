@@ -218,7 +218,8 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   // 3. Requests get the capacity that was reserved for them.
   place_on_reserved(work, placer, snapshot.facts);
   // 4. Waiting gangs start in the order of their queues.
-  const QueueState queues = start_waiting(work, placer, snapshot.facts, reservation, now, next_look);
+  const QueueState queues =
+      start_waiting(work, placer, snapshot.facts, reservation, now, next_look);
   // 5. Gangs that do not fit get nodes whose workloads are to end.
   PreemptionTimes times;
   if (is_any_preempting || preemption != queue::PreemptionMode::kOff || reservation.is_on()) {
