@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "gang/slot.h"
+#include "job/counts.h"
 #include "queue/workload.h"
 #include "view/waiting_gangs.h"
 

@@ -41,7 +41,7 @@ constexpr std::chrono::minutes kLongestDelay{6};
 
 std::optional<int> backoff_limit(const job::Spec& spec) {
   if (spec.backoff_limit) return spec.backoff_limit;
-  const kube::Json* pod = kube::find(spec.coordinator_template, {"spec"});
+  const Json* pod = kube::find(spec.coordinator_template, {"spec"});
   if (pod != nullptr && job::may_restart_in_place(*pod)) return std::nullopt;
   return 0;
 }

@@ -567,7 +567,7 @@ TEST_CASE("the default backoffLimit follows from the restart policy", "[controll
 TEST_CASE("a coordinator with restart rules is retried without limit by default",
           "[controller][backoff]") {
   job::Spec spec = testing::a_job().spec;
-  kube::Json& main = spec.coordinator_template["spec"]["containers"][0];
+  Json& main = spec.coordinator_template["spec"]["containers"][0];
   main["restartPolicy"] = "Never";
   CHECK(backoff_limit(spec) == 0);
   main["restartPolicyRules"] = {
