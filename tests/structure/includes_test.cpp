@@ -38,7 +38,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
      {"extender/cycle", "extender/recovery", "extender/objects.h", "extender/bind/filter.h", "gang",
       "placement", "queue", "kube/model", "base"}},
     {"extender/recovery",
-     {"extender/recovery", "extender/cycle", "extender/objects.h", "gang", "placement",
+     {"extender/recovery", "extender/cycle", "extender/objects.h", "gang", "placement", "queue",
       "kube/model", "base"}},
     {"extender/recovery/lost_nodes.h", {"extender/objects.h", "kube", "base"}},
     {"extender/recovery/lost_nodes.cpp",
