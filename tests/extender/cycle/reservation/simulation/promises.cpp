@@ -388,14 +388,29 @@ const char* Promises::find_reason_to_lapse(const GangSeen& head, const Known& kn
   return find_reason_of_queue(head);
 }
 
+namespace {
+
+std::int64_t count_needed(const GangSeen& one) {
+  const gang::Gang* spec = gang::find_gang(one.group->spec, one.gang->name);
+  return static_cast<std::int64_t>(spec->members[0].slots.size()) * gpus_of(*one.group);
+}
+
+}  // namespace
+
 const char* Promises::find_reason_of_queue(const GangSeen& head) const {
   for (const Queue& queue : cluster_.queues) {
     if (queue.name != head.queue()) continue;
     if (queue.stop != Queue::Stop::kNone) return "its queue was held";
-    const gang::Gang* spec = gang::find_gang(head.group->spec, head.gang->name);
-    const auto pods = static_cast<std::int64_t>(spec->members[0].slots.size());
-    const std::int64_t use = view_.sum_use(true)[queue.name] + pods * gpus_of(*head.group);
-    if (!queue.limit.empty() && use > *queue.limit[0].total) return "its queue was full";
+    if (queue.limit.empty()) continue;
+    const std::int64_t limit = *queue.limit[0].total;
+    const std::int64_t use = view_.sum_use(true)[queue.name] + count_needed(head);
+    if (use > limit) return "its queue was full";
+    const auto gangs = view_.list_gangs();
+    const bool is_kept = std::any_of(gangs.begin(), gangs.end(), [&](const GangSeen& other) {
+      return other.queue() == queue.name && other.key() != head.key() && !other.has_nodes() &&
+             may_be_before(other, head) && use + count_needed(other) > limit;
+    });
+    if (is_kept && head.gang->reason == "LimitKept") return "its queue's limit was kept";
   }
   return nullptr;
 }
