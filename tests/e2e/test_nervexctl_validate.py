@@ -27,7 +27,7 @@ def test_of_the_examples_one_is_wrong(nervexctl, namespace, where):
     said = nervexctl("validate", "-n", namespace, "-f", EXAMPLES, "-o", "json", *where)
     assert said.returncode == 1, said.stderr
     verdicts = json.loads(said.stdout)
-    assert {one["kind"] for one in verdicts} == {"NerveXJob", "AggregatorConfig"}
+    assert {one["kind"] for one in verdicts} == {"NerveXJob", "AggregatorConfig", "Queue"}
     assert {os.path.basename(one["file"]) for one in verdicts if not one["valid"]} == {"wrong-job.yaml"}
 
 

@@ -350,7 +350,7 @@ def preempting(w):
     w.node(8)
     w.queue("vision", quota=[{"resources": {"nvidia.com/gpu": 8}}], reclaim="Any")
     w.queue("speech", minRuntimeSeconds=0)
-    slow = w.own(gpus=8, terminationGracePeriodSeconds=3600)
+    slow = w.own(gpus=8, terminationGracePeriodSeconds=500)
     slow["metadata"] = {"annotations": kubelet.annotations(terminates="slowly")}
     w.jobs.create(job("other", queue="speech", collector={"replicas": 1, "template": slow}))
     w.jobs.wait_phase("other", "Running")
