@@ -422,10 +422,11 @@ class Verbs(WithApi):
                 self.job(phase)
                 self.api.put(JOBS, "dqn", spec={"suspend": suspended})
                 run = self.client.job("dqn")
-                for change in (run.resume, run.suspend, lambda: run.scale(collectors=1), lambda: run.resume(timeout=None)):
+                for change in (run.resume, lambda: run.scale(collectors=1), lambda: run.resume(timeout=None)):
                     with self.assertRaises(nervex.JobFinished) as caught:
                         change()
                     self.assertIn(f"has ended ({phase}): submit it again", str(caught.exception))
+                self.assertEqual(run.suspend().phase, phase)
                 self.assertEqual(self.api.get(JOBS, "dqn")["spec"], {"suspend": suspended})
 
     def test_jobs_are_listed_and_shown_in_a_notebook(self):

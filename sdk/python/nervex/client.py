@@ -241,9 +241,10 @@ class JobHandle:
         return self._change(spec)
 
     def suspend(self) -> Status:
-        """Deletes the job's pods and frees their capacity; resume() queues it again. Raises JobFinished if the job has
-        ended."""
-        return self._change({"suspend": True})
+        """Deletes the job's pods and frees their capacity; resume() queues it again. A job that has ended is not
+        changed."""
+        status = self.status()
+        return status if status.finished else self.patch({"spec": {"suspend": True}})
 
     def resume(self, *, timeout: Optional[float] = 60.0) -> Status:
         """Queues a suspended job again, at the end of the queue. Waits first until the controller has suspended it. Raises

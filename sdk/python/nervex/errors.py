@@ -9,7 +9,7 @@
         Unavailable        the API server did not answer in time, or not now
       CannotStart          waiting does not help; `explanation` says why and what to do
       JobFailed            the job has failed; `explanation` says why
-      JobFinished          the job has ended, and cannot be scaled, suspended or resumed
+      JobFinished          the job has ended, and cannot be scaled or resumed
       JobDeleted           the job was deleted while it was watched
       WaitTimeout          the timeout of wait() has expired; also a TimeoutError
       ReplicasError        see nervex.replicas
