@@ -8,6 +8,7 @@ its own; a stand-in plays the second try. Run by ctest (ci_test), or by hand:
 import contextlib
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,8 +36,20 @@ def test_other():
 """
 
 
+FAILING = """import pytest
+
+@pytest.mark.parametrize("name", ["one"])
+def test_a(name, record_property):
+    record_property("invariant", "a gang in part")
+    assert False
+
+def test_b():
+    assert False
+"""
+
+
 def report(*cases):
-    body = "".join(f'<testcase classname="tests.e2e.test_gang" name="{name}">{inside}</testcase>' for name, inside in cases)
+    body = "".join(f'<testcase classname="test_gang" name="{name}">{inside}</testcase>' for name, inside in cases)
     bad = sum(inside.count("<failure") for _, inside in cases)
     errors = sum(inside.count("<error") for _, inside in cases)
     return (f'<testsuites><testsuite tests="{len(cases)}" failures="{bad}" errors="{errors}">{body}</testsuite></testsuites>')
@@ -145,6 +158,22 @@ class TheLastLines(unittest.TestCase):
                 file.write(report(("test_a[x]", inside), ("test_b", "")))
             self.assertEqual(failures.failed_tests(path), [
                 Failure("tests/e2e/test_gang.py", "test_a[x]", ("a gang in part",))])
+
+    def test_a_report_of_pytest_itself_names_files_that_exist(self):
+        """pytest writes names from the folder of its pytest.ini, and the second try needs them from the root."""
+        venv = subprocess.run([os.path.join(ROOT, "scripts/setup"), "--print-venv"], capture_output=True, text=True, check=True)
+        with tempfile.TemporaryDirectory() as root:
+            tests = os.path.join(root, "tests/e2e")
+            os.makedirs(tests)
+            shutil.copy(os.path.join(ROOT, "tests/e2e/pytest.ini"), tests)
+            with open(os.path.join(tests, "test_x.py"), "w", encoding="utf-8") as file:
+                file.write(FAILING)
+            path = os.path.join(root, "e2e.xml")
+            done = subprocess.run([os.path.join(venv.stdout.strip(), "bin/python"), "-m", "pytest", "tests/e2e", "--junitxml", path],
+                                  cwd=root, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertEqual(failures.failed_tests(path, root), [
+                Failure("tests/e2e/test_x.py", "test_a[one]", ("a gang in part",)), Failure("tests/e2e/test_x.py", "test_b")])
 
 
 if __name__ == "__main__":

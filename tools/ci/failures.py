@@ -6,6 +6,7 @@ import xml.etree.ElementTree as xml
 
 from tools.base.tree import ROOT
 
+FOLDER = "tests/e2e"
 INVARIANT = "invariant"  # tests/e2e/support/invariants.py
 
 
@@ -34,20 +35,21 @@ def count(path):
     return tests, bad
 
 
-def failed_tests(path):
-    """The failures of a pytest run, each test once: one that failed and left an error behind has two entries."""
+def failed_tests(path, root=ROOT):
+    """The failures of the end-to-end run, each test once: one that failed and left an error behind has two entries."""
     found = {}
     for case in xml.parse(path).getroot().iter("testcase"):
         if case.find("failure") is None and case.find("error") is None:
             continue
-        one = Failure(find_file(case.get("classname", "")), case.get("name", ""),
+        one = Failure(find_file(case.get("classname", ""), root), case.get("name", ""),
                       tuple(it.get("value", "") for it in case.iter("property") if it.get("name") == INVARIANT))
         known = found.get(one.node_id)
         found[one.node_id] = one if known is None else dataclasses.replace(one, invariants=known.invariants + one.invariants)
     return [found[name] for name in sorted(found)]
 
 
-def find_file(classname):
-    """"tests.e2e.test_gang" is a file. The tests of a class, and what failed before a test began, have none."""
-    path = classname.replace(".", "/") + ".py"
-    return path if classname and os.path.isfile(os.path.join(ROOT, path)) else ""
+def find_file(classname, root):
+    """"test_gang" is a file of FOLDER, where pytest.ini makes its root. The tests of a class, and what failed before a test
+    began, have none."""
+    path = f"{FOLDER}/{classname.replace('.', '/')}.py"
+    return path if classname and os.path.isfile(os.path.join(root, path)) else ""
