@@ -31,8 +31,8 @@ class WithApi(unittest.TestCase):
     def job(self, phase="", reason="", uid="job-uid", **status):
         return self.api.put(JOBS, "dqn", uid=uid, spec={}, status={"phase": phase, "reason": reason, "attempt": 1, **status})
 
-    def group(self, gang):
-        self.api.put(GROUPS, "dqn-1", metadata={"ownerReferences": [{"uid": "job-uid"}]},
+    def group(self, gang, generation=1):
+        self.api.put(GROUPS, "dqn-1", metadata={"ownerReferences": [{"uid": "job-uid"}], "generation": generation},
                      spec={"gangs": [{"name": "base", "kind": "Base", "members": [
                          {"name": "learner", "role": "learner", "slots": [{"ordinal": 0, "count": 2}]}]}]},
                      status={"observedGeneration": 1, "gangs": [gang]})
@@ -178,6 +178,32 @@ class Wait(WithApi):
             self.client.job("dqn").wait(grace=0)
         self.assertEqual(caught.exception.explanation.advice, "AskForLess")
         self.assertIn("learner: too large", str(caught.exception))
+
+    def test_a_plan_that_has_not_observed_its_spec_yet_is_read_again_although_the_job_does_not_change(self):
+        self.job("Created", "Unschedulable")
+        self.group(BLOCKED, generation=2)
+        progress = []
+        with mock.patch("nervex.client.SETTLE_SECONDS", 0.1), mock.patch("nervex.api.REFRESH", 3600):
+            call = Call(self.client.job("dqn").wait, grace=0, progress=progress.append)
+            wait_for(lambda: progress, "the explanation")
+            self.group(BLOCKED)
+            with self.assertRaises(nervex.CannotStart) as caught:
+                call.result()
+        self.assertEqual([progress[0].advice, caught.exception.explanation.advice], ["NotPlanned", "AskForLess"])
+
+    def test_a_plan_that_is_not_observed_at_the_end_of_the_grace_period_is_no_error_yet(self):
+        self.job("Created", "Unschedulable")
+        self.group(BLOCKED)
+        job, generations = self.client.job("dqn"), [1, 2]
+        def explain(explain=job.explain):
+            self.group(BLOCKED, generation=generations.pop())
+            explanation = explain()
+            self.group(BLOCKED)
+            return explanation
+        with mock.patch.object(job, "explain", explain), mock.patch("nervex.client.SETTLE_SECONDS", 0.1), \
+                self.assertRaises(nervex.CannotStart) as caught:
+            job.wait(grace=0)
+        self.assertEqual((generations, caught.exception.explanation.advice), ([], "AskForLess"))
 
     def test_a_rule_of_the_queue_is_an_error_unless_it_may_end(self):
         self.job("Created", "QueueNotFound")

@@ -194,13 +194,17 @@ class JobHandle:
         latest: Optional[Explanation] = None
         reported: Optional[Explanation] = None
         blocked: Optional[Deadline] = None  # the end of the grace period of a job that cannot start
+        is_settling = False
         try:
             while latest is None or not deadline.expired():
                 step = deadline.remaining() if blocked is None else min(deadline.remaining(), blocked.remaining())
+                if is_settling:  # the job need not change when its PodGroup has been planned again
+                    step = min(step, SETTLE_SECONDS)
                 for job in self.watch_manifest(step):
                     latest, status = self._explain(job, deadline, plan_only=True), read_status(job)
-                    is_settling = latest.advice in SETTLING and not settled.expired()
-                    if progress and not is_settling and (reported is None or key(latest) != key(reported)):
+                    is_settling = latest.advice in SETTLING
+                    is_new = is_settling and not settled.expired()
+                    if progress and not is_new and (reported is None or key(latest) != key(reported)):
                         reported = latest
                         progress(latest)
                     if has_reached(status, until):
@@ -211,11 +215,15 @@ class JobHandle:
                         raise WaitTimeout(f"job {self.namespace}/{self.name} has succeeded, not {until}", latest)
                     if not latest.blocked:
                         blocked = None
+                        if is_settling and step > SETTLE_SECONDS:
+                            break  # watch again, for a shorter time
                     elif blocked is None:
                         blocked = Deadline(grace)
                         break  # watch again, until the grace period ends
                     elif blocked.expired():
-                        raise CannotStart(self.explain())
+                        latest, blocked = self.explain(), None
+                        if latest.blocked:
+                            raise CannotStart(latest)
         except Unavailable:
             if not deadline.expired():
                 raise
