@@ -62,6 +62,8 @@ BIND, LOST, HEALING, MARGIN = 10, 5, 20, 10
 DEADLINES = f"--healing-deadline={HEALING}s --bind-deadline={BIND}s --node-lost-after={LOST}s"
 KNOWN_AFTER = 5         # seconds after which a thief, a Queue or a reservation has to be known to everybody
 SETTLED = 240
+# Until every kind of fault has happened, when only those that have not are left to do.
+FAULTS = 300
 # Of all our programs in 30 s, when all is settled: the numbers in a waiting gang's message are corrected once more, up
 # to a minute after the last change, on its PodGroup and its job.
 MOST_WRITES = 2 * (JOBS - FIT) + 10
@@ -303,12 +305,13 @@ def test_gangs_are_whole_or_absent_under_all_faults(jobs, queues, guests, priori
                 lasting(1)
             # On a slow machine a round of all kills takes longer than that, and gangs that stay where they are leave
             # nothing to rob.
+            faults.finish()
             def happened():
                 lacking = [what for one in running for what in one.lacking()]
                 if any(what.startswith("thief") for what in lacking):
                     create_again(jobs, make)
                 return failed() or not lacking, lacking
-            wait_for(happened, "every kind of fault", max(SECONDS, 120), interval=2)
+            wait_for(happened, "every kind of fault", max(SECONDS, FAULTS), interval=2)
         if QUEUES:
             made.patch("lab", limit=limit(CALM_LIMIT_OF_ALL))
         if PREEMPTION != "off":

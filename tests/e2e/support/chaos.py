@@ -101,6 +101,7 @@ class Chaos(Faults):
         self._pool, self._flaps = pool, flaps
         self._groups = queue.SimpleQueue()
         self._committed = {}      # PodGroup UID: is it?
+        self._only_lacking = threading.Event()
         self.thieves = []
         self.outages = []
 
@@ -117,6 +118,14 @@ class Chaos(Faults):
         least = {**{f"killed: {kind}": 1 for kind in KILLS}, **{f"not ready: {kind}": 1 for kind in FLAPS},
                  **{f"thief: {kind}": 3 for kind in THIEVES}}
         return [what for what, count in least.items() if tried[what] < count]
+
+    def finish(self):
+        """From now on only faults of kinds that have not happened: a slow machine whose programs are killed all the time
+        commits no gang that could be robbed."""
+        self._only_lacking.set()
+
+    def _wants(self, kind):
+        return not self._only_lacking.is_set() or kind in self.lacking()
 
     def downtime(self, program, begin, end):
         """Number and total seconds of the outages in that time."""
@@ -169,6 +178,8 @@ class Chaos(Faults):
                     return
                 self._check_crashes()
                 self._revive()
+            if not self._wants(f"killed: {kind}"):
+                continue
             program, _, which = kind.partition(" ")
             names = self._names(program)
             leaders = [name for name in names if program != "scheduler" and self._leads(name)]
@@ -195,7 +206,9 @@ class Chaos(Faults):
             for kind in deck(chance, THIEVES):
                 gpus, seconds, pick = chance.randint(1, 8), chance.uniform(2, 12), chance.random()
                 pause, end = chance.uniform(0.5, 3), time.monotonic()
-                if kind == "by the default scheduler":
+                if not self._wants(f"thief: {kind}"):
+                    thief = None
+                elif kind == "by the default scheduler":
                     thief = self._create_thief(kind, gpus)
                 else:
                     thief = self._rob_a_gang(kind, gpus, pick)
@@ -260,7 +273,8 @@ class Chaos(Faults):
             for kind in deck(chance, FLAPS):
                 node, pause = chance.choice(self._nodes), chance.uniform(2, 4)
                 until = time.monotonic() + chance.uniform(*getattr(self._flaps, kind))
-                if node not in [name for _, name in away] and len(away) < MOST_FLAPPING:
+                is_free = node not in [name for _, name in away] and len(away) < MOST_FLAPPING
+                if is_free and self._wants(f"not ready: {kind}"):
                     self._set_ready(node, False)
                     away.append((until, node))
                     self.done[f"not ready: {kind}"] += 1
