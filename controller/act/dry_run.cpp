@@ -42,7 +42,9 @@ void PodDryRuns::answer(const DryRuns::Question& question) {
       if (reply) add_dry_run_size(role, *reply, report);
       if (report.is_incomplete) break;  // others wait for their answers
     }
-    if (!report.is_incomplete) check_needs(list_start_needs(pods, seen->job.meta.ns.str()), report);
+    // A refusal says enough, and the needs of one job must not delay the answers of others.
+    const bool is_needed = !report.is_incomplete && report.refusals.empty();
+    if (is_needed) check_needs(list_start_needs(pods, seen->job.meta.ns.str()), report);
   } catch (const std::exception& e) {  // a library's
     log_warn("dry run of pods failed", {{"job", question.job}, {"error", e.what()}});
     report.is_incomplete = true;

@@ -60,7 +60,11 @@ queue::Usage count_class_use(CycleWork& work, const queue::Facts& facts, const L
 }
 
 void ClassLimits::apply(const GroupWork& group, GangWork& gang, queue::QueueIndex queue) const {
-  const queue::Workload workload = group.seen->make_workload(gang.position);
+  queue::Workload workload = group.seen->make_workload(gang.position);
+  // A cap is of a resource that the workload requests, and slots that have finished are not in it.
+  for (const gang::MemberSet* set : gang.sets) {
+    queue::add_requests(workload.requests, set->shape.requests);
+  }
   set_class_limits(group, gang, group.queue.name,
                    queue::find_caps(facts_.tree(), usage_, queue, workload, std::nullopt), facts_,
                    ledger_);

@@ -19,10 +19,12 @@ void count_missing(queue::ClassRequests& classes, const GangWork& gang,
                    const queue::FindClass& find_class) {
   const queue::OtherUses* uses = gang.seen->uses.get();
   if (uses == nullptr) return;
-  for (const gang::MemberSet& set : gang.missing) {
-    for (const gang::SlotId slot : set.slots) {
-      const queue::OtherUse* use = queue::find_use(uses, set.role, slot);
-      if (use != nullptr) queue::count_slot(classes, set.shape.requests, use, "", find_class);
+  for (const auto* sets : {&gang.missing, &gang.growing}) {
+    for (const gang::MemberSet& set : *sets) {
+      for (const gang::SlotId slot : set.slots) {
+        const queue::OtherUse* use = queue::find_use(uses, set.role, slot);
+        if (use != nullptr) queue::count_slot(classes, set.shape.requests, use, "", find_class);
+      }
     }
   }
 }

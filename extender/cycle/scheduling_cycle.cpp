@@ -82,7 +82,8 @@ void drop_rejected(CycleWork& work) {
     for (GangWork& gang : group->gangs) {
       const auto extent =
           gang.committed ? Rejection::Extent::kNewPlacements : Rejection::Extent::kNewGangs;
-      if (!gang.is_rejected && !gang.is_whole() && group->is_rejected(extent)) reject(gang);
+      const bool wants_more = !gang.is_whole() || !gang.growing.empty();
+      if (!gang.is_rejected && wants_more && group->is_rejected(extent)) reject(gang);
     }
   }
 }

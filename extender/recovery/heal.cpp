@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -88,19 +89,23 @@ void heal_foreign(ForeignWork& foreign, CycleWork& work, Placer& placer,
                   const queue::Facts& facts) {
   const queue::QueueTree& tree = facts.tree();
   foreign.begin_pass();
+  std::optional<queue::Usage> usage;  // counted again after a change
   for (const ForeignPart& part : foreign.list_waiting()) {
     if (!foreign.runs_in_part()) return;
     const queue::Workload workload = foreign.make_workload(part);
     const auto found = facts.find_queue("", workload.ns);
     const auto* queue = std::get_if<queue::QueueIndex>(&found);
     if (queue == nullptr || tree.is_drained(*queue)) return;
-    const queue::Usage usage =
-        count_use(work, facts, placer.ledger(), PreemptingUse::kBeyondVictims);
-    if (queue::find_exceeded_limit(tree, usage, *queue, workload)) continue;
-    const auto caps = queue::find_caps(tree, usage, *queue, workload, std::nullopt);
+    if (!usage) usage = count_use(work, facts, placer.ledger(), PreemptingUse::kBeyondVictims);
+    if (queue::find_exceeded_limit(tree, *usage, *queue, workload)) continue;
+    const auto caps = queue::find_caps(tree, *usage, *queue, workload, std::nullopt);
     const auto limits = make_limits(caps, facts.class_label);
     if (foreign.is_full(part, limits)) continue;
-    if (!foreign.complete(part, placer.ledger(), limits)) foreign.note_full(part, limits);
+    if (foreign.complete(part, placer.ledger(), limits)) {
+      usage.reset();
+    } else {
+      foreign.note_full(part, limits);
+    }
   }
 }
 

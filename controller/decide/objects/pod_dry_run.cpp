@@ -357,6 +357,9 @@ bool is_resource_claim(std::string_view kind) {
   return kind == "ResourceClaim" || kind == "ResourceClaimTemplate";
 }
 
+// Bytes. Below maxLength in schemas/podgroup.json: the API server would refuse the whole spec.
+constexpr std::size_t kMaxBlockerMessage = 2'048;
+
 // The numbers of a quota change with each pod.
 bool says_the_same(const gang::StartBlocker& a, const gang::StartBlocker& b) {
   if (a.kind != b.kind || a.name != b.name) return false;
@@ -371,10 +374,12 @@ gang::StartCheck check_start(const Round& round, const gang::Gang& base) {
   const gang::StartCheck& before = base.start_check;
   const DryRunReport* report = is_asked_about(round) ? current_report(round) : nullptr;
   if (before.state == State::kNone || report == nullptr || !report->is_answered) return before;
-  if (auto blocker = find_blocker(round, *report)) {
+  auto blocker = find_blocker(round, *report);
+  // The planner counts this quota and waits for it: nothing else is in the way.
+  if (blocker && report->exceeded_quota == blocker && is_over_quota(round)) blocker.reset();
+  if (blocker) {
     if (!waits_for_capacity(round) && !is_resource_claim(blocker->kind)) return before;
-    // The planner says the rest when the gang is within the quotas that it counts.
-    if (report->exceeded_quota == blocker && is_over_quota(round)) return before;
+    blocker->message = cut_text(blocker->message, kMaxBlockerMessage);
     if (before.state == State::kBlocked && says_the_same(before.blocker, *blocker)) return before;
     return {State::kBlocked, *std::move(blocker)};
   }

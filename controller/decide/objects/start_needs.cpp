@@ -1,6 +1,7 @@
 #include "controller/decide/objects/start_needs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -120,6 +121,9 @@ std::vector<StartNeed> list_start_needs(const std::vector<DryRunPod>& pods, std:
   for (const DryRunPod& pod : pods) add_affinity(pod, pods, ns, needs);
   std::set<std::string> seen;
   std::erase_if(needs, [&](const StartNeed& need) { return !seen.insert(need.path).second; });
+  if (std::ssize(needs) > kMostStartNeeds) {
+    needs.erase(needs.begin() + kMostStartNeeds, needs.end());
+  }
   return needs;
 }
 

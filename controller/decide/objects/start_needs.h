@@ -7,6 +7,7 @@
 // several namespaces, a selector of namespaces, or matchLabelKeys.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ struct StartNeed {
   gang::StartBlocker blocker;  // if it is not met
 };
 
+// Each is a request, and others wait for their answers: what is cut off counts as met.
+inline constexpr std::ptrdiff_t kMostStartNeeds = 16;
 // Claims and claim templates first. Affinity to pods of the same gang counts as met. `pods`: of
 // pods_to_dry_run(), all in the namespace `ns`.
 std::vector<StartNeed> list_start_needs(const std::vector<DryRunPod>& pods, std::string_view ns);

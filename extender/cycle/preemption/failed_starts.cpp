@@ -131,6 +131,12 @@ void note_failed_starts(const Snapshot& snapshot, CycleWork& work, SysTime now,
                         PreemptionMemory& memory) {
   FailedStarts failed(memory.failed_starts, now);
   failed.forget_old();
+  for (const GroupWork* group : work.groups) {
+    for (const GangWork& gang : group->gangs) {
+      if (may_preempt_later(*group, gang)) failed.note_failed(*group->seen->group, gang);
+    }
+  }
+  // After the failures, which the statuses repeat in each cycle: a later start ends their causes.
   if (!memory.failed_starts.empty()) {
     for (const RunningGroup& running : snapshot.running) {
       for (const gang::Gang& gang : running.group->spec.gangs) {
@@ -141,11 +147,6 @@ void note_failed_starts(const Snapshot& snapshot, CycleWork& work, SysTime now,
       for (const gang::Gang& gang : seen.group->spec.gangs) {
         failed.note_started(*seen.group, gang);
       }
-    }
-  }
-  for (const GroupWork* group : work.groups) {
-    for (const GangWork& gang : group->gangs) {
-      if (may_preempt_later(*group, gang)) failed.note_failed(*group->seen->group, gang);
     }
   }
   if (memory.failed_starts.empty()) return;

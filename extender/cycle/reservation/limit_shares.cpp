@@ -108,6 +108,8 @@ bool LimitShares::choose_due(Head& head, SysTime since) {
   if (head.due) return true;
   const std::vector<Share> shares = head.shares;
   for (; tenant != tenants_.end(); ++tenant) {
+    // A user cannot close a limit for others with jobs of its own that never end.
+    if (!tenant->user.empty() && tenant->user == head.workload->user) continue;
     if (!tenant->started_at || *tenant->started_at >= since) give(*tenant);
   }
   const bool may_end = is_enough();
@@ -122,7 +124,11 @@ void LimitShares::list_tenants() {
       add_tenant(workload, queue::latest_end(workload));
     }
   }
-  for (const queue::Workload& orphaned : facts_.orphaned) add_tenant(orphaned, now_);
+  // Pods that outlive their job may never end, and started before the gang waited.
+  for (queue::Workload orphaned : facts_.orphaned) {
+    orphaned.started_at = SysTime{};
+    add_tenant(orphaned, std::nullopt);
+  }
   for (GroupWork* group : work_.groups) {
     if (group->seen->is_settled) continue;
     for (const GangWork& gang : group->gangs) {
@@ -130,7 +136,7 @@ void LimitShares::list_tenants() {
       if (!has_nodes && !gang.claims_reserved()) continue;
       queue::Workload workload = group->seen->make_workload(gang.position);
       if (!has_nodes) workload.requests = count_taken_over(gang);
-      workload.queue = group->queue.name;
+      if (facts_.tree().find(group->queue.name)) workload.queue = group->queue.name;
       const bool is_ending = group->is_drained || !gang.preempted.empty() ||
                              (gang.before != nullptr && gang::is_released(*gang.before));
       const auto end =
@@ -157,7 +163,7 @@ void LimitShares::list_tenants() {
 void LimitShares::add_tenant(const queue::Workload& workload, std::optional<SysTime> end) {
   if (end) end = std::max(*end, now_);
   tenants_.push_back({workload.ns, queue::find_home(facts_.tree(), workload), workload.requests,
-                      end, workload.started_at});
+                      end, workload.started_at, workload.user});
 }
 
 bool LimitShares::ends_in_time(const Head& head, const queue::Workload& workload) const {

@@ -84,6 +84,7 @@ class LimitShares {
     kube::Resources requests;
     std::optional<SysTime> end{};         // nullopt: it has no time limit
     std::optional<SysTime> started_at{};  // nullopt: it is about to start
+    std::string user;
   };
 
   std::vector<Share> list_shares(const queue::Workload& workload, const queue::Usage& usage) const;

@@ -1,5 +1,8 @@
 #include "controller/decide/objects/start_needs.h"
 
+#include <iterator>
+#include <string>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -68,6 +71,14 @@ TEST_CASE("claims and claim templates are read once each", "[controller][start-n
   CHECK(needs[0].blocker.message ==
         "ResourceClaim gpus, which the learner's template names, does not exist");
   CHECK(needs[1].path == "/apis/resource.k8s.io/v1/namespaces/rl/resourceclaimtemplates/each");
+}
+
+TEST_CASE("one job cannot delay the answers of others by many needs", "[controller][start-needs]") {
+  Json pod = a_pod({}, Json());
+  for (int i = 0; i < 1'000; ++i) {
+    pod["spec"]["resourceClaims"].push_back({{"resourceClaimName", "c" + std::to_string(i)}});
+  }
+  CHECK(std::ssize(list_start_needs({{Role::kLearner, pod}}, "rl")) == kMostStartNeeds);
 }
 
 TEST_CASE("a need is unmet only if the API server says so", "[controller][start-needs]") {

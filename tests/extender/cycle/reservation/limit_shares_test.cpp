@@ -93,6 +93,21 @@ TEST_CASE("a gang that the limit of its queue holds keeps its share from gangs b
   CHECK(world.placed("head") == "waits");
 }
 
+TEST_CASE("a user's own jobs without a time limit close no limit for others",
+          "[extender][reservation][limit]") {
+  Reservations world = at_its_limit();
+  world.remove("short");
+  world.base("long").started_at = world.now;
+  world.get("long").spec.active_deadline_seconds.reset();
+  world.get("head").spec.user = "eve";
+  const bool is_own = GENERATE(true, false);
+  INFO("the job that has overtaken the gang is the same user's: " << is_own);
+  world.get("long").spec.user = is_own ? "eve" : "ada";
+  add_behind(world, "behind");
+  world.cycle();
+  CHECK((world.placed("behind") == "waits") == !is_own);
+}
+
 TEST_CASE("a gang starts although smaller ones of its queue keep coming",
           "[extender][reservation][limit]") {
   Reservations world = at_its_limit();
