@@ -9,6 +9,20 @@
 #include "queue/inadmissible.h"
 
 namespace nervex::extender {
+namespace {
+
+// A node of a class that the limit does not name.
+bool has_other_class(const placement::Cluster& nodes, const placement::GroupLimit& limit) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto& labels = nodes.node(i).labels;
+    const auto label = labels.find(limit.label);
+    if (limit.most.count(label == labels.end() ? "" : label->second) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
                                                const std::string& label) {
   std::map<std::string_view, placement::GroupLimit> by_resource;
@@ -35,6 +49,24 @@ gang::NotAdmitted describe_caps(const std::string& queue, const queue::ClassCaps
     if (resource == reason.resource) reason.left.push_back({node_class, most});
   }
   return queue::describe(reason);
+}
+
+bool exceeds_limits(const GangWork& gang, const std::vector<placement::GroupLimit>& limits,
+                    const placement::Cluster& nodes) {
+  return std::any_of(limits.begin(), limits.end(), [&](const placement::GroupLimit& limit) {
+    if (!limit.closes_others && has_other_class(nodes, limit)) return false;
+    __extension__ __int128 left = 0;
+    std::int64_t largest = 0;
+    for (const auto& [node_class, most] : limit.most) {
+      left += std::max<std::int64_t>(most, 0);
+      largest = std::max(largest, most);
+    }
+    return std::any_of(gang.missing.begin(), gang.missing.end(), [&](const gang::MemberSet& set) {
+      const std::int64_t need = set.shape.requests.get(limit.resource);
+      left -= static_cast<std::int64_t>(set.slots.size()) * __int128{need};
+      return left < 0 || need > largest;
+    });
+  });
 }
 
 void set_class_limits(const GroupWork& group, GangWork& gang, const std::string& queue,

@@ -24,6 +24,10 @@ std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
                                                const std::string& label);
 // What is said of a gang that fits nodes only beyond the caps, which are not empty.
 gang::NotAdmitted describe_caps(const std::string& queue, const queue::ClassCaps& caps);
+// The gang, all of whose slots are missing, needs more than these limits allow even if nothing else
+// counts in them. What its nodes have is not asked, only their class. Cost: the nodes.
+bool exceeds_limits(const GangWork& gang, const std::vector<placement::GroupLimit>& limits,
+                    const placement::Cluster& nodes);
 // Sets the caps as the gang's group limits, and what is said if they keep it from a node. The gang
 // has that queue, whose use includes the gang's placements if it is committed, and the reserved
 // capacity that it takes over: these count beside the caps.

@@ -43,7 +43,7 @@ struct StartCause {
   std::string ns;
   std::string kind;
   std::string name;
-  std::string variant{};  // of a job: what its pods are made of
+  std::string variant{};  // of pods: the hash of their templates
   auto operator<=>(const StartCause&) const = default;
 };
 struct FailedStart {

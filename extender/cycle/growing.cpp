@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "extender/cycle/class_limits.h"
-#include "extender/cycle/gang/place_gang.h"
 #include "queue/admission.h"
 #include "queue/inadmissible.h"
 
@@ -48,75 +47,85 @@ void take_out(std::vector<gang::MemberSet>& growing, const GrowingSlots& slots) 
   std::erase_if(growing, [](const gang::MemberSet& set) { return set.slots.empty(); });
 }
 
-std::optional<gang::NoFit> find_rule(const queue::QueueTree& tree, const queue::Usage& usage,
-                                     const std::string& name, const queue::Workload& workload) {
-  const auto queue = tree.find(name);
-  if (!queue) return queue::describe(queue::QueueNotFound{name});
-  const auto reason = queue::find_inadmissible(tree, usage, *queue, workload);
-  return reason ? std::optional<gang::NoFit>(queue::describe(*reason)) : std::nullopt;
-}
+class Grower {
+ public:
+  Grower(Placer& placer, const queue::Facts& facts, queue::Usage usage, LimitShares& shares)
+      : placer_(placer),
+        facts_(facts),
+        usage_(std::move(usage)),
+        shares_(shares),
+        limits_(facts, placer.ledger(), usage_) {}
 
-// Some of them alone would be of no use.
-bool fits_whole(const GangWork& gang, const Ledger& ledger) {
-  GangWork trial = gang;
-  Ledger rest = ledger;
-  return !complete(trial, rest);
-}
-
-// False: `gang` is as before, but for no_fit.
-bool grow(GroupWork& group, GangWork& gang, const GrowingSlots& slots, Placer& placer) {
-  const std::size_t placed = gang.placed.size();
-  gang.missing = slots;
-  Ledger& ledger = placer.ledger_for(group);
-  const auto held = placer.reserved().hold(placer.reserved().find_kept(), ledger);
-  const bool is_one = slots.size() == 1 && slots.front().slots.size() == 1;
-  if (is_one || fits_whole(gang, ledger)) {
-    placer.complete(group, gang);
-  } else {
-    GangWork trial = gang;
-    Ledger rest = ledger;
-    gang.no_fit = complete(trial, rest);
+  // True if some of GangWork::growing got their nodes. Those that did not stay there, and the
+  // gang's no_fit says why of the first of them.
+  bool grow(GroupWork& group, GangWork& gang) {
+    bool is_any_placed = false;
+    std::optional<gang::NoFit> why;
+    std::set<std::string> refused;  // sets: their other slots do not fit either
+    for (const GrowingSlots& slots : split(gang.growing)) {
+      const bool is_tried = refused.count(slots.front().name) == 0;
+      if (is_tried && grow(group, gang, slots)) {
+        is_any_placed = true;
+        continue;
+      }
+      if (is_tried && !why) why = gang.no_fit;
+      refused.insert(slots.front().name);
+    }
+    gang.no_fit = std::move(why);
+    return is_any_placed;
   }
-  ReservedNodes::release(held, ledger);
-  gang.missing.clear();
-  return gang.placed.size() > placed;
-}
+
+ private:
+  bool grow(GroupWork& group, GangWork& gang, const GrowingSlots& slots) {
+    queue::Workload workload = group.seen->make_workload(gang.position);
+    workload.requests = {};
+    for (const gang::MemberSet& set : slots) {
+      queue::add_requests(workload.requests, set.shape.requests,
+                          static_cast<std::int64_t>(set.slots.size()));
+    }
+    gang.no_fit = find_rule(group.queue.name, workload);
+    if (gang.no_fit) return false;
+    take_out(gang.growing, slots);
+    gang.missing = slots;
+    bool has_grown = false;
+    limits_.place(group, gang, [&] { has_grown = placer_.grow(group, gang); });
+    gang.missing.clear();
+    if (has_grown) {
+      usage_.add(facts_.tree(), *facts_.tree().find(group.queue.name), workload);
+      shares_.charge(workload);
+    } else {
+      gang.growing.insert(gang.growing.end(), slots.begin(), slots.end());
+    }
+    return has_grown;
+  }
+
+  std::optional<gang::NoFit> find_rule(const std::string& name, queue::Workload& workload) {
+    const queue::QueueTree& tree = facts_.tree();
+    const auto queue = tree.find(name);
+    if (!queue) return queue::describe(queue::QueueNotFound{name});
+    auto reason = queue::find_inadmissible(tree, usage_, *queue, workload);
+    workload.queue = name;
+    if (!reason) reason = shares_.find_kept(workload);
+    return reason ? std::optional<gang::NoFit>(queue::describe(*reason)) : std::nullopt;
+  }
+
+  Placer& placer_;
+  const queue::Facts& facts_;
+  queue::Usage usage_;
+  LimitShares& shares_;
+  ClassLimits limits_;
+};
 
 }  // namespace
 
-bool place_growing(CycleWork& work, Placer& placer, const queue::Facts& facts, queue::Usage usage) {
-  const queue::QueueTree& tree = facts.tree();
-  ClassLimits limits(facts, placer.ledger(), usage);
+bool place_growing(CycleWork& work, Placer& placer, const queue::Facts& facts, queue::Usage usage,
+                   LimitShares& shares) {
+  Grower grower(placer, facts, std::move(usage), shares);
   bool is_any_placed = false;
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
       if (!may_grow(*group, gang)) continue;
-      std::optional<gang::NoFit> why;
-      std::set<std::string> refused;  // sets: their other slots do not fit either
-      for (const GrowingSlots& slots : split(gang.growing)) {
-        take_out(gang.growing, slots);
-        queue::Workload workload = group->seen->make_workload(gang.position);
-        workload.requests = {};
-        for (const gang::MemberSet& set : slots) {
-          queue::add_requests(workload.requests, set.shape.requests,
-                              static_cast<std::int64_t>(set.slots.size()));
-        }
-        gang.no_fit = find_rule(tree, usage, group->queue.name, workload);
-        const bool is_tried = !gang.no_fit && refused.count(slots.front().name) == 0;
-        bool has_grown = false;
-        if (is_tried) {
-          limits.place(*group, gang, [&] { has_grown = grow(*group, gang, slots, placer); });
-        }
-        if (has_grown) {
-          is_any_placed = true;
-          usage.add(tree, *tree.find(group->queue.name), workload);
-          continue;
-        }
-        if (is_tried) refused.insert(slots.front().name);
-        if (!why) why = gang.no_fit;
-        gang.growing.insert(gang.growing.end(), slots.begin(), slots.end());
-      }
-      gang.no_fit = std::move(why);
+      is_any_placed = grower.grow(*group, gang) || is_any_placed;
       placer.waits_otherwise = placer.waits_otherwise || !gang.growing.empty();
     }
   }

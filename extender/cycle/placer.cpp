@@ -45,6 +45,26 @@ void Placer::complete(GroupWork& work, GangWork& gang) {
   }
 }
 
+bool Placer::grow(GroupWork& work, GangWork& gang) {
+  ledger_.count_for(work.priority());
+  if (auto exceeded = quotas_.exceeded_by(*work.seen, gang)) {
+    gang.no_fit = *std::move(exceeded);
+    return false;
+  }
+  const auto held = reserved_->hold(reserved_->find_kept(), ledger_);
+  const bool is_one = gang.missing.size() == 1 && gang.missing.front().slots.size() == 1;
+  gang.no_fit.reset();
+  if (!is_one) {  // some of them alone would be of no use
+    GangWork trial = gang;
+    Ledger ledger = ledger_;
+    gang.no_fit = extender::complete(trial, ledger);
+  }
+  if (!gang.no_fit) gang.no_fit = place(work, gang);
+  ReservedNodes::release(held, ledger_);
+  if (!gang.no_fit) quotas_.take(*work.seen, gang);
+  return !gang.no_fit;
+}
+
 void Placer::reserve(GroupWork& work, GangWork& gang, std::vector<PlacedSlot> placed) {
   gang.placed = std::move(placed);
   gang.missing.clear();

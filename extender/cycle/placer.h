@@ -33,6 +33,9 @@ class Placer {
   // gang over quota that is not committed loses its plan. Gangs of `waiting` that still cannot fit
   // are not planned again.
   void complete(GroupWork& work, GangWork& gang);
+  // Gives a committed gang nodes that are reserved for none, for all of its missing slots or for
+  // none: then GangWork::no_fit says why, and nothing is counted.
+  bool grow(GroupWork& work, GangWork& gang);
   // From now on a gang is planned although an equal one was refused before in this cycle: the
   // numbers in its reason are to count what was placed since.
   void begin_pass() {

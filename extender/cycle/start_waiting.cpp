@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -256,7 +257,7 @@ bool may_keep_share(const GangWork& gang) {
 
 // nullopt: a gang got its placements.
 std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queue::Facts& facts,
-                                     LimitShares shares) {
+                                     LimitShares& shares) {
   placer.begin_pass();
   queue::Usage usage = count_use(work, facts, placer.ledger(), PreemptingUse::kBeyondVictims);
   bool is_any_placed = complete_committed(work, placer, ClassLimits(facts, placer.ledger(), usage));
@@ -267,6 +268,8 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   Restorer restorer(work, placer, ClassLimits(facts, placer.ledger(), backlog.edit_usage()));
   std::vector<RefusedTurn> refused;
   std::set<const GangWork*> known;  // a gang may have two turns: within quota, and beyond
+  // By limits that are kept for gangs ahead: these end nothing, either.
+  std::map<const GangWork*, queue::Inadmissible> kept_off;
   const auto note_refused = [&](const queue::Workload& workload) {
     const Turn& turn = waiting.turn(workload);
     if (turn.gang == nullptr || !known.insert(turn.gang).second) return;
@@ -274,17 +277,21 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
         {turn.group, turn.gang, static_cast<std::size_t>(&workload - waiting.workloads.data())});
   };
   std::size_t held = 0;  // of backlog.held(): those whose share is kept
-  while (const auto offer = backlog.next()) {
+  const auto keep_for_held = [&] {
     for (; held < backlog.held().size(); ++held) {
       const auto& [workload, reason] = backlog.held()[held];
-      const Turn& before = waiting.turn(*workload);
-      const bool may_keep =
-          before.gang != nullptr && std::holds_alternative<queue::LimitExceeded>(reason);
-      if (may_keep) shares.keep_for(*workload, *before.group, *before.gang, backlog.usage());
+      const Turn& turn = waiting.turn(*workload);
+      if (turn.gang == nullptr || !std::holds_alternative<queue::LimitExceeded>(reason)) continue;
+      if (auto kept = shares.find_kept(*workload)) kept_off.emplace(turn.gang, *std::move(kept));
+      shares.keep_for(*workload, *turn.group, *turn.gang, backlog.usage());
     }
+  };
+  while (const auto offer = backlog.next()) {
+    keep_for_held();
     const Turn& turn = waiting.turn(*offer->workload);
     if (const auto kept = shares.find_kept(*offer->workload)) {
       hold(turn, *kept, placer);
+      if (turn.gang != nullptr) kept_off.emplace(turn.gang, *kept);
       backlog.skip();
       continue;
     }
@@ -305,11 +312,15 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
     }
   }
   restorer.restore_rest();
+  keep_for_held();
   for (const auto& [workload, reason] : backlog.held()) {
-    hold(waiting.turn(*workload), reason, placer);
+    const Turn& turn = waiting.turn(*workload);
+    const auto kept = kept_off.find(turn.gang);
+    hold(turn, kept == kept_off.end() ? reason : kept->second, placer);
     if (std::holds_alternative<queue::LimitExceeded>(reason)) note_refused(*workload);
   }
-  is_any_placed = place_growing(work, placer, facts, backlog.usage()) || is_any_placed;
+  std::erase_if(refused, [&](const RefusedTurn& turn) { return kept_off.count(turn.gang) > 0; });
+  is_any_placed = place_growing(work, placer, facts, backlog.usage(), shares) || is_any_placed;
   if (is_any_placed) return std::nullopt;
   set_positions(waiting, backlog.usage(), capacity, tree);
   auto gangs = list_gangs(std::move(waiting), refused);
@@ -331,7 +342,7 @@ QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& fa
                          std::optional<SysTime>& next_look) {
   while (true) {
     LimitShares shares(work, facts, placer, reservation, now, next_look);
-    if (auto state = serve_once(work, placer, facts, std::move(shares))) return *std::move(state);
+    if (auto state = serve_once(work, placer, facts, shares)) return *std::move(state);
   }
 }
 

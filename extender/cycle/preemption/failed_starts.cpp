@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,14 +15,16 @@
 namespace nervex::extender {
 namespace {
 
-constexpr std::string_view kJobKind = "NerveXJob";
+constexpr std::string_view kPodKind = "Pod";
 // After a pause the number of failures is kept for so long.
 constexpr std::chrono::hours kRememberFailures{1};
 constexpr std::size_t kMostFailedStarts = 4'096;
+// Of one namespace: it cannot end the pauses of others.
+constexpr std::size_t kMostOfNamespace = 64;
 
-StartCause name_job(const gang::PodGroup& group) {
-  const auto& owner = group.meta.owner;
-  return {group.meta.ns.str(), std::string(kJobKind), owner ? owner->name : group.meta.name,
+// Something that no object tells. A job of another name with equal pods fails for it, too.
+StartCause name_pods(const gang::PodGroup& group) {
+  return {group.meta.ns.str(), std::string(kPodKind), "",
           kube::annotation(group.meta, gang::kTemplatesAnnotation)};
 }
 
@@ -33,7 +37,7 @@ StartCause name_object(const gang::PodGroup& group, const std::string& object) {
 
 // What a gang's start may fail for, as far as its PodGroup tells.
 std::vector<StartCause> list_causes(const gang::PodGroup& group, const gang::Gang& gang) {
-  std::vector<StartCause> causes{name_job(group)};
+  std::vector<StartCause> causes{name_pods(group)};
   for (const gang::MemberSet& set : gang.members) {
     for (const std::string& claim : set.shape.claims) {
       causes.push_back({group.meta.ns.str(), std::string(kClaimKind), claim});
@@ -53,7 +57,7 @@ std::vector<StartCause> list_failed(const gang::PodGroup& group, const gang::Gan
     causes.push_back({group.meta.ns.str(), std::string(kClaimKind), name});
   }
   if (!gang.refusals.cause.empty()) causes.push_back(name_object(group, gang.refusals.cause));
-  if (causes.empty()) causes.push_back(name_job(group));
+  if (causes.empty()) causes.push_back(name_pods(group));
   return causes;
 }
 
@@ -66,11 +70,13 @@ class FailedStarts {
       const SysTime until = one.second.until;
       return until + kRememberFailures <= now_ || until > now_ + 2 * kLongestFailurePause;
     });
-    while (known_.size() > kMostFailedStarts) {
-      known_.erase(std::min_element(known_.begin(), known_.end(), [](const auto& a, const auto& b) {
-        return a.second.until < b.second.until;
-      }));
+    for (auto first = known_.begin(); first != known_.end();) {
+      const auto end = std::find_if(
+          first, known_.end(), [&](const auto& one) { return one.first.ns != first->first.ns; });
+      forget_earliest(first, end, kMostOfNamespace);
+      first = end;
     }
+    forget_earliest(known_.begin(), known_.end(), kMostFailedStarts);
   }
   void note_started(const gang::PodGroup& group, const gang::Gang& gang) {
     const gang::GangStatus* status = gang::find_gang(group.status, gang.name);
@@ -83,7 +89,7 @@ class FailedStarts {
   void note_failed(const gang::PodGroup& group, const GangWork& gang) {
     const gang::Gang& wanted = group.spec.gangs[gang.position];
     if (wanted.preempt_after && *wanted.preempt_after > now_) {  // the API server refused its pods
-      FailedStart& failed = known_[name_job(group)];
+      FailedStart& failed = known_[name_pods(group)];
       failed.until = std::max(failed.until, *wanted.preempt_after);
     }
     const gang::GangStatus* status = gang.before;
@@ -115,9 +121,22 @@ class FailedStarts {
   }
 
  private:
+  using Causes = std::map<StartCause, FailedStart>;
   static constexpr std::chrono::hours kLongestFailurePause{2};
 
-  std::map<StartCause, FailedStart>& known_;
+  // Of [first, end), those beyond `most` whose pause ends first.
+  void forget_earliest(Causes::iterator first, Causes::iterator end, std::size_t most) {
+    const auto count = static_cast<std::size_t>(std::distance(first, end));
+    if (count <= most) return;
+    std::vector<Causes::iterator> all;
+    for (; first != end; ++first) all.push_back(first);
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+      return a->second.until < b->second.until;
+    });
+    for (std::size_t i = 0; i < count - most; ++i) known_.erase(all[i]);
+  }
+
+  Causes& known_;
   const SysTime now_;
 };
 

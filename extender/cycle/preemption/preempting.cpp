@@ -342,16 +342,22 @@ PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const Cyc
   return times;
 }
 
+std::optional<SysTime> find_failure_pause(const GroupWork& group, const GangWork& gang,
+                                          SysTime now) {
+  const gang::Gang& spec = group.seen->group->spec.gangs[gang.position];
+  const auto own = preempts_after(spec, gang.before, now);
+  return std::max(own, gang.preempts_after);  // nullopt is less than any time
+}
+
 std::optional<PreemptionMemory::Search> find_preemption_pause(const GroupWork& group,
                                                               const GangWork& gang,
                                                               std::string_view queue,
                                                               const PreemptionTimes& times,
                                                               SysTime now) {
   using Outcome = gang::PreemptionOutcome;
-  const gang::Gang& spec = group.seen->group->spec.gangs[gang.position];
-  const auto own = preempts_after(spec, gang.before, now);
-  const auto after = std::max(own, gang.preempts_after);  // nullopt is less than any time
-  if (after) return PreemptionMemory::Search{*after, Outcome::kBackOff};
+  if (const auto after = find_failure_pause(group, gang, now)) {
+    return PreemptionMemory::Search{*after, Outcome::kBackOff};
+  }
   const auto known = times.find(queue);
   if (known == times.end() || known->second.size() < queue::kMostPreemptions) return std::nullopt;
   // One that still preempts counts for longer than the period.

@@ -50,6 +50,9 @@ bool continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& pla
 using PreemptionTimes = std::map<std::string, std::vector<SysTime>, std::less<>>;
 PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const CycleWork& work,
                                          SysTime now, PreemptionMemory& memory);
+// Before this the gang ends nothing, since a start has failed: its own, or one with the same cause.
+std::optional<SysTime> find_failure_pause(const GroupWork& group, const GangWork& gang,
+                                          SysTime now);
 // Why the gang may not preempt yet, even if a search would find victims, and since when it may;
 // nullopt: it may now. `queue`: its queue's name.
 std::optional<PreemptionMemory::Search> find_preemption_pause(const GroupWork& group,

@@ -5,10 +5,12 @@
 #include <utility>
 #include <variant>
 
+#include "extender/cycle/class_limits.h"
 #include "extender/cycle/gang/place_gang.h"
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/queue_use.h"
 #include "extender/cycle/start_blocker.h"
+#include "queue/admission.h"
 #include "queue/settled.h"
 
 namespace nervex::extender {
@@ -168,7 +170,8 @@ void LimitShares::add_tenant(const queue::Workload& workload, std::optional<SysT
 
 bool LimitShares::ends_in_time(const Head& head, const queue::Workload& workload) const {
   const auto end = queue::latest_end(workload, now_);
-  return head.due && end && *end + queue::kStartTime <= *head.due;
+  const auto start_time = workload.started_at ? std::chrono::seconds(0) : queue::kStartTime;
+  return head.due && end && *end + start_time <= *head.due;
 }
 
 std::optional<queue::Inadmissible> LimitShares::find_kept(const queue::Workload& workload) {
@@ -192,11 +195,19 @@ std::optional<queue::Inadmissible> LimitShares::find_kept(const queue::Workload&
   return std::nullopt;
 }
 
-// Its queue is not closed for a gang that no node, or not even an empty cluster could hold.
+// Its queue is not closed for a gang that no node, not even an empty cluster, or its class limits
+// could never hold.
 bool LimitShares::can_start(Head& head) const {
   if (head.can_start) return *head.can_start;
   GangWork trial = *head.gang;
   forget_placements(trial);
+  const queue::QueueTree& tree = facts_.tree();
+  const auto caps =
+      queue::find_caps(tree, queue::Usage(tree), queue::find_home(tree, *head.workload),
+                       *head.workload, std::nullopt);
+  head.can_start =
+      !exceeds_limits(trial, make_limits(caps, facts_.class_label), placer_.ledger().nodes());
+  if (!*head.can_start) return false;
   trial.group_limits.clear();
   Ledger ledger = placer_.ledger();
   const auto why = complete(trial, ledger);

@@ -231,9 +231,8 @@ bool ReservedNodes::is_unchanged(const Entry& entry, const Ledger& ledger) const
 void ReservedNodes::weigh(const std::vector<NodeTenant>& tenants, Ledger& ledger) {
   for (Entry& entry : entries_) {
     if (entry.is_over) continue;
-    const gang::Gang& spec = entry.group->seen->group->spec.gangs[entry.gang->position];
-    const bool may_reclaim =
-        entry.reclaim == Outcome::kNotSearched && !preempts_after(spec, entry.gang->before, now_);
+    const bool may_reclaim = entry.reclaim == Outcome::kNotSearched &&
+                             !find_failure_pause(*entry.group, *entry.gang, now_);
     ledger.count_for(entry.group->priority());
     entry.balance = weigh_nodes(entry.terms, entry.wanted, tenants, may_reclaim, ledger);
   }

@@ -91,5 +91,45 @@ TEST_CASE("a lost pod beside one that follows a finished one heals at once",
   CHECK(world.base("job").reason == "LimitExceeded");
 }
 
+TEST_CASE("pods that follow finished ones take no quota while they have no node",
+          "[extender][growing]") {
+  Growing world;
+  world.queues.clear();
+  world.nodes.push_back(view(a_node("n3", 8)));
+  world.add_running("zebra", "", {"n1", "n3"}, 4);
+  gang::MemberSet& set = world.get("zebra").spec.gangs[0].members[0];
+  set.slots[1].incarnation = 1;
+  set.growing = {1};
+  ++world.get("zebra").meta.generation;
+  world.get("job").spec.gangs[0].members[0].shape.constraints.node_selector = {{"no", "node"}};
+  world.others = {{"n1", 8}, {"n2", 8}};
+  world.gpu_quota = 12;
+  world.cycle();
+  CHECK(world.base("job").placements.size() == 1);
+  CHECK(world.base("zebra").placements.size() == 2);
+}
+
+TEST_CASE("a pod that follows a finished one takes no share that is kept for a gang",
+          "[extender][growing]") {
+  Growing world;
+  world.nodes.push_back(view(a_node("n3", 8)));
+  world.reservation.after = std::chrono::seconds(300);
+  world.add("head", "speech", 1, 8).spec.queued_since = world.now - std::chrono::seconds(1'000);
+  world.base("job").started_at = world.now;  // it has overtaken the head
+  SECTION("whose job may never end") {
+    world.cycle();
+    CHECK(world.base("job").reason == "LimitKept");
+    CHECK(world.base("job").placements.size() == 1);
+  }
+  SECTION("not if the job ends before the gang is due") {
+    world.get("job").spec.active_deadline_seconds = 500;
+    world.get("job").spec.grace_seconds = 30;
+    world.base("job").planned_run_seconds = 530;
+    world.cycle();
+    CHECK(world.base("job").placements.size() == 2);
+  }
+  CHECK(world.base("head").reason == "LimitExceeded");
+}
+
 }  // namespace
 }  // namespace nervex::extender

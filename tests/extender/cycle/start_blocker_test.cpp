@@ -252,11 +252,26 @@ TEST_CASE("a job that is created again has the pause of its failed starts",
   }
 }
 
-TEST_CASE("a job with another cause has no pause", "[extender][failed_starts]") {
+TEST_CASE("a job of another name with equal pods has the pause of an unknown cause",
+          "[extender][failed_starts]") {
   Preemptions world = with_a_failed_start();
   create_again(world, "other");
-  world.cycle();
-  CHECK(world.base("other").reason == gang::kReasonPreempting);
+  run(world, 2);
+  CHECK(world.base("other").victims.empty());
+  CHECK(says(world, "other", "preempts nothing for now"));
+}
+
+TEST_CASE("a namespace with many failed starts ends the pauses of no other",
+          "[extender][failed_starts]") {
+  Preemptions world = with_a_failed_start();
+  for (int i = 0; i < 5'000; ++i) {
+    world.state.preemption.failed_starts[{"eve", "Pod", "", std::to_string(i)}].until =
+        world.now + std::chrono::seconds(100);
+  }
+  create_again(world, "new");
+  run(world, 2);
+  CHECK(says(world, "new", "preempts nothing for now"));
+  CHECK(world.state.preemption.failed_starts.size() == 65);
 }
 
 TEST_CASE("a job with another template has no pause", "[extender][failed_starts]") {

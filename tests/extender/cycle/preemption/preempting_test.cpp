@@ -1,7 +1,6 @@
 #include "extender/cycle/preemption/preempting.h"
 
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators.hpp>
 
 #include "tests/extender/cycle/preemption/preemptions.h"
 
@@ -81,6 +80,21 @@ TEST_CASE("a plan that awaits victims of other queues keeps its part of the limi
   world.add("more", "vision", 1, 8);
   world.cycle();
   CHECK(world.base("more").reason == "LimitExceeded");
+}
+
+TEST_CASE("a gang at the limit of its queue preempts nothing that is kept for one ahead",
+          "[extender][preempt]") {
+  Preemptions world = at_the_limit();
+  gang::PodGroup& head = world.add("head", "speech", 1, 8, 9);
+  head.spec.never_preempts = true;
+  head.spec.queued_since = world.now - std::chrono::seconds(1'000);
+  for (const char* name : {"low", "middle"}) world.base(name).started_at = world.now;
+  world.reservation.after = std::chrono::seconds(300);
+  world.cycle();
+  world.cycle();
+  CHECK(world.base("head").reason == "LimitExceeded");
+  CHECK(world.base("high").reason == "LimitKept");
+  CHECK(world.base("high").victims.empty());
 }
 
 TEST_CASE("a gang at the limit of its queue preempts although nodes are free",

@@ -209,6 +209,27 @@ TEST_CASE("a queue is not closed for a gang that waits for what may never end",
   CHECK((world.placed("behind") != "waits") == starts);
 }
 
+TEST_CASE("a gang that needs more than its class limit closes no other limit",
+          "[extender][reservation][limit]") {
+  Reservations world = at_its_limit();
+  world.nodes.clear();
+  for (const char* name : {"n1", "n2", "n3", "n4"}) {
+    world.nodes.push_back(testing::node_of_class(name, "h100"));
+  }
+  const std::int64_t most = GENERATE(12, 16);
+  INFO("the limit of the class is " << most);
+  auto& limit = world.queue("team").limit;
+  limit.front().classes =
+      testing::with_limit(testing::a_queue("team"), {{"h100", most}}).limit.front().classes;
+  world.remove("short");
+  world.remove("long");
+  world.run_for("long", {"n2"}, 1'000);
+  world.get("long").spec.queue = world.get("long").status.queue.name = "team";
+  add_behind(world, "behind", 4);
+  world.cycle();
+  CHECK((world.placed("behind") != "waits") == (most < 16));
+}
+
 TEST_CASE("a gang with reserved nodes keeps its share of the limit",
           "[extender][reservation][limit]") {
   Reservations world;
