@@ -30,6 +30,23 @@ struct PodSlot {
   bool operator==(const PodSlot&) const = default;
 };
 
+// The namespace of an object and the UID of its controlling owner.
+//
+// Anyone who may create pods may write annotations: a pod counts for the PodGroup that it names
+// only if both have the same origin, which is the job's. After `delete --cascade=orphan` neither
+// has an owner. A pod cannot be created with the owner of another namespace: the garbage collector
+// deletes it. docs/reference/marks.md.
+struct Origin {
+  kube::SharedString ns;
+  kube::Shared<kube::OwnerRef> owner;
+
+  explicit Origin(const kube::Meta& meta) : ns(meta.ns), owner(meta.owner) {}
+  std::string_view owner_uid() const { return owner ? owner->uid : std::string_view(); }
+  bool operator==(const Origin& other) const {
+    return ns == other.ns && owner_uid() == other.owner_uid();
+  }
+};
+
 // nullopt: not a pod of a gang, or invalid annotations.
 std::optional<PodSlot> pod_slot(const kube::Pod& pod);
 std::map<std::string, std::string> annotations_for(const PodSlot& slot);

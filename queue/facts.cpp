@@ -16,6 +16,17 @@ std::string find_home(const QueueTree& tree, const Namespaces& namespaces,
   return "";
 }
 
+std::string find_home_of_pods(const QueueTree& tree, const Namespaces& namespaces,
+                              std::string_view named, std::string_view ns) {
+  const auto known = namespaces.find(ns);
+  if (known == namespaces.end()) return "";
+  for (const std::string_view wanted : {named, std::string_view()}) {
+    const auto queue = find_queue(tree, wanted, *known->second);
+    if (const auto* index = std::get_if<QueueIndex>(&queue)) return tree[*index].name;
+  }
+  return "";
+}
+
 std::variant<QueueIndex, Inadmissible> Facts::find_queue(std::string_view wanted,
                                                          std::string_view ns) const {
   const auto known = namespaces->find(ns);

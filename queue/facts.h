@@ -26,6 +26,12 @@ using Namespaces = std::map<std::string, NamespacePtr, std::less<>>;  // by name
 std::string find_home(const QueueTree& tree, const Namespaces& namespaces,
                       const gang::QueuePlace& place, std::string_view ns);
 
+// The name of the queue in which pods count whose PodGroup does not exist. `named`: what the pods
+// say, which anyone may write who may create pods: it is believed only if that queue selects the
+// namespace. Otherwise the queue of the namespace, or the root.
+std::string find_home_of_pods(const QueueTree& tree, const Namespaces& namespaces,
+                              std::string_view named, std::string_view ns);
+
 // Copies share the parts, which never change.
 struct Facts {
   std::shared_ptr<const Settled> settled = std::make_shared<const Settled>();  // and the queues

@@ -48,6 +48,9 @@ kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::Pod
   if (group.meta.ns != args.pod.meta.ns) {
     return fail_all_nodes(args, "the pod names a PodGroup of another namespace");
   }
+  if (gang::Origin(group.meta) != gang::Origin(args.pod.meta)) {
+    return fail_all_nodes(args, "the pod is not owned by the job of the PodGroup that it names");
+  }
   if (slot.placement >= seen.next_placement) {
     return retry_later(fmt::format("placement {} of podgroup {} was not seen yet, retrying",
                                    slot.placement, group.meta.name));

@@ -90,7 +90,7 @@ Snapshot PlannerCache::make_snapshot(WithRunning with, std::string_view with_quo
     seen.ending = state_.pods.ending(uid, seen.group->meta.ns.str());
   }
   add_facts(snapshot, with_quotas_of);
-  snapshot.foreign = state_.foreign.all(state_.volumes, state_.queues.uses_classes());
+  snapshot.foreign = state_.foreign.all(state_.volumes, state_.nodes, state_.queues.uses_classes());
   snapshot.nominated = state_.nodes.nominated();
   if (with_running) snapshot.terminating = state_.terminating.list();
   return snapshot;
@@ -123,7 +123,7 @@ void PlannerCache::add_facts(Snapshot& snapshot, std::string_view with_quotas_of
     const std::string& ns = seen.group->meta.ns;
     if (!state_.queues.has_quota(ns)) continue;
     limited.insert(ns);
-    const ExistingPods::BySlot* pods = state_.existing.find(seen.group->meta.uid, ns);
+    const ExistingPods::BySlot* pods = state_.existing.find(seen.group->meta);
     for (const gang::MemberSet& set : gang::all_sets(seen.group->spec.gangs)) {
       for (const gang::SlotId slot : set.slots) {
         if (!has_pod(seen.group->meta, pods, set.role, slot))
@@ -134,18 +134,7 @@ void PlannerCache::add_facts(Snapshot& snapshot, std::string_view with_quotas_of
   }
   snapshot.facts = state_.queues.facts(limited);
   if (state_.queues.tree().is_root_alone()) return;
-  snapshot.facts.orphaned = state_.orphaned.list_workloads(
-      [this](std::string_view node) { return state_.queues.find_class(node); });
-  for (queue::Workload& workload : snapshot.facts.orphaned) {
-    if (!workload.queue.empty()) {
-      workload.queue = state_.queues.find_home({workload.queue}, workload.ns);
-      continue;
-    }
-    const auto queue = snapshot.facts.find_queue("", workload.ns);
-    if (const auto* index = std::get_if<queue::QueueIndex>(&queue)) {
-      workload.queue = snapshot.facts.tree()[*index].name;
-    }
-  }
+  snapshot.facts.orphaned = state_.orphaned.list_workloads(state_.queues, state_.nodes);
 }
 
 // A pod that has finished in an earlier incarnation is in no quota, and its slot gets another one.
@@ -220,7 +209,7 @@ UncommittedPlan PlannerCache::describe_plan(const CachedGroup& entry,
     plan.last_created = progress->last_created;
     plan.last_moved = progress->last;
   }
-  const ExistingPods::BySlot* pods = state_.existing.find(uid, ns);
+  const ExistingPods::BySlot* pods = state_.existing.find(group->meta);
   for (const MemberSeen& member : entry.placements.seen(gang.name).members) {
     ++plan.pods;
     const auto& [set, slot, placement] = std::tie(member.set, member.slot, member.placement);

@@ -130,10 +130,12 @@ Look WatchUpdates::pod_changed(const PodPtr& before, const PodPtr& after) {
 
 void WatchUpdates::move_slot_pod(const PodChange& change) {
   const auto& [before, after, was, is, is_replaced] = change;
-  if (was != is && was) state_.existing.remove(before->meta.ns, *was);
-  if (was != is && is) state_.existing.add(after->meta.ns, *is);
+  const bool is_moved =
+      was != is || (was && gang::Origin(before->meta) != gang::Origin(after->meta));
+  if (is_moved && was) state_.existing.remove(gang::Origin(before->meta), *was);
+  if (is_moved && is) state_.existing.add(gang::Origin(after->meta), *is);
   if (was && (!after || is_replaced || was != is)) {
-    CachedGroup* group = state_.groups.find(was->pod_group_uid, before->meta.ns.str());
+    CachedGroup* group = state_.groups.find_for(was->pod_group_uid, *before);
     if (group != nullptr) group->history.note_loss(*was, *before);
     state_.pods.remove(*was, *before);
     state_.assumed.forget(before->meta.uid);
@@ -145,18 +147,18 @@ void WatchUpdates::move_slot_pod(const PodChange& change) {
   } else {
     state_.pods.add(*is, *after);
     state_.assumed.forget(after->meta.uid);
-    note_bound(*is);
+    note_bound(*is, *after);
   }
   state_.groups.refresh_slot(*is);
   const bool was_rejected = change.known() != nullptr && is_rejected(*before);
   if (was_rejected || !is_rejected(*after)) return;
-  CachedGroup* group = state_.groups.find(is->pod_group_uid, after->meta.ns.str());
+  CachedGroup* group = state_.groups.find_for(is->pod_group_uid, *after);
   if (group != nullptr) group->history.note_rejection(*group->group(), *is, after->node.str());
 }
 
 // If its slot has no placement, the status was lost, or the pod was seen before it.
-void WatchUpdates::note_bound(const gang::PodSlot& slot) {
-  CachedGroup* entry = state_.groups.find(slot.pod_group_uid);
+void WatchUpdates::note_bound(const gang::PodSlot& slot, const kube::Pod& pod) {
+  CachedGroup* entry = state_.groups.find_for(slot.pod_group_uid, pod);
   if (entry == nullptr) return;
   entry->history.forget_loss(slot);
   if (entry->placements.attempted()) return;
@@ -173,7 +175,7 @@ void WatchUpdates::note_created_or_refused(const PodChange& change) {
   const bool is_refused = !change.after->unscheduled_reason.empty();
   const bool was_refused = change.known() != nullptr && !change.known()->unscheduled_reason.empty();
   if (!is_created && (!is_refused || was_refused)) return;
-  CachedGroup* entry = state_.groups.find(change.is->pod_group_uid, change.after->meta.ns.str());
+  CachedGroup* entry = state_.groups.find_for(change.is->pod_group_uid, *change.after);
   if (entry != nullptr) entry->note_progress(*change.is, is_created, state_.clock.mono());
 }
 
@@ -181,8 +183,8 @@ void WatchUpdates::note_created_or_refused(const PodChange& change) {
 // it runs: later changes are resizes in place, which the next pod of the slot does not have.
 bool WatchUpdates::learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) {
   if (pod.meta.deleting || pod.is_finished()) return false;
-  state_.existing.set_requests(pod.meta.ns, slot, pod.requests);
-  CachedGroup* entry = state_.groups.find(slot.pod_group_uid, pod.meta.ns.str());
+  state_.existing.set_requests(gang::Origin(pod.meta), slot, pod.requests);
+  CachedGroup* entry = state_.groups.find_for(slot.pod_group_uid, pod);
   if (entry == nullptr) return false;
   const SlotSeen planned = entry->placements.seen(slot.role, slot.slot.ordinal);
   if (!planned.placement || pod.requests.fits_in(planned.requests)) return false;

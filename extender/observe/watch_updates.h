@@ -53,7 +53,7 @@ class WatchUpdates {
  private:
   struct PodChange;
   void move_slot_pod(const PodChange& change) REQUIRES(state_.mutex);
-  void note_bound(const gang::PodSlot& slot) REQUIRES(state_.mutex);
+  void note_bound(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(state_.mutex);
   void note_created_or_refused(const PodChange& change) REQUIRES(state_.mutex);
   bool learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(state_.mutex);
   void foreign_pod_changed(const PodPtr& before, const PodPtr& after) REQUIRES(state_.mutex);

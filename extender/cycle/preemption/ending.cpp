@@ -32,6 +32,16 @@ bool is_late(const gang::GangStatus& released, SysTime now) {
   return released.since + kLateRequeue <= now;
 }
 
+// As much of the requests as is left, which it takes from there: pods may request more than counts.
+kube::Resources take(kube::Resources& left, const kube::Resources& requests) {
+  kube::Resources taken;
+  for (const auto& [resource, amount] : requests.amounts()) {
+    taken.set(resource, std::min(amount, left.get(resource)));
+  }
+  left -= taken;
+  return taken;
+}
+
 }  // namespace
 
 queue::FindClass find_classes(const Snapshot& snapshot) {
@@ -187,8 +197,8 @@ void Ending::remove_from(queue::Usage& usage) const {
   // (cleanPodPolicy: None).
   if (snapshot_.facts.orphaned.empty()) return;
   const Counted counted = list_counted();
-  std::map<std::string_view, const queue::Workload*> orphaned;
-  for (const queue::Workload& one : snapshot_.facts.orphaned) orphaned.emplace(one.id, &one);
+  std::map<std::string_view, queue::Workload> orphaned;  // what is left of them
+  for (const queue::Workload& one : snapshot_.facts.orphaned) orphaned.emplace(one.id, one);
   for (const PodPtr& pod : snapshot_.terminating) {
     const auto slot = gang::pod_slot(*pod);
     if (!slot || !is_about_to_end(*pod)) continue;
@@ -200,9 +210,10 @@ void Ending::remove_from(queue::Usage& usage) const {
     const auto at = orphaned.find(ns + "/" + slot->pod_group_uid);
     if (at == orphaned.end()) continue;
     queue::Workload workload;
-    workload.queue = at->second->queue;
-    queue::add_requests(workload.requests, pod->requests);
-    queue::add_requests(workload.class_requests, find_class(pod->node.str()), pod->requests);
+    workload.queue = at->second.queue;
+    const kube::Resources ending = take(at->second.requests, pod->requests);
+    queue::add_requests(workload.requests, ending);
+    queue::add_requests(workload.class_requests, find_class(pod->node.str()), ending);
     usage.remove(tree, queue::find_home(tree, workload), workload);
   }
 }

@@ -117,9 +117,10 @@ const CachedGroup* CachedGroups::find(std::string_view uid) const {
   return found == by_uid_.end() ? nullptr : &found->second;
 }
 
-CachedGroup* CachedGroups::find(std::string_view uid, std::string_view ns) {
+CachedGroup* CachedGroups::find_for(std::string_view uid, const kube::Pod& pod) {
   CachedGroup* entry = find(uid);
-  return entry != nullptr && entry->group()->meta.ns == ns ? entry : nullptr;
+  if (entry == nullptr) return nullptr;
+  return gang::Origin(entry->group()->meta) == gang::Origin(pod.meta) ? entry : nullptr;
 }
 
 void CachedGroups::set(const std::string& key, const PodGroupPtr& stored) {

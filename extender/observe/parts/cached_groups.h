@@ -51,8 +51,8 @@ class CachedGroups {
   // Null: no PodGroup of that UID was seen.
   CachedGroup* find(std::string_view uid);
   const CachedGroup* find(std::string_view uid) const;
-  // Null also if it is in another namespace: a pod cannot speak for it.
-  CachedGroup* find(std::string_view uid, std::string_view ns);
+  // Null also if the pod does not count for it: it is of another origin (gang/slot.h).
+  CachedGroup* find_for(std::string_view uid, const kube::Pod& pod);
   const std::map<std::string, CachedGroup, std::less<>>& all() const { return by_uid_; }
 
   // The API server's object of this key (namespace/name) is `stored`, of a known or a new UID.

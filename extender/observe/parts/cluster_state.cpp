@@ -10,11 +10,13 @@ void ClusterState::group_changed(const std::string& key) {
   const PodGroupPtr group = store.get(key);
   if (const auto deleted = groups.erase_replaced(key, group)) {
     orphaned.erase_group(std::string_view(key).substr(0, key.find('/')), *deleted);
+    pods.erase_group(*deleted);
     // The pods that were being bound for it are deleted next.
     for (const auto& [uid, slot] : assumed.find_group(*deleted)) release_assumed(slot, uid);
     commit_ended.notify_all();
   }
   if (!group) return;
+  pods.set_group(group->meta);
   groups.set(key, group);
   orphaned.set_group(*groups.find(group->meta.uid)->group());
 }

@@ -119,7 +119,7 @@ EffectiveGroup make_effective(const PodGroupPtr& stored, std::int64_t highest_pl
   EffectiveGroup out;
   out.highest_placement = highest_placement;
   out.group = with_volumes(stored, volumes, out.volumes);
-  const ExistingPods::BySlot* own = existing.find(stored->meta.uid, stored->meta.ns);
+  const ExistingPods::BySlot* own = existing.find(stored->meta);
   apply_sizes(out, own);
   end_pauses(out, volumes);
   list_unusable_claims(out, volumes);

@@ -2,12 +2,17 @@
 
 namespace nervex::extender {
 
-void ExistingPods::add(const std::string& ns, const gang::PodSlot& slot) {
-  pods_[{slot.pod_group_uid, ns}][{slot.role, slot.slot.ordinal}].placements.insert(slot.placement);
+auto ExistingPods::make_key(const std::string& group_uid, const gang::Origin& origin) -> Key {
+  return {group_uid, origin.ns.str(), std::string(origin.owner_uid())};
 }
 
-void ExistingPods::remove(const std::string& ns, const gang::PodSlot& slot) {
-  const auto slots = pods_.find({slot.pod_group_uid, ns});
+void ExistingPods::add(const gang::Origin& pod, const gang::PodSlot& slot) {
+  pods_[make_key(slot.pod_group_uid, pod)][{slot.role, slot.slot.ordinal}].placements.insert(
+      slot.placement);
+}
+
+void ExistingPods::remove(const gang::Origin& pod, const gang::PodSlot& slot) {
+  const auto slots = pods_.find(make_key(slot.pod_group_uid, pod));
   const auto pods = slots->second.find({slot.role, slot.slot.ordinal});
   auto& placements = pods->second.placements;
   placements.erase(placements.find(slot.placement));
@@ -15,14 +20,13 @@ void ExistingPods::remove(const std::string& ns, const gang::PodSlot& slot) {
   if (slots->second.empty()) pods_.erase(slots);
 }
 
-void ExistingPods::set_requests(const std::string& ns, const gang::PodSlot& slot,
+void ExistingPods::set_requests(const gang::Origin& pod, const gang::PodSlot& slot,
                                 const kube::Resources& requests) {
-  pods_[{slot.pod_group_uid, ns}][{slot.role, slot.slot.ordinal}].requests = requests;
+  pods_[make_key(slot.pod_group_uid, pod)][{slot.role, slot.slot.ordinal}].requests = requests;
 }
 
-const ExistingPods::BySlot* ExistingPods::find(const std::string& group_uid,
-                                               const std::string& ns) const {
-  const auto found = pods_.find({group_uid, ns});
+const ExistingPods::BySlot* ExistingPods::find(const kube::Meta& group) const {
+  const auto found = pods_.find(make_key(group.uid, gang::Origin(group)));
   return found == pods_.end() ? nullptr : &found->second;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "gang/slot.h"
@@ -12,7 +13,7 @@
 
 namespace nervex::extender {
 
-// By PodGroup UID and the pods' namespace: a pod cannot speak for a PodGroup of another namespace.
+// By PodGroup UID and origin: a pod of another origin does not count (gang/slot.h).
 class ExistingPods {
  public:
   struct Pods {  // of one slot
@@ -21,15 +22,19 @@ class ExistingPods {
   };
   using BySlot = std::map<std::pair<std::string, int>, Pods>;  // by role and ordinal
 
-  void add(const std::string& ns, const gang::PodSlot& slot);
-  void remove(const std::string& ns, const gang::PodSlot& slot);
-  void set_requests(const std::string& ns, const gang::PodSlot& slot,
+  void add(const gang::Origin& pod, const gang::PodSlot& slot);
+  void remove(const gang::Origin& pod, const gang::PodSlot& slot);
+  void set_requests(const gang::Origin& pod, const gang::PodSlot& slot,
                     const kube::Resources& requests);
   // Null: none.
-  const BySlot* find(const std::string& group_uid, const std::string& ns) const;
+  const BySlot* find(const kube::Meta& group) const;
 
  private:
-  std::map<std::pair<std::string, std::string>, BySlot> pods_;
+  // PodGroup UID, namespace, owner's UID.
+  using Key = std::tuple<std::string, std::string, std::string>;
+  static Key make_key(const std::string& group_uid, const gang::Origin& origin);
+
+  std::map<Key, BySlot> pods_;
 };
 
 }  // namespace nervex::extender

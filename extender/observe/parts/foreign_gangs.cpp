@@ -190,7 +190,27 @@ ForeignHoldSeen ForeignGangs::hold(const std::string& gang) const {
   return seen;
 }
 
-std::vector<ForeignGangSeen> ForeignGangs::all(const VolumeStores& volumes, bool with_nodes) const {
+void ForeignGangs::limit_use(const Gang& gang, const NodeTable& nodes, ForeignGangSeen& seen) {
+  for (const std::string& node : nodes.overused()) {
+    const auto used = gang.used_on.find(node);
+    if (used == gang.used_on.end()) continue;
+    const kube::Resources limited = nodes.limit_to_node(node, used->second);
+    if (const auto shown = seen.used_on.find(node); shown != seen.used_on.end()) {
+      shown->second = limited;
+    }
+    for (const auto& [resource, amount] : used->second.amounts()) {
+      std::int64_t excess = amount - limited.get(resource);
+      for (kube::Resources* requests : {&seen.ending_requests, &seen.bound_requests}) {
+        const std::int64_t less = std::min(excess, requests->get(resource));
+        requests->set(resource, requests->get(resource) - less);
+        excess -= less;
+      }
+    }
+  }
+}
+
+std::vector<ForeignGangSeen> ForeignGangs::all(const VolumeStores& volumes, const NodeTable& nodes,
+                                               bool with_nodes) const {
   std::vector<ForeignGangSeen> found;
   for (const auto& [key, gang] : gangs_) {
     if (!gang.group || !gang.had_pods) continue;
@@ -202,6 +222,7 @@ std::vector<ForeignGangSeen> ForeignGangs::all(const VolumeStores& volumes, bool
                                                                {},
                                                                gang.owner});
     if (with_nodes) seen.used_on = gang.used_on;
+    limit_use(gang, nodes, seen);
     for (const auto& [uid, pod] : gang.pending) {
       if (gang.assumed.count(uid) > 0) {
         seen.bound_requests += pod->requests;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "extender/cycle/foreign/foreign_view.h"
+#include "extender/observe/parts/node_table.h"
 #include "extender/observe/volumes.h"
 
 namespace nervex::extender {
@@ -47,8 +48,10 @@ class ForeignGangs {
   // Cost: unbound pods of the gang.
   ForeignHoldSeen hold(const std::string& gang) const;
   // Gangs with a PodGroup that have or had pods. Cost: gangs, and unbound pods.
-  // `with_nodes`: also ForeignGangSeen::used_on.
-  std::vector<ForeignGangSeen> all(const VolumeStores& volumes, bool with_nodes = true) const;
+  // `with_nodes`: also ForeignGangSeen::used_on. What its pods use of a node is at most what the
+  // node has: they may request any amount.
+  std::vector<ForeignGangSeen> all(const VolumeStores& volumes, const NodeTable& nodes,
+                                   bool with_nodes = true) const;
   // Unbound pods mount claims.
   bool uses_claims() const { return with_claims_ > 0; }
 
@@ -70,6 +73,7 @@ class ForeignGangs {
   static void count_use(const kube::Pod& pod, bool adds, Gang& gang);
   void drop_if_empty(const std::string& key);
   static ForeignCounts compute_counts(const Gang& gang);
+  static void limit_use(const Gang& gang, const NodeTable& nodes, ForeignGangSeen& seen);
 
   std::map<std::string, Gang, std::less<>> gangs_;
   std::size_t with_claims_ = 0;

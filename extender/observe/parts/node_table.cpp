@@ -22,16 +22,44 @@ void NodeTable::set_node(const std::string& name, const NodePtr& node) {
     changed_.clear();
   }
   entry.node = node;
+  note_overuse(name, entry);
   drop_if_empty(name);
 }
 
 void NodeTable::use(const std::string& node, const kube::Resources& amount) {
-  touch(node).used += amount;
+  Entry& entry = touch(node);
+  entry.used += amount;
+  note_overuse(node, entry);
 }
 
 void NodeTable::stop_using(const std::string& node, const kube::Resources& amount) {
-  touch(node).used -= amount;
+  Entry& entry = touch(node);
+  entry.used -= amount;
+  note_overuse(node, entry);
   drop_if_empty(node);
+}
+
+void NodeTable::note_overuse(const std::string& name, const Entry& entry) {
+  const bool is_overused =
+      !entry.used.empty() && (!entry.node || !entry.used.fits_in(entry.node->allocatable));
+  if (is_overused) {
+    overused_.insert(name);
+  } else if (!overused_.empty()) {
+    overused_.erase(name);
+  }
+}
+
+kube::Resources NodeTable::limit_to_node(std::string_view name,
+                                         const kube::Resources& requests) const {
+  if (overused_.count(name) == 0) return requests;
+  const auto at = entries_.find(name);
+  const bool is_known = at != entries_.end() && at->second.node;
+  kube::Resources limited;
+  for (const auto& [resource, amount] : requests.amounts()) {
+    const std::int64_t most = is_known ? at->second.node->allocatable.get(resource) : 0;
+    limited.set(resource, std::min(amount, most));
+  }
+  return limited;
 }
 
 void NodeTable::reserve(const std::string& node, const kube::Resources& amount, bool committed) {

@@ -45,6 +45,11 @@ class NodeTable {
   std::vector<placement::NodeView> spare_views() const;
   // Net changes since the last call; all nodes at the first call. Cost: nodes that were touched.
   std::vector<NodeChange> take_changes();
+  // Nodes on which pods request more than there is. A pod that names its node itself may request
+  // any amount. Nodes that are not known have nothing.
+  const std::set<std::string, std::less<>>& overused() const { return overused_; }
+  // As much of the requests as the node has in all.
+  kube::Resources limit_to_node(std::string_view name, const kube::Resources& requests) const;
   // Something was placed there, even if the node is not known.
   bool is_in_use(std::string_view name) const;
   // Something is reserved on this node, and it exceeds the capacity beside nominated pods.
@@ -79,11 +84,13 @@ class NodeTable {
   // The entry is about to change.
   Entry& touch(const std::string& name);
   void drop_if_empty(const std::string& name);
+  void note_overuse(const std::string& name, const Entry& entry);
   static const kube::Resources& free_resources(const Entry& entry);
   static kube::Resources spare_resources(const Entry& entry);
   void rebuild() const;
 
   Entries entries_;
+  std::set<std::string, std::less<>> overused_;
   // By node and priority. Not part of `spare`: requests of a higher priority may take it.
   std::map<std::string, std::map<int, kube::Resources>, std::less<>> nominated_;
   bool are_changes_taken_ = false;  // false: changes are not collected (not the leader)

@@ -22,17 +22,23 @@ std::string find_gang_key(const PodPtr& pod) {
   return uid.empty() ? foreign_gang_name(*pod) : make_key(pod->meta.ns.str(), uid);
 }
 
+const std::string& named_queue(const kube::Pod& pod) {
+  return kube::annotation(pod.meta, gang::kQueueAnnotation);
+}
+
 }  // namespace
 
 bool OrphanedPods::Gang::is_orphaned(const GangPod& pod) const {
-  return !accounts_for_all && !queue::contains(counted, pod.role, pod.ordinal);
+  return !accounts_for_all && !(has(pod) && queue::contains(counted, pod.role, pod.ordinal));
 }
 
 bool OrphanedPods::pod_changed(const PodPtr& before, const PodPtr& after) {
   const std::string was = find_gang_key(before);
   const std::string is = find_gang_key(after);
   const bool is_same_use = was == is && before && after && before->meta.uid == after->meta.uid &&
-                           before->node == after->node && before->requests == after->requests;
+                           before->node == after->node && before->requests == after->requests &&
+                           named_queue(*before) == named_queue(*after) &&
+                           gang::Origin(before->meta) == gang::Origin(after->meta);
   bool is_any_orphaned = false;
   if (!was.empty()) {
     const auto at = gangs_.find(was);
@@ -62,6 +68,8 @@ bool OrphanedPods::pod_changed(const PodPtr& before, const PodPtr& after) {
 
 void OrphanedPods::set_group(const gang::PodGroup& group) {
   const auto at = gangs_.try_emplace(make_key(group.meta.ns.str(), group.meta.uid)).first;
+  at->second.origin.emplace(group.meta);
+  at->second.place = group.status.queue;
   at->second.counted = queue::list_counted_slots(group);
   group_changed(at);
 }
@@ -69,6 +77,7 @@ void OrphanedPods::set_group(const gang::PodGroup& group) {
 void OrphanedPods::erase_group(std::string_view ns, std::string_view uid) {
   const auto at = gangs_.find(make_key(ns, uid));
   if (at == gangs_.end()) return;
+  at->second.origin.reset();
   at->second.counted.clear();
   group_changed(at);
 }
@@ -93,25 +102,42 @@ void OrphanedPods::index(Gangs::iterator at) {
     return;
   }
   orphaned_.erase(at->first);
-  if (gang.pods.empty() && !gang.accounts_for_all && gang.counted.empty()) gangs_.erase(at);
+  if (gang.pods.empty() && !gang.accounts_for_all && !gang.origin) gangs_.erase(at);
 }
 
-std::vector<queue::Workload> OrphanedPods::list_workloads(
-    const queue::FindClass& find_class) const {
+std::string OrphanedPods::find_home(const Gang& gang, const GangPod& pod,
+                                    const QueueFacts& queues) {
+  const std::string ns = pod.pod->meta.ns.str();
+  if (gang.has(pod) && !gang.place.name.empty()) return queues.find_home(gang.place, ns);
+  return queues.find_home_of_pods(named_queue(*pod.pod), ns);
+}
+
+std::vector<queue::Workload> OrphanedPods::list_workloads(const QueueFacts& queues,
+                                                          const NodeTable& nodes) const {
   std::vector<queue::Workload> workloads;
   workloads.reserve(orphaned_.size());
   for (const std::string& key : orphaned_) {
     const Gang& gang = gangs_.find(key)->second;
-    queue::Workload& workload = workloads.emplace_back();
-    workload.id = key;
-    workload.state = queue::Workload::State::kRunning;
+    std::map<std::string, std::map<std::string, kube::Resources>> used;  // by queue and node
+    std::string ns;
     for (const auto& [uid, one] : gang.pods) {
       if (!gang.is_orphaned(one)) continue;
-      const PodPtr& pod = one.pod;
-      workload.ns = pod->meta.ns.str();
-      workload.queue = kube::annotation(pod->meta, gang::kQueueAnnotation);
-      queue::add_requests(workload.requests, pod->requests);
-      queue::add_requests(workload.class_requests, find_class(pod->node.str()), pod->requests);
+      ns = one.pod->meta.ns.str();
+      used[find_home(gang, one, queues)][one.pod->node.str()] += one.pod->requests;
+    }
+    std::string id = key;
+    for (const auto& [queue, by_node] : used) {
+      queue::Workload& workload = workloads.emplace_back();
+      workload.id = id;
+      workload.ns = ns;
+      workload.state = queue::Workload::State::kRunning;
+      workload.queue = queue;
+      for (const auto& [node, requests] : by_node) {
+        const kube::Resources limited = nodes.limit_to_node(node, requests);
+        queue::add_requests(workload.requests, limited);
+        queue::add_requests(workload.class_requests, queues.find_class(node), limited);
+      }
+      id = key + "/" + std::to_string(workloads.size());
     }
   }
   return workloads;

@@ -3,8 +3,10 @@
 //
 // Pods that take long to end, or that cleanPodPolicy None keeps, occupy their nodes longer than
 // their slot has a placement: their gang waits again, was scaled down, or was deleted. Until they
-// end they count in the queue of the gang. Pods of slots that have a placement count with these:
-// queue/slot_use.h.
+// end they count: in the queue of their PodGroup while that exists, later in the one that they name
+// if it selects their namespace, else in that of the namespace. Pods of slots that have a placement
+// count with these: queue/slot_use.h. Pods that name a PodGroup of another origin (gang/slot.h)
+// count as if it did not exist.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +19,9 @@
 #include <vector>
 
 #include "extender/objects.h"
+#include "extender/observe/parts/node_table.h"
+#include "extender/observe/parts/queue_facts.h"
+#include "gang/slot.h"
 #include "queue/workload.h"
 
 namespace nervex::extender {
@@ -25,7 +30,7 @@ namespace nervex::extender {
 // Not thread-safe. Cost of a change: log(gangs) + log(pods of the gang).
 class OrphanedPods {
  public:
-  // True: an orphaned pod began or ended to use capacity.
+  // True: an orphaned pod began or ended to use capacity, or moved.
   bool pod_changed(const PodPtr& before, const PodPtr& after);
   // It accounts for the pods of queue::list_counted_slots(). Cost: its slots and pods.
   void set_group(const gang::PodGroup& group);
@@ -33,9 +38,11 @@ class OrphanedPods {
   // The PodGroup of another operator exists and is not being deleted, or does not. It accounts for
   // all its pods.
   void set_foreign_group(std::string_view ns, std::string_view name, bool exists);
-  // One workload for each PodGroup with orphaned pods: kind nullopt, with the queue that the pods
-  // name. Cost: those pods.
-  std::vector<queue::Workload> list_workloads(const queue::FindClass& find_class) const;
+  // For each PodGroup with orphaned pods a workload for each queue in which they count: kind
+  // nullopt; the first has "namespace/id" of the PodGroup as its id. What the pods of a workload
+  // use of a node is at most what the node has. Cost: those pods.
+  std::vector<queue::Workload> list_workloads(const QueueFacts& queues,
+                                              const NodeTable& nodes) const;
 
  private:
   struct GangPod {
@@ -43,17 +50,22 @@ class OrphanedPods {
     std::string role{};  // empty: of another operator's gang
     int ordinal = 0;
   };
+  using Pods = std::map<std::string_view, GangPod>;  // by their UID
   struct Gang {
     bool accounts_for_all = false;
-    queue::SlotNumbers counted{};                // slots that it accounts for
-    std::map<std::string_view, GangPod> pods{};  // that occupy a node, by their UID
-    std::ptrdiff_t orphaned = 0;                 // how many of them are
+    std::optional<gang::Origin> origin{};  // of its PodGroup; nullopt: it does not exist
+    gang::QueuePlace place{};              // of its PodGroup
+    queue::SlotNumbers counted{};          // slots that it accounts for
+    Pods pods{};                           // that occupy a node
+    std::ptrdiff_t orphaned = 0;           // how many of them are
 
+    bool has(const GangPod& pod) const { return origin && *origin == gang::Origin(pod.pod->meta); }
     bool is_orphaned(const GangPod& pod) const;
   };
   using Gangs = std::map<std::string, Gang, std::less<>>;
   // Counts its orphaned pods again. Cost: its pods.
   void group_changed(Gangs::iterator at);
+  static std::string find_home(const Gang& gang, const GangPod& pod, const QueueFacts& queues);
   // Keeps orphaned_ as the gang's count says, and forgets a gang without pods and PodGroup.
   void index(Gangs::iterator at);
 

@@ -50,6 +50,10 @@ class QueueFacts {
   std::string find_home(const gang::QueuePlace& place, std::string_view ns) const {
     return queue::find_home(tree(), *namespaces_, place, ns);
   }
+  // See queue::find_home_of_pods().
+  std::string find_home_of_pods(std::string_view named, std::string_view ns) const {
+    return queue::find_home_of_pods(tree(), *namespaces_, named, ns);
+  }
   // Since the last call queues or labels of namespaces have changed: find_home() may differ.
   bool take_homes_changed() { return std::exchange(are_homes_changed_, false); }
 

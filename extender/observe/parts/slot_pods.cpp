@@ -6,19 +6,35 @@
 
 namespace nervex::extender {
 
+void SlotPods::set_group(const kube::Meta& group) { groups_[group.uid].origin.emplace(group); }
+
+void SlotPods::erase_group(const std::string& group_uid) {
+  const auto group = groups_.find(group_uid);
+  if (group == groups_.end()) return;
+  group->second.origin.reset();
+  if (group->second.slots.empty()) groups_.erase(group);
+}
+
+bool SlotPods::has_any(const std::string& group_uid) const {
+  const auto group = groups_.find(group_uid);
+  return group != groups_.end() && !group->second.slots.empty();
+}
+
 void SlotPods::add(const gang::PodSlot& slot, const kube::Pod& pod) {
   refusals_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
   gated_.erase({slot.pod_group_uid, pod.meta.ns, slot.placement});
-  groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}][pod.meta.uid] = {
-      pod.meta.name,         pod.meta.ns,        pod.node,      "",
-      slot.placement,        pod.is_finished(),  pod.node_lost, kube::explain_disruption(pod),
-      slot.slot.incarnation, pod.has_start_time, pod.requests};
+  BoundPod bound{
+      pod.meta.name,         gang::Origin(pod.meta), pod.node,      "",
+      slot.placement,        pod.is_finished(),      pod.node_lost, kube::explain_disruption(pod),
+      slot.slot.incarnation, pod.has_start_time,     pod.requests};
+  groups_[slot.pod_group_uid].slots[{slot.role, slot.slot.ordinal}].insert_or_assign(
+      pod.meta.uid, std::move(bound));
   const bool is_ending = pod.meta.deleting && !pod.is_finished() && pod.node_lost.empty();
   if (is_ending) {
-    ending_[{slot.pod_group_uid, pod.meta.uid}] = {
-        {slot.role, slot.slot.ordinal},
-        pod.meta.ns,
-        {pod.meta.name, slot.slot.incarnation, pod.deletion_timestamp}};
+    Ending ending{{slot.role, slot.slot.ordinal},
+                  gang::Origin(pod.meta),
+                  {pod.meta.name, slot.slot.incarnation, pod.deletion_timestamp}};
+    ending_.insert_or_assign({slot.pod_group_uid, pod.meta.uid}, std::move(ending));
   } else {
     ending_.erase({slot.pod_group_uid, pod.meta.uid});
   }
@@ -36,6 +52,7 @@ void SlotPods::remove(const gang::PodSlot& slot, const kube::Pod& pod) {
 }
 
 void SlotPods::set_unbound(const gang::PodSlot& slot, const kube::Pod& pod) {
+  if (is_of_other(slot.pod_group_uid, gang::Origin(pod.meta))) return;
   const std::tuple key(slot.pod_group_uid, pod.meta.ns.str(), slot.placement);
   // Silence, or an error of the scheduler's, says nothing about the node.
   if (pod.unscheduled_reason == "Unschedulable") {
@@ -61,7 +78,7 @@ std::map<std::pair<std::string, int>, EndingPod> SlotPods::ending(const std::str
   for (auto at = ending_.lower_bound({group_uid, ""});
        at != ending_.end() && at->first.first == group_uid; ++at) {
     const Ending& ending = at->second;
-    if (ending.ns != ns) continue;
+    if (ending.origin.ns != ns || is_of_other(group_uid, ending.origin)) continue;
     EndingPod& longest = found[ending.slot];
     if (longest.name.empty() || ending.pod.until > longest.until) longest = ending.pod;
   }
@@ -76,8 +93,9 @@ std::string SlotPods::refusal(const std::string& group_uid, std::string_view ns,
 
 std::optional<OpenSlot> SlotPods::open_slot(const std::string& group_uid, std::string_view ns,
                                             const gang::Placement& placement) const {
-  for (const auto& [uid, pod] : find(group_uid, {placement.role, placement.slot.ordinal})) {
-    if (pod.placement != placement.number || pod.ns != ns) continue;
+  const Found slot = find(group_uid, {placement.role, placement.slot.ordinal});
+  for (const auto& [uid, pod] : slot.pods) {
+    if (pod.placement != placement.number || !slot.group.has(pod, ns)) continue;
     if (!pod.node_lost.empty()) {
       return OpenSlot{placement, OpenSlot::Why::kNodeLost, pod.node_lost, {}};
     }
@@ -97,8 +115,9 @@ std::optional<queue::OtherUse> SlotPods::other_use(const std::string& group_uid,
                                                    std::string_view ns, const Plan& plan) const {
   queue::OtherUse use{std::string(plan.role), plan.slot};
   bool is_other = false;
-  for (const auto& [uid, pod] : find(group_uid, {use.role, plan.slot.ordinal})) {
-    if (pod.ns != ns || pod.node.empty()) continue;
+  const Found slot = find(group_uid, {use.role, plan.slot.ordinal});
+  for (const auto& [uid, pod] : slot.pods) {
+    if (!slot.group.has(pod, ns) || pod.node.empty()) continue;
     if (pod.finished) {
       const bool is_last = pod.incarnation == plan.slot.incarnation && pod.taken_away.empty();
       use.is_over = use.is_over || is_last;
@@ -115,8 +134,10 @@ bool SlotPods::are_all_outdated(const std::string& group_uid, std::string_view n
                                 std::string_view role, gang::SlotId slot,
                                 std::size_t existing) const {
   std::size_t outdated = 0;
-  for (const auto& [uid, pod] : find(group_uid, {std::string(role), slot.ordinal})) {
-    if (pod.ns == ns && pod.finished && pod.incarnation < slot.incarnation) ++outdated;
+  const Found found = find(group_uid, {std::string(role), slot.ordinal});
+  for (const auto& [uid, pod] : found.pods) {
+    const bool is_outdated = pod.finished && pod.incarnation < slot.incarnation;
+    if (is_outdated && found.group.has(pod, ns)) ++outdated;
   }
   return outdated > 0 && outdated == existing;
 }
@@ -125,9 +146,9 @@ std::vector<BoundSlot> SlotPods::bound(const std::string& group_uid, std::string
   std::vector<BoundSlot> found;
   const auto group = groups_.find(group_uid);
   if (group == groups_.end()) return found;
-  for (const auto& [name, pods] : group->second) {
+  for (const auto& [name, pods] : group->second.slots) {
     for (const auto& [uid, pod] : pods) {
-      if (pod.ns != ns) continue;
+      if (!group->second.has(pod, ns)) continue;
       found.push_back({name.first,
                        {name.second, pod.incarnation},
                        pod.node.empty() ? pod.target : pod.node,
@@ -139,9 +160,9 @@ std::vector<BoundSlot> SlotPods::bound(const std::string& group_uid, std::string
 }
 
 void SlotPods::assume(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node) {
-  auto& pods = groups_[slot.pod_group_uid][{slot.role, slot.slot.ordinal}];
+  auto& pods = groups_[slot.pod_group_uid].slots[{slot.role, slot.slot.ordinal}];
   pods.try_emplace(pod.meta.uid, BoundPod{pod.meta.name,
-                                          pod.meta.ns,
+                                          gang::Origin(pod.meta),
                                           "",
                                           node,
                                           slot.placement,
@@ -152,7 +173,7 @@ void SlotPods::assume(const gang::PodSlot& slot, const kube::Pod& pod, const std
 }
 
 void SlotPods::forget(const gang::PodSlot& slot, std::string_view pod_uid) {
-  const PodsOfSlot& pods = find(slot.pod_group_uid, {slot.role, slot.slot.ordinal});
+  const PodsOfSlot& pods = find(slot.pod_group_uid, {slot.role, slot.slot.ordinal}).pods;
   const auto at = pods.find(pod_uid);
   if (at != pods.end() && at->second.node.empty()) erase(slot, pod_uid);
 }
@@ -164,20 +185,22 @@ bool SlotPods::is_bound(const std::string& group_uid, std::string_view ns,
 
 bool SlotPods::has_finished(const std::string& group_uid, std::string_view ns,
                             std::string_view role, gang::SlotId slot) const {
-  const PodsOfSlot& pods = find(group_uid, {std::string(role), slot.ordinal});
-  return std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {
+  const Found found = find(group_uid, {std::string(role), slot.ordinal});
+  return std::any_of(found.pods.begin(), found.pods.end(), [&](const auto& entry) {
     const BoundPod& pod = entry.second;
-    return pod.finished && pod.incarnation == slot.incarnation && pod.ns == ns;
+    return pod.finished && pod.incarnation == slot.incarnation && found.group.has(pod, ns);
   });
 }
 
 MemberSeen::Pod SlotPods::state(const std::string& group_uid, std::string_view ns,
                                 const gang::Placement& placement) const {
   auto state = MemberSeen::Pod::kUnbound;
-  for (const auto& [uid, pod] : find(group_uid, {placement.role, placement.slot.ordinal})) {
+  const Found slot = find(group_uid, {placement.role, placement.slot.ordinal});
+  for (const auto& [uid, pod] : slot.pods) {
     const bool is_assumed = pod.node.empty();
     const std::string& node = is_assumed ? pod.target : pod.node;
-    if (pod.placement != placement.number || node != placement.node || pod.ns != ns) continue;
+    if (pod.placement != placement.number || node != placement.node) continue;
+    if (!slot.group.has(pod, ns)) continue;
     if (!is_assumed) return MemberSeen::Pod::kBound;
     state = MemberSeen::Pod::kAssumed;
   }
@@ -187,9 +210,10 @@ MemberSeen::Pod SlotPods::state(const std::string& group_uid, std::string_view n
 bool SlotPods::has_live_pod(const std::string& group_uid, std::string_view ns) const {
   const auto group = groups_.find(group_uid);
   if (group == groups_.end()) return false;
-  return std::any_of(group->second.begin(), group->second.end(), [ns](const auto& slot) {
-    return std::any_of(slot.second.begin(), slot.second.end(), [ns](const auto& pod) {
-      return (ns.empty() || pod.second.ns == ns) && !pod.second.finished;
+  const auto& slots = group->second.slots;
+  return std::any_of(slots.begin(), slots.end(), [&](const auto& slot) {
+    return std::any_of(slot.second.begin(), slot.second.end(), [&](const auto& pod) {
+      return group->second.has(pod.second, ns) && !pod.second.finished;
     });
   });
 }
@@ -198,10 +222,11 @@ bool SlotPods::has_live_pod(const std::string& group_uid, std::string_view ns, s
                             const std::set<std::int64_t>& except) const {
   const auto group = groups_.find(group_uid);
   if (group == groups_.end()) return false;
-  return std::any_of(group->second.begin(), group->second.end(), [&](const auto& slot) {
+  const auto& slots = group->second.slots;
+  return std::any_of(slots.begin(), slots.end(), [&](const auto& slot) {
     return std::any_of(slot.second.begin(), slot.second.end(), [&](const auto& entry) {
       const BoundPod& pod = entry.second;
-      return (ns.empty() || pod.ns == ns) && !pod.finished && pod.placement <= through &&
+      return group->second.has(pod, ns) && !pod.finished && pod.placement <= through &&
              except.count(pod.placement) == 0;
     });
   });
@@ -212,10 +237,11 @@ std::vector<kube::PodKey> SlotPods::live_pods(const std::string& group_uid, std:
   std::vector<kube::PodKey> live;
   const auto group = groups_.find(group_uid);
   if (group == groups_.end()) return live;
-  for (const auto& [slot, pods] : group->second) {
+  for (const auto& [slot, pods] : group->second.slots) {
     for (const auto& [uid, pod] : pods) {
       const bool is_one = placements.empty() || placements.count(pod.placement) > 0;
-      if (is_one && pod.ns == ns && !pod.finished) live.push_back({pod.ns, pod.name, uid});
+      if (!is_one || pod.finished || !group->second.has(pod, ns)) continue;
+      live.push_back({pod.origin.ns, pod.name, uid});
     }
   }
   return live;
@@ -225,7 +251,8 @@ std::optional<SysTime> SlotPods::ends_at(const std::string& group_uid, std::stri
   std::optional<SysTime> last;
   for (auto at = ending_.lower_bound({group_uid, ""});
        at != ending_.end() && at->first.first == group_uid; ++at) {
-    if (!ns.empty() && at->second.ns != ns) continue;
+    const gang::Origin& origin = at->second.origin;
+    if ((!ns.empty() && origin.ns != ns) || is_of_other(group_uid, origin)) continue;
     const SysTime until = at->second.pod.until;
     if (!last || until > *last) last = until;
   }
@@ -234,48 +261,57 @@ std::optional<SysTime> SlotPods::ends_at(const std::string& group_uid, std::stri
 
 bool SlotPods::has_started(const std::string& group_uid, std::string_view ns,
                            const gang::Placement& placement) const {
-  const PodsOfSlot& pods = find(group_uid, {placement.role, placement.slot.ordinal});
-  return std::any_of(pods.begin(), pods.end(), [&](const auto& entry) {
+  const Found slot = find(group_uid, {placement.role, placement.slot.ordinal});
+  return std::any_of(slot.pods.begin(), slot.pods.end(), [&](const auto& entry) {
     const BoundPod& pod = entry.second;
     const bool is_its = pod.finished ? pod.incarnation == placement.slot.incarnation
                                      : pod.placement == placement.number;
-    return is_its && pod.ns == ns && !pod.node.empty() && pod.taken_away.empty() &&
+    return is_its && slot.group.has(pod, ns) && !pod.node.empty() && pod.taken_away.empty() &&
            (pod.has_started || pod.finished);
   });
 }
 
 bool SlotPods::is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const {
-  const PodsOfSlot& pods = find(slot.pod_group_uid, {slot.role, slot.slot.ordinal});
+  const PodsOfSlot& pods = find(slot.pod_group_uid, {slot.role, slot.slot.ordinal}).pods;
   const auto at = pods.find(pod_uid);
   return at != pods.end() && !at->second.node.empty();
 }
 
 std::optional<NamedPod> SlotPods::other_live_pod(const gang::PodSlot& slot,
                                                  const kube::Pod& pod) const {
-  for (const auto& [uid, other] : find(slot.pod_group_uid, {slot.role, slot.slot.ordinal})) {
-    if (uid == pod.meta.uid || other.ns != pod.meta.ns || other.finished) continue;
+  const Found found = find(slot.pod_group_uid, {slot.role, slot.slot.ordinal});
+  for (const auto& [uid, other] : found.pods) {
+    if (uid == pod.meta.uid || !found.group.has(other, pod.meta.ns.str())) continue;
+    if (other.finished) continue;
     return NamedPod{other.name, uid};
   }
   return std::nullopt;
 }
 
-auto SlotPods::find(const std::string& group_uid, const SlotName& name) const -> const PodsOfSlot& {
-  static const PodsOfSlot kNone;
+auto SlotPods::find(const std::string& group_uid, const SlotName& name) const -> Found {
+  static const Group kNone;
+  static const PodsOfSlot kNoPods;
   const auto group = groups_.find(group_uid);
-  if (group == groups_.end()) return kNone;
-  const auto pods = group->second.find(name);
-  return pods == group->second.end() ? kNone : pods->second;
+  if (group == groups_.end()) return {kNone, kNoPods};
+  const auto pods = group->second.slots.find(name);
+  return {group->second, pods == group->second.slots.end() ? kNoPods : pods->second};
+}
+
+bool SlotPods::is_of_other(const std::string& group_uid, const gang::Origin& pod) const {
+  const auto group = groups_.find(group_uid);
+  return group != groups_.end() && group->second.origin && *group->second.origin != pod;
 }
 
 void SlotPods::erase(const gang::PodSlot& slot, std::string_view pod_uid) {
   const auto group = groups_.find(slot.pod_group_uid);
   if (group == groups_.end()) return;
-  const auto slots = group->second.find({slot.role, slot.slot.ordinal});
-  if (slots == group->second.end()) return;
+  auto& slots_of_group = group->second.slots;
+  const auto slots = slots_of_group.find({slot.role, slot.slot.ordinal});
+  if (slots == slots_of_group.end()) return;
   const auto at = slots->second.find(pod_uid);
   if (at != slots->second.end()) slots->second.erase(at);
-  if (slots->second.empty()) group->second.erase(slots);
-  if (group->second.empty()) groups_.erase(group);
+  if (slots->second.empty()) slots_of_group.erase(slots);
+  if (slots_of_group.empty() && !group->second.origin) groups_.erase(group);
 }
 
 }  // namespace nervex::extender

@@ -20,10 +20,14 @@
 
 namespace nervex::extender {
 
-// Pods may be seen before their PodGroup: the UID in their
-// annotation is enough.
+// Pods may be seen before their PodGroup. When it is known, only pods of its origin count
+// (gang/slot.h).
 class SlotPods {
  public:
+  // The PodGroup exists, or has another owner now.
+  void set_group(const kube::Meta& group);
+  void erase_group(const std::string& group_uid);
+
   // The pod of a slot was bound to a node.
   void add(const gang::PodSlot& slot, const kube::Pod& pod);
   // That pod, bound or not, was deleted.
@@ -70,7 +74,7 @@ class SlotPods {
   std::vector<kube::PodKey> live_pods(const std::string& group_uid, std::string_view ns,
                                       const std::set<std::int64_t>& placements) const;
   // A pod of that PodGroup was or is being bound.
-  bool has_any(const std::string& group_uid) const { return groups_.count(group_uid) > 0; }
+  bool has_any(const std::string& group_uid) const;
   // When the grace period of the last of its pods that are being deleted ends; nullopt: none is.
   // `ns` empty: in any namespace.
   std::optional<SysTime> ends_at(const std::string& group_uid, std::string_view ns) const;
@@ -105,7 +109,7 @@ class SlotPods {
  private:
   struct BoundPod {
     std::string name;
-    std::string ns;
+    gang::Origin origin;
     std::string node;    // empty: being bound
     std::string target;  // the node, while it is being bound
     std::int64_t placement = 0;
@@ -125,16 +129,32 @@ class SlotPods {
   using SlotName = std::pair<std::string, int>;                     // role and ordinal
   using PodsOfSlot = std::map<std::string, BoundPod, std::less<>>;  // by pod UID
 
-  const PodsOfSlot& find(const std::string& group_uid, const SlotName& name) const;
+  struct Group {
+    std::optional<gang::Origin> origin;  // nullopt: not known
+    std::map<SlotName, PodsOfSlot> slots;
+
+    // `ns` empty: in any namespace.
+    bool has(const BoundPod& pod, std::string_view ns) const {
+      return (ns.empty() || pod.origin.ns == ns) && (!origin || *origin == pod.origin);
+    }
+  };
+  // The pods of a slot, those of other origins among them: `group` says which count.
+  struct Found {
+    const Group& group;
+    const PodsOfSlot& pods;
+  };
+
+  Found find(const std::string& group_uid, const SlotName& name) const;
+  bool is_of_other(const std::string& group_uid, const gang::Origin& pod) const;
   void erase(const gang::PodSlot& slot, std::string_view pod_uid);
 
-  std::map<std::string, std::map<SlotName, PodsOfSlot>> groups_;  // by PodGroup UID
+  std::map<std::string, Group> groups_;  // by PodGroup UID
   // By PodGroup UID, the pod's namespace, and placement number.
   std::map<PlacementKey, Refusal> refusals_;
   std::map<PlacementKey, std::string> gated_;  // the pod's UID, by the same key
   struct Ending {
     SlotName slot;
-    std::string ns;
+    gang::Origin origin;
     EndingPod pod;
   };
   std::map<std::pair<std::string, std::string>, Ending> ending_;  // by PodGroup UID and pod UID
