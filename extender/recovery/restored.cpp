@@ -56,7 +56,8 @@ bool has_all_placements(const gang::PodGroup& group) {
 std::optional<gang::PodGroupStatus> restored_status(const gang::PodGroup& group,
                                                     std::span<const BoundSlot> bound,
                                                     std::int64_t highest) {
-  GangBySlot lacking = wanted_slots(group);
+  const bool is_lost = group.status.observed_generation == 0;
+  GangBySlot lacking = is_lost ? wanted_slots(group) : GangBySlot();
   std::set<std::int64_t> numbers;
   for (const gang::GangStatus& gang : group.status.gangs) {
     for (const gang::Placement& placement : gang.placements) {

@@ -1,12 +1,12 @@
 // extender/recovery/restored.h - what can be recovered of a plan after the PodGroup's status was
 // lost? Pure.
 //
-// A user may clear the status by hand, in whole or in part. The pods know their slot, incarnation,
-// placement number and node: a bound pod has a placement, and its gang is committed. Gangs without
-// a bound pod are planned again, with numbers that were never used. Finished pods prove a commit
-// only if every slot of the gang has a bound pod. If the status says why a gang waits, its pods
-// prove nothing: any user who may create pods can bind and annotate one, and committed gangs are
-// healed before others start.
+// A user may clear the status by hand. The pods know their slot, incarnation, placement number and
+// node: a bound pod has a placement, and its gang is committed. Gangs without a bound pod are
+// planned again, with numbers that were never used. Finished pods prove a commit only if every slot
+// of the gang has a bound pod. Only a status that was wholly lost, without observedGeneration, is
+// restored: any user who may create pods can bind and annotate one, and committed gangs are healed
+// before others start. A gang that a live status lacks is new and waits its turn.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,8 @@ struct BoundSlot {
 // sets and gangs.
 bool has_all_placements(const gang::PodGroup& group);
 
-// The status, with placements from such pods for wanted slots without one, and with numbers that
-// continue above `highest`. nullopt: nothing to change. Skips a number that the status has given to
-// another slot.
+// The status, if it was wholly lost with placements from such pods for wanted slots, and with
+// numbers that continue above `highest`. nullopt: nothing to change.
 std::optional<gang::PodGroupStatus> restored_status(const gang::PodGroup& group,
                                                     std::span<const BoundSlot> bound,
                                                     std::int64_t highest);

@@ -72,9 +72,6 @@ TEST_CASE("the status of a gang that runs is restored as it was", "[extender][re
   const auto before = c.status();
   REQUIRE(before.gangs[0].committed);
   SECTION("all of it was emptied") { c.wipe(); }
-  SECTION("its gangs were") {
-    c.api.change(kube::kPodGroups, kNs, "a", {{"status", {{"gangs", Json::array()}}}});
-  }
   SECTION("while a node is not Ready for a moment") {
     c.set_ready(before.gangs[0].placements[1].node, false);
     c.wipe();
@@ -278,6 +275,29 @@ TEST_CASE("a pod that was bound by hand commits no waiting gang", "[extender][re
   c.cycle();
   CHECK_FALSE(c.status().gangs[0].committed);
   CHECK(c.planned_nodes("a") == "waits");
+}
+
+// A replica that a POST has just requested, and a pod that its user has marked as it.
+TEST_CASE("a pod that was bound by hand commits no gang that a live status lacks",
+          "[extender][restored][marks]") {
+  LostStatus c;
+  c.add({coordinator()});
+  c.bind_all();
+  c.add_plain_pod("other-1", ask(8), "n1");
+  c.add_plain_pod("other-2", ask(8), "n2");
+  c.add_plain_pod("other-3", ask(8), "n3");
+  const gang::Placement forged{"collector", {4096, 0}, "n2", 1'000};
+  const std::string name = c.add_gang_pod(c.group("a"), forged);
+  c.api.change(kube::kPods, kNs, name, {{"spec", {{"nodeName", "n2"}}}});
+  c.see_pods();
+  auto requested = in_request(a_set("collector", 2, ask(8)), 1);
+  requested.slots = {{4096, 0}, {4097, 0}};
+  c.set_members("a", {coordinator(), requested});
+  c.cycle();
+  const gang::PodGroupStatus status = c.status();
+  REQUIRE(status.gangs.size() == 2);
+  CHECK_FALSE(status.gangs[1].committed);
+  CHECK(status.gangs[1].placements.empty());
 }
 
 TEST_CASE("no pod makes placement numbers overflow", "[extender][restored]") {
