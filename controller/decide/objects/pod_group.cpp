@@ -430,14 +430,24 @@ void set_growing(const Round& round, gang::PodGroupSpec& spec) {
   }
 }
 
+// Who shares with others in a queue with fairUsers. Kubernetes' role `edit` may impersonate each
+// ServiceAccount of its namespace, and create more: all of a namespace count as one user.
+std::string fair_user(const std::string& submitted_by) {
+  constexpr std::string_view kServiceAccount = "system:serviceaccount:";
+  const std::size_t name = submitted_by.find(':', kServiceAccount.size());
+  if (submitted_by.starts_with(kServiceAccount) && name != std::string::npos) {
+    return submitted_by.substr(0, name) + ":*";
+  }
+  return std::string(first_bytes(submitted_by, job::kMaxUserBytes));
+}
+
 }  // namespace
 
 gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context) {
   gang::PodGroupSpec spec;
   spec.priority = queue_priority(round);
   spec.queue = round.job.spec.queue;
-  spec.user = first_bytes(kube::annotation(round.job.meta, job::kSubmittedByAnnotation),
-                          job::kMaxUserBytes);
+  spec.user = fair_user(kube::annotation(round.job.meta, job::kSubmittedByAnnotation));
   spec.attempt = round.job.status.attempt;
   spec.queued_since = place_in_queue(round.job, round.attempt.group);
   spec.gangs = GangBuilder(round, context).build();

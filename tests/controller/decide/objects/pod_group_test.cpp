@@ -192,6 +192,10 @@ TEST_CASE("a PodGroup says which queue the job names and who submitted the job",
   CHECK(followed.group.spec.user == "alice");
   CHECK_FALSE(followed.follow());
 
+  followed.job.meta.annotations["nervex.sensetime.com/submitted-by"] =
+      "system:serviceaccount:team-a:ci-7";
+  followed.follow();
+  CHECK(followed.group.spec.user == "system:serviceaccount:team-a:*");
   followed.job.meta.annotations["nervex.sensetime.com/submitted-by"] = std::string(1025, 'a');
   followed.follow();
   CHECK(followed.group.spec.user == std::string(1024, 'a'));
