@@ -78,6 +78,9 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       app, "--start-timeout", flags.start_timeout,
       "default of startTimeoutSeconds of jobs: an attempt fails, and its capacity is released, if "
       "not all pods of its base gang run within this time after the first was bound; 0s: no limit");
+  add_duration(app, "--max-termination-grace", flags.max_termination_grace,
+               "limit on the grace period of jobs' pods that are being deleted: a longer one is "
+               "shortened to it, so that a pod cannot keep its capacity from others; 0s: no limit");
   app.add_option(
          "--max-reservation-seconds", flags.max_reservation_seconds,
          "limit on reservationSeconds, the time for which a job may reserve capacity for requests; "

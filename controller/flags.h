@@ -24,6 +24,7 @@ struct Flags {
   std::chrono::milliseconds status_update_period{2'000};  // of status writes that only inform
   std::chrono::milliseconds retry_delay{10'000};
   std::chrono::milliseconds start_timeout{0};  // of jobs without startTimeoutSeconds; 0: none
+  std::chrono::milliseconds max_termination_grace{3'600'000};  // of pods that end; 0: no limit
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;
 
   // Enough that no request waits for a connection: each worker may read, and two threads write

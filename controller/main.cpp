@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
                                            flags.server_token,     flags.status_update_period,
                                            flags.retry_delay,      flags.shared_services,
                                            flags.direct_placement, flags.max_reservation_seconds,
-                                           flags.start_timeout};
+                                           flags.start_timeout,    flags.max_termination_grace};
   controller::Worker worker(api, stores, queues, performer, manager->clock(), options);
   controller::EndpointSliceWriter slices(api, stores, queues.endpoint_slices, events,
                                          manager->clock());

@@ -162,8 +162,12 @@ Result<Nothing> Worker::let_orphans_go(const std::string& key,
   std::string uid = job ? job->meta.uid : "";
   if (unreadable) uid = unreadable->deleting ? "" : unreadable->uid;
   Actions actions;
-  auto pods = orphans_to_release(stores_.pods.by_index(key), uid);
-  if (!pods.empty()) actions.push_back(ReleasePods{std::move(pods)});
+  const auto pods = stores_.pods.by_index(key);
+  auto released = orphans_to_release(pods, uid);
+  if (!released.empty()) actions.push_back(ReleasePods{std::move(released)});
+  const auto most = std::chrono::ceil<std::chrono::seconds>(options_.max_termination_grace);
+  auto shortened = orphans_to_shorten(pods, uid, clock_.now(), most);
+  if (!shortened.empty()) actions.push_back(DeletePods{std::move(shortened)});
   auto groups = orphaned_groups(stores_.pod_groups.by_index(key));
   if (!groups.empty()) actions.push_back(DeletePodGroups{std::move(groups)});
   if (actions.empty()) return ok();

@@ -123,6 +123,7 @@ template <typename T>
 Result<Nothing> Writes::remove(const Kind<T>& kind, const Target& target) const {
   const std::string key = job_.meta.ns + "/" + target.name;
   kube::DeleteOptions options;
+  if (target.grace) options.grace_period_seconds = static_cast<int>(target.grace->count());
   if (target.at_once) options.grace_period_seconds = 0;
   options.resource_version = target.resource_version;
   const auto deleted =

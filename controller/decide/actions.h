@@ -2,7 +2,9 @@
 // carries them out.
 #pragma once
 
+#include <chrono>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,6 +66,7 @@ struct Target {
   std::string uid;                 // a precondition, so a namesake created meanwhile survives
   bool at_once = false;            // the pod's node is lost: no kubelet can end it
   std::string resource_version{};  // if not empty: only this version
+  std::optional<std::chrono::seconds> grace{};  // not set: the object's own
   bool operator==(const Target&) const = default;
 };
 struct DeletePodGroups {

@@ -44,6 +44,8 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
   seen.retry_delay = options.retry_delay;
   seen.max_reservation_seconds = options.max_reservation_seconds;
   seen.start_timeout = options.start_timeout;
+  seen.max_termination_grace =
+      std::chrono::ceil<std::chrono::seconds>(options.max_termination_grace);
   seen.now = now;
   return seen;
 }

@@ -26,6 +26,7 @@ struct ObserveOptions {
   bool direct_placement = false;                                     // --direct-placement
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;  // --max-reservation-seconds
   std::chrono::milliseconds start_timeout{0};                        // --start-timeout
+  std::chrono::milliseconds max_termination_grace{0};                // --max-termination-grace
 };
 
 // From the caches only: what this process knows now, including its own writes. nullopt: no such

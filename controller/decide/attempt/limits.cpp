@@ -163,6 +163,12 @@ std::optional<AttemptResult> passed_limit(const Round& round) {
   return std::nullopt;
 }
 
+std::optional<SysTime> deadline_after_end(const job::Job& job) {
+  const auto since = job.status.active_since ? job.status.active_since : job.status.start_time;
+  if (!job.spec.active_deadline_seconds || !since) return std::nullopt;
+  return after(*since, *job.spec.active_deadline_seconds - job.status.active_seconds);
+}
+
 std::optional<milliseconds> time_until_limit(const Round& round) {
   if (is_suspended(round.seen.job)) return std::nullopt;
   std::optional<milliseconds> first;

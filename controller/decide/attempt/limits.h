@@ -21,6 +21,10 @@ namespace nervex::controller {
 // gang run: kFailure. nullopt: no limit has passed. Not for suspended jobs.
 std::optional<AttemptResult> passed_limit(const Round& round);
 
+// When the activeDeadlineSeconds of a job that has ended would have passed if it still ran: until
+// then cleanPodPolicy None keeps its unfinished pods. nullopt: it has none.
+std::optional<SysTime> deadline_after_end(const job::Job& job);
+
 // Until the first of these limits, or the end of the back-off. nullopt: none.
 std::optional<std::chrono::milliseconds> time_until_limit(const Round& round);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "controller/decide/attempt/limits.h"
 #include "controller/decide/reasons.h"
 #include "job/counts.h"
 #include "job/names.h"
@@ -15,14 +16,17 @@ namespace {
 // Sidecars that end by themselves have time for it: the pod, and with it the logs, then stays.
 constexpr std::chrono::seconds kSidecarGrace{60};
 
+// Clocks differ, and deletionTimestamp has whole seconds.
+constexpr std::chrono::seconds kClockDifference{60};
+
 // When the pod goes; nullopt: it stays.
 std::optional<SysTime> deletion_time(const kube::Pod& pod, const job::Job& job) {
   const SysTime now{};  // the epoch: due at any time
   if (job.spec.clean_pod_policy == job::CleanPodPolicy::kAll) return now;
   if (pod.is_finished()) return std::nullopt;
-  // A limit that an administrator sets must free the capacity.
-  if (job.status.reason == kDeadlineExceeded) return now;
-  if (job.spec.clean_pod_policy == job::CleanPodPolicy::kNone) return std::nullopt;
+  // A limit must free the capacity, also if it passes after the job has ended.
+  if (job.status.reason == kDeadlineExceeded || job.status.reason == kScheduleTimeout) return now;
+  if (job.spec.clean_pod_policy == job::CleanPodPolicy::kNone) return deadline_after_end(job);
   const job::PodState state = job::pod_state(pod);
   if (state == job::PodState::kPending || state == job::PodState::kRunning) return now;
   // The main container has ended, and a sidecar keeps the pod's capacity.
@@ -56,6 +60,17 @@ std::vector<Target> living_as_seen(const Ptrs<T>& objects) {
   return targets;
 }
 
+// The pod is being deleted with a longer grace period than `most`: a user may set years. Zero: no
+// limit.
+bool ends_too_late(const kube::Pod& pod, SysTime now, std::chrono::seconds most) {
+  const bool is_ending = pod.meta.deleting && !pod.is_finished() && pod.node_lost.empty();
+  return most.count() > 0 && is_ending && pod.deletion_timestamp > now + most + kClockDifference;
+}
+
+Target with_grace(const kube::Pod& pod, std::chrono::seconds grace) {
+  return {pod.meta.name, pod.meta.uid, false, {}, grace};
+}
+
 }  // namespace
 
 Target pod_target(const kube::Pod& pod) {
@@ -67,6 +82,8 @@ Actions delete_stuck_pods(const Observed& seen) {
   for (const auto& pod : seen.pods) {
     const bool is_stuck = pod->meta.deleting && !pod->deleted_at_once && !pod->node_lost.empty();
     if (is_stuck) stuck.targets.push_back(pod_target(*pod));
+    const std::chrono::seconds most = seen.max_termination_grace;
+    if (ends_too_late(*pod, seen.now, most)) stuck.targets.push_back(with_grace(*pod, most));
   }
   return stuck.targets.empty() ? Actions{} : Actions{std::move(stuck)};
 }
@@ -203,6 +220,16 @@ std::vector<Target> orphans_to_release(const Ptrs<kube::Pod>& pods, const std::s
     const std::string owner = owner_job_uid(pod.meta);
     return owner.empty() || (pod.meta.deleting && owner != job_uid);
   });
+}
+
+std::vector<Target> orphans_to_shorten(const Ptrs<kube::Pod>& pods, const std::string& job_uid,
+                                       SysTime now, std::chrono::seconds most) {
+  std::vector<Target> targets;
+  for (const auto& pod : pods) {
+    if (owner_job_uid(pod->meta) == job_uid || !ends_too_late(*pod, now, most)) continue;
+    targets.push_back(with_grace(*pod, most));
+  }
+  return targets;
 }
 
 std::vector<Target> orphaned_groups(const Ptrs<gang::PodGroup>& groups) {

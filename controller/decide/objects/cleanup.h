@@ -28,6 +28,8 @@ Target pod_target(const kube::Pod& pod);
 
 // Pods of any attempt, finished or not, that are being deleted on a lost node. No kubelet ends
 // them: their names and slots would stay taken.
+// And those whose grace period ends later than Observed::max_termination_grace allows: with that
+// one.
 Actions delete_stuck_pods(const Observed& seen);
 
 // -- what remains of the job's earlier attempts?
@@ -57,6 +59,10 @@ std::vector<Target> pods_to_release_at_end(const Observed& seen,
 // it as their owner, `job_uid` is its uid, or "". Returns those that are being deleted, and those
 // that were orphaned: they have no job as their owner.
 std::vector<Target> orphans_to_release(const Ptrs<kube::Pod>& pods, const std::string& job_uid);
+// Of the same pods those whose grace period ends later than `most` from now: with that one. `most`
+// zero: none.
+std::vector<Target> orphans_to_shorten(const Ptrs<kube::Pod>& pods, const std::string& job_uid,
+                                       SysTime now, std::chrono::seconds most);
 
 // PodGroups of ours that were orphaned (kubectl delete --cascade=orphan): `groups` have no job as
 // their owner. The garbage collector does not delete them, and their capacity would stay reserved.

@@ -129,7 +129,8 @@ struct Observed {
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;  // --max-reservation-seconds
   // --start-timeout: for jobs without startTimeoutSeconds; 0: no limit.
   std::chrono::milliseconds start_timeout{0};
-  SysTime now{};  // the only clock
+  std::chrono::seconds max_termination_grace{0};  // --max-termination-grace; 0: no limit
+  SysTime now{};                                  // the only clock
 };
 
 }  // namespace nervex::controller

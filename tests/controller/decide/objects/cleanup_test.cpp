@@ -104,6 +104,69 @@ TEST_CASE("a job that its time limit ended keeps no pod that runs, whatever its 
   CHECK(world.pod_names() == Strings{world.name(Role::kCollector, 0)});
 }
 
+TEST_CASE("a limit that passes after the job has ended ends the pods that still run",
+          "[controller][cleanup]") {
+  World world(a_job(2, 0));
+  world.make_gang();
+  world.run_all();
+  world.settle();
+  world.seen.job.spec.clean_pod_policy = CleanPodPolicy::kNone;
+  world.seen.job.spec.active_deadline_seconds = 3'600;
+  world.end("dqn-coordinator", true);
+  world.settle();
+  REQUIRE(world.seen.job.status.phase == job::Phase::kSucceeded);
+  CHECK(world.pod_names().size() == 3);
+  const auto again = reconcile(world.seen).requeue_after;
+  REQUIRE(again);
+  world.seen.now += std::chrono::ceil<std::chrono::seconds>(*again);
+  world.settle();
+  CHECK(world.pod_names() == Strings{"dqn-coordinator"});
+}
+
+TEST_CASE("a job that its schedule limit ended keeps no pod that is not finished",
+          "[controller][cleanup]") {
+  World world(a_job(1, 0));
+  world.make_gang();
+  world.run(world.name(Role::kCollector, 0));
+  world.settle();
+  world.seen.job.spec.clean_pod_policy = CleanPodPolicy::kNone;
+  world.seen.job.status.phase = job::Phase::kFailed;
+  world.seen.job.status.reason = "ScheduleTimeout";
+  world.settle();
+  CHECK(world.pod_names().empty());
+}
+
+TEST_CASE("a grace period of years is shortened", "[controller][cleanup]") {
+  World world(a_job(1, 0));
+  world.make_gang();
+  world.run_all();
+  world.settle();
+  world.seen.max_termination_grace = std::chrono::seconds(600);
+  const auto set_grace = [&](std::chrono::seconds grace) {
+    world.change_pod(world.name(Role::kCollector), [&](kube::Pod& pod) {
+      pod.meta.deleting = true;
+      pod.deletion_timestamp = world.seen.now + grace;
+    });
+    return delete_stuck_pods(world.seen);
+  };
+  const Actions shortened = set_grace(std::chrono::hours(24 * 365));
+  REQUIRE(shortened.size() == 1);
+  const auto& targets = std::get<DeletePods>(shortened[0]).targets;
+  REQUIRE(targets.size() == 1);
+  CHECK(targets[0].grace == std::chrono::seconds(600));
+  CHECK_FALSE(targets[0].at_once);
+  CHECK(set_grace(std::chrono::seconds(600)).empty());
+  CHECK(set_grace(std::chrono::seconds(30)).empty());
+  set_grace(std::chrono::hours(24 * 365));
+  const auto of_orphans = [&](const std::string& uid) {
+    return orphans_to_shorten(world.seen.pods, uid, world.seen.now, std::chrono::seconds(600));
+  };
+  CHECK(of_orphans(world.seen.job.meta.uid).empty());
+  CHECK(of_orphans("").size() == 1);  // the job was deleted
+  world.seen.max_termination_grace = {};
+  CHECK(set_grace(std::chrono::hours(24 * 365)).empty());
+}
+
 TEST_CASE("clean-up does not repeat deletions in progress", "[controller][cleanup]") {
   World world(a_job(1, 0));
   world.make_gang();
