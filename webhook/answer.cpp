@@ -15,6 +15,12 @@ HttpReply problem(int status, std::string text) {
           .headers = {}};
 }
 
+TooLarge judge_size(const kube::AdmissionRequest& request, std::size_t body_bytes,
+                    std::size_t review_bytes) {
+  if (is_too_large_to_change(request, body_bytes, review_bytes)) return TooLarge::kToChange;
+  return is_too_large_to_store(request, body_bytes) ? TooLarge::kToStore : TooLarge::kNo;
+}
+
 }  // namespace
 
 HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) {
@@ -30,17 +36,16 @@ HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) 
   auto decoded = kube::decode_review(request.body);
   if (!decoded) return problem(400, decoded.error().message);
   const std::string uid = decoded->uid;
-  const bool is_too_large =
-      is_too_large_to_change(*decoded, request.body.size(), sources.review_bytes);
+  const TooLarge too_large = judge_size(*decoded, request.body.size(), sources.review_bytes);
 
   Facts facts;
   const auto gather = [&](const kube::AdmissionRequest& asked) {
-    if (!is_too_large) facts = sources.facts(asked, hook, request);
+    if (too_large == TooLarge::kNo) facts = sources.facts(asked, hook, request);
   };
   const auto judge = [&](kube::AdmissionRequest asked) {
     return review(std::move(asked), hook,
                   {*check, sources.server_user, sources.host_access, sources.pod_access,
-                   sources.capacity, sources.max_reservation_seconds, is_too_large},
+                   sources.capacity, sources.max_reservation_seconds, too_large},
                   facts);
   };
   // A review consumes its request.

@@ -16,6 +16,7 @@
 #include "job/validate.h"
 #include "job/warnings.h"
 #include "webhook/guarded_fields.h"
+#include "webhook/review_memory.h"
 
 namespace nervex::webhook {
 namespace {
@@ -54,7 +55,15 @@ AdmissionResponse refuse(const AdmissionRequest& request, int code, std::string 
 }
 
 // What can be created must also be changeable, or users could not suspend it.
-AdmissionResponse refuse_size(const AdmissionRequest& request) {
+AdmissionResponse refuse_size(const AdmissionRequest& request, TooLarge too_large) {
+  if (too_large == TooLarge::kToStore) {
+    return refuse(
+        request, 413,
+        fmt::format("{}.{} \"{}\" is too large: it has more than {} KiB as JSON, managedFields "
+                    "included. etcd stores at most 1536 KiB, and the rest is for its "
+                    "status. Move large texts, such as scripts, into a ConfigMap",
+                    request.kind, kGroup, name_in(request), kMaxStoredBytes >> 10U));
+  }
   return refuse(request, 413,
                 fmt::format("{}.{} \"{}\" is too large: it has too many values, such as variables, "
                             "labels or arguments. It could be created but never updated, because "
@@ -347,7 +356,9 @@ std::vector<std::string_view> templates_to_ask(const AdmissionRequest& request) 
 Reviewed review(AdmissionRequest request, Hook hook, const Rules& rules, const Facts& facts) {
   if (auto answer = answer_at_once(request, hook)) return {*std::move(answer)};
   const bool spec_changes = changes_spec(request);
-  if (spec_changes && rules.is_too_large) return {refuse_size(request)};
+  if (spec_changes && rules.too_large != TooLarge::kNo) {
+    return {refuse_size(request, rules.too_large)};
+  }
   Reviewed reviewed = hook == Hook::kMutate ? mutate(request, rules, facts, spec_changes)
                                             : validate(request, rules, facts, spec_changes);
   kube::discard(request.object);

@@ -23,6 +23,12 @@ enum class Hook { kMutate, kValidate };
 // How to treat a finding that only some clusters want.
 enum class Strictness { kOff, kWarn, kRefuse };
 
+enum class TooLarge {
+  kNo,
+  kToChange,  // it could be stored, but not changed later (is_too_large_to_change)
+  kToStore,   // its status could not be stored (is_too_large_to_store)
+};
+
 struct Rules {
   const job::SchemaCheck& schema;
   std::string server_user;  // who may write spec.requests
@@ -34,8 +40,7 @@ struct Rules {
   Strictness capacity = Strictness::kWarn;
   // Higher reservationSeconds have no effect: nervex-controller --max-reservation-seconds.
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;
-  // The object could be stored, but not changed later (webhook/review_memory.h).
-  bool is_too_large = false;
+  TooLarge too_large = TooLarge::kNo;
 };
 
 // The outcome of a review.

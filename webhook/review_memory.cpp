@@ -79,4 +79,12 @@ bool is_too_large_to_change(const kube::AdmissionRequest& request, std::size_t b
          bytes > update_memory(kube::to_text(request.old_object)) + kSmallChangeBytes;
 }
 
+bool is_too_large_to_store(const kube::AdmissionRequest& request, std::size_t body_bytes) {
+  if (body_bytes <= kMaxStoredBytes) return false;
+  const std::size_t bytes = kube::to_text(request.object).size();
+  if (bytes <= kMaxStoredBytes) return false;
+  return request.old_object.is_null() ||
+         bytes > kube::to_text(request.old_object).size() + kSmallChangeBytes;
+}
+
 }  // namespace nervex::webhook

@@ -25,4 +25,13 @@ std::size_t update_memory(std::string_view object);
 bool is_too_large_to_change(const kube::AdmissionRequest& request, std::size_t body_bytes,
                             std::size_t budget);
 
+// Of an object as JSON. etcd takes requests of at most 1.5 MiB (--max-request-bytes): the rest is
+// for the status and spec.requests of a large job, and their managedFields. A job without a status
+// would have no phase, condition or event.
+inline constexpr std::size_t kMaxStoredBytes = std::size_t{1280} << 10U;
+
+// Whether the request's object has more bytes than that. False for an update that hardly enlarges
+// it, as above. Cost: none for a smaller body; else that of writing the object as text.
+bool is_too_large_to_store(const kube::AdmissionRequest& request, std::size_t body_bytes);
+
 }  // namespace nervex::webhook

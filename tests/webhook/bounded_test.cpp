@@ -252,6 +252,30 @@ TEST_CASE("a job that can be created can be changed, also after it has run", "[w
   CHECK(largest >= 30'000);
 }
 
+TEST_CASE("a job whose status could not be stored is refused", "[webhook][bounded]") {
+  MemoryBudget budget(kReviewBytes);
+  const auto job_of = [](std::size_t bytes) {
+    Json job = large_job("arguments", 1);
+    const std::size_t rest = job.dump().size() + 2;
+    job["spec"]["group"] = "";
+    job["metadata"]["annotations"]["script"] = std::string(bytes - rest, 'x');
+    return job;
+  };
+  const Json refused = response_to(make_review(job_of(1570 << 10U).dump()), budget);
+  CHECK(refused["allowed"] == false);
+  CHECK(refused["status"]["code"] == 413);
+  CHECK(refused["status"]["message"] ==
+        "NerveXJob.nervex.sensetime.com \"dqn\" is too large: it has more than 1280 KiB as JSON, "
+        "managedFields included. etcd stores at most 1536 KiB, and the rest is for its status. "
+        "Move large texts, such as scripts, into a ConfigMap");
+  CHECK(response_to(make_review(job_of(1279 << 10U).dump()), budget)["allowed"] == true);
+  // Created by an older version: it can be suspended.
+  const Json stored = job_of(1500 << 10U);
+  Json suspended = stored;
+  suspended["spec"]["suspend"] = true;
+  CHECK(response_to(update_to(suspended, stored), budget)["allowed"] == true);
+}
+
 TEST_CASE("a job does not grow until it cannot be changed, but may shrink", "[webhook][bounded]") {
   const Json small = large_job("variables", 10);
   const Json large = large_job("variables", 20'000);
