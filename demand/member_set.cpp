@@ -56,8 +56,9 @@ gang::MemberSet make_member_set(const job::Job& job, const gang::Gang& gang,
   set.name = set_name(gang, slot.role, slot.part);
   set.role = to_string(slot.role);
   set.shape.requests = kube::pod_requests(spec);
-  add_affinity_of_pods(spec, job.meta.ns.str(), job::make_pod_labels(job, slot.role, context),
-                       set.shape);
+  const bool is_requested = slot.entry() != nullptr;
+  add_affinity_of_pods(spec, job.meta.ns.str(),
+                       job::make_pod_labels(job, slot.role, is_requested, context), set.shape);
   set.shape.constraints = kube::decode_node_constraints(spec);
   set.bind_last = slot.role == Role::kCoordinator;
   set.heals_alone = heals_alone(gang.kind, slot.role);

@@ -230,7 +230,8 @@ Requests read_requests(Fields fields) {
     const int attempt = change.small_integer("attempt", 0);
     const Role role = read_role(change);
     const Slot slot = read_slot(change);
-    requests.base.push_back({attempt, role, slot, change.boolean("removed")});
+    requests.base.push_back({attempt, role, slot, change.boolean("removed"),
+                             change.integer("id", 0), change.small_integer("replicas", 0)});
   });
   fields.each("entries", [&](Fields entry) { requests.entries.push_back(read_entry(entry)); });
   fields.each("moved", [&](Fields moved) { requests.moved.push_back(read_moved(moved)); });
@@ -338,6 +339,7 @@ constexpr std::string_view kStatusFields[] = {"activeSeconds",
                                               "activeSince",
                                               "attempt",
                                               "avoid",
+                                              "baseCollectors",
                                               "completionTime",
                                               "conditions",
                                               "continued",
@@ -363,6 +365,7 @@ constexpr std::string_view kStatusFields[] = {"activeSeconds",
                                               "replaced",
                                               "replicaStatus",
                                               "requeuedGangs",
+                                              "returned",
                                               "selector",
                                               "services",
                                               "startTime",
@@ -455,7 +458,11 @@ Status read_status(Fields fields) {
   status.services = read_services(fields);
   status.max_reservation_seconds = read_count(fields, "maxReservationSeconds");
   status.naming_version = fields.small_integer("namingVersion", 0);
+  Fields returned = fields.object("returned");
+  status.returned_collector = returned.integer("collector", 0);
+  status.returned_learner = returned.integer("learner", 0);
   status.selector = fields.text("selector");
+  status.base_collectors = fields.small_integer("baseCollectors", 0);
   fields.each("conditions",
               [&](Fields condition) { status.conditions.push_back(read_condition(condition)); });
   return status;

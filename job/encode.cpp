@@ -110,6 +110,10 @@ Json encode_base_change(const BaseChange& change) {
   out["attempt"] = change.attempt;
   out["role"] = to_string(change.role);
   out["removed"] = change.removed;
+  if (change.id != 0) {
+    out["id"] = change.id;
+    out["replicas"] = change.replicas;
+  }
   return out;
 }
 
@@ -187,7 +191,14 @@ Json encode_status(const Status& status) {
   if (status.max_reservation_seconds)
     out["maxReservationSeconds"] = *status.max_reservation_seconds;
   if (status.naming_version > 0) out["namingVersion"] = status.naming_version;
-  if (!status.selector.empty()) out["selector"] = status.selector;
+  if (status.returned_collector > 0 || status.returned_learner > 0) {
+    out["returned"] = {{"collector", status.returned_collector},
+                       {"learner", status.returned_learner}};
+  }
+  if (!status.selector.empty()) {
+    out["selector"] = status.selector;
+    out["baseCollectors"] = status.base_collectors;
+  }
   for (const auto& ended : status.ended) out["ended"].push_back(encode_ended(ended));
   for (const auto& condition : status.conditions) {
     out["conditions"].push_back(encode_condition(condition));

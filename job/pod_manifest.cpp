@@ -59,9 +59,17 @@ Json object_meta(const Job& job, Role role, const std::string& name, const Json&
                {std::string(kApiVersion), std::string(kKind), job.meta.name, job.meta.uid})})}};
 }
 
+// A template's own label of that key would be counted, so it goes.
+void set_base_replica_label(Role role, bool is_requested, Json& labels) {
+  labels.erase(std::string(kBaseReplicaLabel));
+  if (is_requested || (role != Role::kCollector && role != Role::kLearner)) return;
+  labels[std::string(kBaseReplicaLabel)] = kBaseReplicaLabelValue;
+}
+
 Json make_metadata(const Job& job, const PodOrder& order, const Json& pod_template,
                    const std::string& main_name) {
   Json meta = object_meta(job, order.role, pod_name(job, order.role, order.slot), pod_template);
+  set_base_replica_label(order.role, order.entry != nullptr, object_at(meta, "labels"));
   Json& annotations = object_at(meta, "annotations");
   for (const auto& [key, value] : order.annotations) annotations[key] = value;
   if (!main_name.empty() && main_name != kMainContainer)
@@ -181,8 +189,9 @@ int main_port(const Json& pod_template_or_spec, Role role) {
   return port != 0 ? port : default_port(role);
 }
 
-Json make_pod_labels(const Job& job, Role role, const PodContext& context) {
+Json make_pod_labels(const Job& job, Role role, bool is_requested, const PodContext& context) {
   Json labels = role_labels(job, role, role_template(job, role, context));
+  set_base_replica_label(role, is_requested, labels);
   labels.erase(std::string(kPodNameLabel));
   return labels;
 }

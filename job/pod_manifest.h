@@ -50,8 +50,9 @@ Json pod_spec(const Job& job, Role role, Slot slot, const RequestEntry* entry,
 Json pod_spec_with_ports(const Job& job, Role role, Slot slot, const RequestEntry* entry,
                          const PodContext& context);
 
-// Labels shared by all pods of a role, so without pod names: {key: value}.
-Json make_pod_labels(const Job& job, Role role, const PodContext& context);
+// Labels shared by all base replicas or all requested replicas of a role, so without pod names:
+// {key: value}.
+Json make_pod_labels(const Job& job, Role role, bool is_requested, const PodContext& context);
 
 // Restricts the pod to `node` in addition to its own requirements. Required node affinity terms are
 // ORed, so each gets the pin. Terms without requirements match no node in Kubernetes and must not

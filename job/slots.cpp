@@ -31,7 +31,11 @@ Changes collect_changes(const Job& job, Role role) {
   for (const auto& change : job.spec.requests.base) {
     if (change.role != role || change.attempt != job.status.attempt) continue;
     changes.raise(change.slot);
-    if (change.removed) changes.removed.insert(change.slot.ordinal);
+    if (is_removed(job, change)) {
+      changes.removed.insert(change.slot.ordinal);
+    } else if (change.removed) {  // it returns as another pod: the removed one may still be ending
+      changes.raise({change.slot.ordinal, change.slot.incarnation + 1});
+    }
   }
   for (const auto& replaced : job.status.replaced) {
     if (replaced.role == role) changes.raise(replaced.slot);
@@ -60,7 +64,39 @@ std::vector<Replica> collect_replicas(const Job& job, Role role, bool with_names
   return replicas;
 }
 
+int base_replicas(const Job& job, Role role) {
+  const auto& spec = role_spec(job.spec, role);
+  return spec ? spec->replicas : 0;
+}
+
 }  // namespace
+
+bool is_removed(const Job& job, const BaseChange& change) {
+  if (!change.removed || change.attempt != job.status.attempt) return false;
+  if (change.id == 0) return true;
+  return change.replicas == base_replicas(job, change.role) &&
+         change.id > (change.role == Role::kCollector ? job.status.returned_collector
+                                                      : job.status.returned_learner);
+}
+
+std::int64_t returned_through(const Job& job, Role role) {
+  const auto& status = job.status;
+  std::int64_t last =
+      role == Role::kCollector ? status.returned_collector : status.returned_learner;
+  for (const auto& change : job.spec.requests.base) {
+    if (change.role != role || !change.removed || is_removed(job, change)) continue;
+    last = std::max(last, change.id);
+  }
+  return last;
+}
+
+int count_removed(const Job& job, Role role) {
+  const auto& base = job.spec.requests.base;
+  return static_cast<int>(std::count_if(base.begin(), base.end(), [&](const auto& change) {
+    return change.role == role && change.slot.ordinal < base_replicas(job, role) &&
+           is_removed(job, change);
+  }));
+}
 
 Slot current_slot(const Job& job, Role role, Slot slot) {
   return collect_changes(job, role).apply(slot);

@@ -35,6 +35,17 @@ struct ReplicaPod {
 // the larger number counts. So a repeated or concurrent replacement counts once.
 Slot current_slot(const Job& job, Role role, Slot slot);
 
+// A removal of a base replica through the replicas API applies to the job's current attempt. It is
+// over when `replicas` of its role has another value than at the removal: then that number counts,
+// as for any workload that is scaled. status.returned remembers it, so that the old value does not
+// remove the replica again. Removals with id 0 last for the attempt: the replica had ended, or
+// continues as a requested one, or an older version removed it.
+bool is_removed(const Job& job, const BaseChange& change);
+// The highest id of the removals of `role` that are over: for status.returned.
+std::int64_t returned_through(const Job& job, Role role);
+// Base replicas of `role` that `replicas` counts and the replicas API has removed.
+int count_removed(const Job& job, Role role);
+
 // The replicas of `role`, kCollector or kLearner, that the job wants in its current attempt, ended
 // ones included: base replicas that were not removed, then requested ones, by ordinal. Excludes
 // replicas without a name left. None without a template. Cost: replicas + changes x log(changes).

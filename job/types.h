@@ -76,6 +76,10 @@ struct BaseChange {  // an API change to a base replica
   Role role = Role::kCollector;
   Slot slot;
   bool removed = false;
+  // A removal lasts while the role's `replicas` has the value that it had then (is_removed() of
+  // slots.h). id: unique in the job, counts up with RequestEntry::id. 0: it lasts for the attempt.
+  std::int64_t id = 0;
+  int replicas = 0;
   bool operator==(const BaseChange&) const = default;
 };
 
@@ -289,7 +293,11 @@ struct Status {
   // The administrator's limit on reservationSeconds, if spec.reservationSeconds exceeds it.
   std::optional<int> max_reservation_seconds;
   int naming_version = 0;  // 0: same as 1, independent of the current names.h
-  std::string selector;    // of the scale subresource: the collectors' labels
+  // Removals of base replicas up to this id are over: `replicas` was changed since (slots.h).
+  std::int64_t returned_collector = 0;
+  std::int64_t returned_learner = 0;
+  std::string selector;     // of the scale subresource: labels of the base collectors
+  int base_collectors = 0;  // of the scale subresource: those of collector.active
   std::vector<Condition> conditions;
   // Fields of the stored status that only a newer version knows; null: none. They are written back,
   // because the status is written whole. (Not within objects and lists.)

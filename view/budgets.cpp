@@ -1,5 +1,8 @@
 #include "view/budgets.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "job/pod_manifest.h"
@@ -23,6 +26,13 @@ std::string counted_by_scale(const Budget& budget) {
   }
   if (!budget.min_available.is_string()) return "";
   return fmt::format("minAvailable: {}", kube::to_text(budget.min_available));
+}
+
+// The base replicas and the requested replicas of a role have the same problem.
+void add_once(BudgetProblem problem, std::vector<BudgetProblem>& problems) {
+  if (std::find(problems.begin(), problems.end(), problem) == problems.end()) {
+    problems.push_back(std::move(problem));
+  }
 }
 
 }  // namespace
@@ -50,16 +60,19 @@ std::vector<BudgetProblem> find_budget_problems(const job::Job& job,
     int pods = 0;
     for (std::size_t i = 0; i < roles.size(); ++i) {
       if (roles[i].pods == 0) continue;
-      if (!selects(budget, job::make_pod_labels(job, roles[i].role, {}))) continue;
+      if (!selects(budget, job::make_pod_labels(job, roles[i].role, roles[i].is_requested, {}))) {
+        continue;
+      }
       pods += roles[i].pods;
       if (first[i].empty()) {
         first[i] = budget.name;
       } else if (first[i] != budget.name) {
-        problems.push_back({.code = BudgetProblem::Code::kSelectedTwice,
-                            .budget = first[i],
-                            .setting = {},
-                            .other = budget.name,
-                            .role = roles[i].role});
+        add_once({.code = BudgetProblem::Code::kSelectedTwice,
+                  .budget = first[i],
+                  .setting = {},
+                  .other = budget.name,
+                  .role = roles[i].role},
+                 problems);
       }
     }
     std::string setting = counted_by_scale(budget);

@@ -29,6 +29,7 @@ Budget decode_budget(const Json& object);
 struct RolePods {  // wanted pods of the job, by role
   job::Role role = job::Role::kCoordinator;
   int pods = 0;
+  bool is_requested = false;  // requested replicas; else base replicas
 };
 
 struct BudgetProblem {

@@ -9,6 +9,7 @@
 
 #include "gang/slot.h"
 #include "job/counts.h"
+#include "job/slots.h"
 #include "queue/workload.h"
 #include "view/waiting_gangs.h"
 
@@ -251,6 +252,13 @@ void add_condition_notes(const JobSnapshot& seen, JobView& view) {
   }
 }
 
+int count_base_replicas(const job::Job& job, Role role) {
+  const auto replicas = job::wanted_replicas(job, role);
+  return static_cast<int>(
+      std::count_if(replicas.begin(), replicas.end(),
+                    [](const job::Replica& replica) { return replica.entry == nullptr; }));
+}
+
 void add_budget_notes(const JobSnapshot& seen, JobView& view) {
   if (is_finished(seen)) return;
   std::vector<RolePods> roles;
@@ -260,7 +268,10 @@ void add_budget_notes(const JobSnapshot& seen, JobView& view) {
         seen.group ? count_slots(*seen.group,
                                  [&](const std::string& one) { return one == to_string(role); })
                    : count_wanted(seen.job, role);
-    roles.push_back({role, wanted});
+    const int base = std::min(wanted, count_base_replicas(seen.job, role));
+    const bool is_worker = role == Role::kCollector || role == Role::kLearner;
+    roles.push_back({role, is_worker ? base : wanted});
+    if (is_worker) roles.push_back({role, wanted - base, true});
   }
   for (const auto& problem : find_budget_problems(seen.job, roles, seen.budgets)) {
     view.notes.push_back({"PodDisruptionBudget", describe(problem)});

@@ -12,6 +12,8 @@
 #include "cli/output.h"
 #include "cli/text.h"
 #include "cli/verbs/verbs.h"
+#include "job/slots.h"
+#include "job/types.h"
 
 namespace nervex::cli {
 namespace {
@@ -34,6 +36,21 @@ void define_scale(CLI::App& command, ScaleFlags& flags) {
   add_cluster_flags(command, flags.cluster);
 }
 
+// A number that stays the same is no change that the controller could see.
+void note_removed(const job::Job& job, job::Role role) {
+  const int removed = job::count_removed(job, role);
+  const int replicas = job::role_spec(job.spec, role)->replicas;
+  if (removed == 0) return;
+  note(fmt::format(
+      "{removed} of these {replicas} {role}s stay removed: the replicas API removed them when the "
+      "number was {replicas}, too. To return them, scale to another number first: `scale {name} "
+      "--{role}s {left}`, and when status.observedGeneration has followed, `scale {name} --{role}s "
+      "{replicas}`",
+      fmt::arg("removed", removed), fmt::arg("replicas", replicas),
+      fmt::arg("role", to_string(role)), fmt::arg("name", printable(job.meta.name)),
+      fmt::arg("left", replicas - removed)));
+}
+
 Result<Nothing> set_replicas(kube::Api& api, const Json& job, const ScaleFlags& flags) {
   Json spec = Json::object();
   for (const auto& [role, count] :
@@ -47,10 +64,14 @@ Result<Nothing> set_replicas(kube::Api& api, const Json& job, const ScaleFlags& 
   }
   const auto patched = patch_job(api, job, std::move(spec));
   if (!patched) return patched.error();
+  const auto scaled = job::decode_job(*patched);
+  if (!scaled) return scaled.error();
   write_out(fmt::format("{} scaled: collectors {}, learners {}\n",
                         printable(qualified_name(flags.job)),
                         kube::int_at(*patched, {"spec", "collector", "replicas"}),
                         kube::int_at(*patched, {"spec", "learner", "replicas"})));
+  if (flags.collectors) note_removed(*scaled, job::Role::kCollector);
+  if (flags.learners) note_removed(*scaled, job::Role::kLearner);
   return ok();
 }
 

@@ -22,6 +22,8 @@ Round make_round(const Observed& seen, Attempt attempt) {
   const bool is_capped = round.job.spec.reservation_seconds > seen.max_reservation_seconds;
   status.max_reservation_seconds =
       is_capped ? std::optional(seen.max_reservation_seconds) : std::nullopt;
+  status.returned_collector = job::returned_through(round.job, job::Role::kCollector);
+  status.returned_learner = job::returned_through(round.job, job::Role::kLearner);
   round.losses.replaced = status.replaced;
   if (group == nullptr || !is_in_progress(status)) return round;
 

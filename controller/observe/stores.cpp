@@ -37,7 +37,11 @@ Stores::Stores()
       pod_groups(by_job_uid) {}
 
 Result<kube::Pod> decode_pod(std::string_view json) {
-  static const kube::PodFilter kFilter = gang::with_slot_annotations(job::pod_filter());
+  static const kube::PodFilter kFilter = [] {
+    kube::PodFilter filter = gang::with_slot_annotations(job::pod_filter());
+    filter.label_keys.emplace_back(job::kBaseReplicaLabel);
+    return filter;
+  }();
   return kube::decode_pod(json, kFilter);
 }
 

@@ -34,8 +34,7 @@ std::int64_t count_base_pods(const job::Job& job, const job::Requests& requests)
   };
   const auto removed =
       std::count_if(requests.base.begin(), requests.base.end(), [&](const auto& change) {
-        return change.removed && change.attempt == job.status.attempt &&
-               change.slot.ordinal < replicas(change.role);
+        return change.slot.ordinal < replicas(change.role) && is_removed(job, change);
       });
   return std::int64_t{replicas(Role::kCollector)} + replicas(Role::kLearner) - removed;
 }

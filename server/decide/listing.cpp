@@ -141,8 +141,7 @@ bool Released::was_removed(Role role, int ordinal) const {
     return !is_lost_ && ordinal < next_ordinal(requests, role);
   }
   return std::any_of(requests.base.begin(), requests.base.end(), [&](const auto& change) {
-    return change.removed && change.role == role && change.slot.ordinal == ordinal &&
-           change.attempt == job_.status.attempt;
+    return change.role == role && change.slot.ordinal == ordinal && is_removed(job_, change);
   });
 }
 

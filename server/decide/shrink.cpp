@@ -26,12 +26,15 @@ void remove_newest(const JobView& view, job::Role role, int count, Change& chang
   const std::vector<job::Replica> living = living_replicas(view, role);
   const auto kept = living.size() - std::min(living.size(), static_cast<std::size_t>(count));
   const int attempt = view.job.status.attempt;
+  const auto& spec = role_spec(view.job.spec, role);
+  const int base_replicas = spec ? spec->replicas : 0;
   std::set<int> requested;
   for (const auto& replica : std::span(living).subspan(kept)) {
     if (replica.entry != nullptr) {
       requested.insert(replica.slot.ordinal);
     } else {
-      change_base(change.requests, {attempt, replica.role, replica.slot, true});
+      change_base(change.requests, {attempt, replica.role, replica.slot, true,
+                                    change.requests.next_id++, base_replicas});
     }
     const job::ReplicaPod addressed = addressed_pod(replica);
     add_address(change.answer, view.job, addressed.role, addressed.slot, view.aggregator_port);

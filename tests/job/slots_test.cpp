@@ -1,6 +1,7 @@
 #include "job/slots.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_all.hpp>
 
 #include "tests/support/job_builders.h"
 
@@ -58,6 +59,45 @@ TEST_CASE("changes of base replicas by clients count only in their attempt", "[j
   CHECK(slots(job, Role::kCollector) == std::vector<Slot>{{0, 3}});
   job.status.attempt = 3;
   CHECK(slots(job, Role::kCollector) == std::vector<Slot>{{0, 0}, {1, 0}});
+}
+
+TEST_CASE("a removed base replica returns when `replicas` is set to another number",
+          "[job][slots]") {
+  struct Row {
+    std::string when;
+    int replicas;           // now; 4 at the removal of 2 and 3
+    std::int64_t returned;  // in the status
+    std::vector<Slot> want;
+    int removed;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"the number is the same", 4, 0, {{0, 0}, {1, 0}}, 2},
+      {"raised", 5, 0, {{0, 0}, {1, 0}, {2, 1}, {3, 6}, {4, 0}}, 0},
+      {"lowered to what is left", 2, 0, {{0, 0}, {1, 0}}, 0},
+      {"lowered by one", 3, 0, {{0, 0}, {1, 0}, {2, 1}}, 0},
+      {"raised, seen, and lowered again", 4, 8, {{0, 0}, {1, 0}, {2, 1}, {3, 6}}, 0},
+      {"one was removed again since", 4, 7, {{0, 0}, {1, 0}, {2, 1}}, 1},
+  }));
+  INFO("when " << row.when);
+  Job job = in_its_second_attempt();
+  job.spec.collector->replicas = row.replicas;
+  job.spec.requests.base = {{2, Role::kCollector, {2, 0}, true, 7, 4},
+                            {2, Role::kCollector, {3, 5}, true, 8, 4},
+                            {2, Role::kLearner, {0, 0}, true, 9, 1}};
+  job.status.returned_collector = row.returned;
+  CHECK(slots(job, Role::kCollector) == row.want);
+  CHECK(count_removed(job, Role::kCollector) == row.removed);
+  CHECK(returned_through(job, Role::kCollector) == (row.replicas == 4 ? row.returned : 8));
+  job.status.attempt = 3;
+  CHECK(slots(job, Role::kCollector).size() == static_cast<std::size_t>(row.replicas));
+}
+
+TEST_CASE("a removal without an id lasts for the attempt", "[job][slots]") {
+  Job job = in_its_second_attempt();
+  job.spec.requests.base = {{2, Role::kCollector, {1, 0}, true}};
+  job.spec.collector->replicas = 3;
+  CHECK(slots(job, Role::kCollector) == std::vector<Slot>{{0, 0}, {2, 0}});
+  CHECK(returned_through(job, Role::kCollector) == 0);
 }
 
 TEST_CASE("the higher incarnation of client and controller counts", "[job][slots]") {

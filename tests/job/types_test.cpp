@@ -128,7 +128,7 @@ TEST_CASE("an encoded status decodes to the same value", "[job][types]") {
   Requests requests;
   requests.next_collector = 4098;
   requests.next_id = 3;
-  requests.base = {{1, Role::kLearner, {1, 2}, false}, {2, Role::kCollector, {0, 0}, true}};
+  requests.base = {{1, Role::kLearner, {1, 2}, false}, {2, Role::kCollector, {0, 0}, true, 7, 4}};
   requests.entries = {an_entry(1, Role::kCollector, 2), an_entry(2, Role::kLearner, 1)};
   requests.entries[0].cpus = "500m";
   requests.entries[0].requested_at = at("2026-11-21T10:00:05.125Z");

@@ -57,6 +57,12 @@ TEST_CASE("a budget that is counted by the base collectors and selects other pod
        {{"selector", kCollectors}, {"maxUnavailable", 1}},
        2,
        {}},
+      {"it selects the label of base replicas",
+       {{"selector",
+         selector({{"replica-type", "collector"}, {"nervex.sensetime.com/base-replica", "true"}})},
+        {"maxUnavailable", 1}},
+       3,
+       {}},
       {"collectors were requested on top",
        {{"selector", kCollectors}, {"maxUnavailable", 1}},
        3,
@@ -83,9 +89,12 @@ TEST_CASE("a budget that is counted by the base collectors and selects other pod
   }));
   INFO("when " << row.when);
   const job::Job job = testing::a_job(2, 2);
-  const auto notes = describe_problems(
-      job, {{Role::kCoordinator, 1}, {Role::kCollector, row.collectors}, {Role::kLearner, 2}},
-      {a_budget(row.spec)});
+  const auto notes = describe_problems(job,
+                                       {{Role::kCoordinator, 1},
+                                        {Role::kCollector, 2},
+                                        {Role::kCollector, row.collectors - 2, true},
+                                        {Role::kLearner, 2}},
+                                       {a_budget(row.spec)});
   CHECK(notes == row.want);
 }
 

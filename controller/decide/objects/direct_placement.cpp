@@ -146,7 +146,7 @@ bool is_base_known(const Round& round, const job::PodContext& context) {
         !are_known_volumes(kube::array_at(*spec, {"volumes"}))) {
       return false;
     }
-    members.push_back({spec, job::make_pod_labels(round.job, role, context)});
+    members.push_back({spec, job::make_pod_labels(round.job, role, false, context)});
   }
   return keep_apart_as_known(members, round.job.meta.ns.str());
 }

@@ -60,6 +60,10 @@ void forget_many_ended(const Round& round, job::Status& status) {
   });
 }
 
+bool is_base_collector(const AttemptPod& member) {
+  return member.role == Role::kCollector && member.slot.ordinal < job::kFirstRequestedOrdinal;
+}
+
 void set_counts(const job::Status& before, const Attempt& attempt, job::Status& status) {
   std::vector<const kube::Pod*> pods;
   for (const auto& member : attempt.pods) pods.push_back(member.pod);
@@ -74,6 +78,10 @@ void set_counts(const job::Status& before, const Attempt& attempt, job::Status& 
   }
   status.collector = forgotten(before, Role::kCollector);
   status.collector.active = counts.collector.active;
+  status.base_collectors = static_cast<int>(
+      std::count_if(attempt.pods.begin(), attempt.pods.end(), [](const AttemptPod& member) {
+        return is_base_collector(member) && member.state == PodState::kRunning;
+      }));
   status.learner = forgotten(before, Role::kLearner);
   status.learner.active = counts.learner.active;
   for (const auto& ended : status.ended) {
@@ -104,6 +112,7 @@ void count_active_as_succeeded(job::Status& status) {
        {&status.coordinator, &status.aggregator, &status.collector, &status.learner}) {
     counts->succeeded += std::exchange(counts->active, 0);
   }
+  status.base_collectors = 0;
 }
 
 void forget_active(const Observed& seen, job::Status& status) {
@@ -112,6 +121,7 @@ void forget_active(const Observed& seen, job::Status& status) {
        {&status.coordinator, &status.aggregator, &status.collector, &status.learner}) {
     counts->active = 0;
   }
+  status.base_collectors = 0;
 }
 
 }  // namespace nervex::controller

@@ -7,6 +7,8 @@
 
 namespace nervex::controller {
 
+bool is_base_collector(const AttemptPod& member);
+
 // Sets the counts of each role from the attempt's pods and from `status.ended`. `before`: the
 // status as stored, which may count more ends than it lists.
 void set_counts(const job::Status& before, const Attempt& attempt, job::Status& status);

@@ -26,10 +26,22 @@ using job::Role;
 
 constexpr int kNamingVersion = 1;  // of job/names.h
 
-// For a tool that scales the collectors: what a HorizontalPodAutoscaler counts.
-std::string collector_selector(const job::Job& job) {
-  return fmt::format("{}={},{}={},{}={}", job::kGroupLabel, job::kGroupLabelValue, job::kJobLabel,
-                     job.meta.name, job::kRoleLabel, to_string(Role::kCollector));
+// Pods of an older version have no label for base replicas. They are not replaced for it: while one
+// runs, all collectors are selected, as that version did.
+bool has_unlabelled_base_collector(const Attempt& attempt) {
+  return std::any_of(attempt.pods.begin(), attempt.pods.end(), [](const AttemptPod& member) {
+    return is_base_collector(member) && !has_ended(member.state) &&
+           kube::label(member.pod->meta, job::kBaseReplicaLabel).empty();
+  });
+}
+
+// For a tool that scales the collectors: what a HorizontalPodAutoscaler measures.
+std::string collector_selector(const Round& round) {
+  std::string selector =
+      fmt::format("{}={},{}={},{}={}", job::kGroupLabel, job::kGroupLabelValue, job::kJobLabel,
+                  round.seen.job.meta.name, job::kRoleLabel, to_string(Role::kCollector));
+  if (has_unlabelled_base_collector(round.attempt)) return selector;
+  return fmt::format("{},{}={}", selector, job::kBaseReplicaLabel, job::kBaseReplicaLabelValue);
 }
 
 // Empty while the job has no PodGroup, and until the planner has decided on it.
@@ -46,7 +58,7 @@ void set_facts(const Round& round, job::Status& status) {
   status.naming_version = std::max(status.naming_version, kNamingVersion);
   status.services = round.job.status.services;
   status.max_reservation_seconds = round.job.status.max_reservation_seconds;
-  status.selector = collector_selector(round.seen.job);
+  status.selector = collector_selector(round);
   status.next_collector = std::max(status.next_collector, requests.next_collector);
   status.next_learner = std::max(status.next_learner, requests.next_learner);
   status.ended = round.job.status.ended;
@@ -85,6 +97,8 @@ job::Status next_status(const Round& round, bool nothing_to_create) {
   status.queue = queue_place(round.attempt);
   if (is_refusal_over(round)) status.next_attempt_time.reset();
   status.replaced = round.job.status.replaced;
+  status.returned_collector = round.job.status.returned_collector;
+  status.returned_learner = round.job.status.returned_learner;
   status.continued = round.job.status.continued;
   status.next_continued_collector = round.job.status.next_continued_collector;
   status.next_continued_learner = round.job.status.next_continued_learner;
@@ -105,6 +119,7 @@ bool only_informs(const job::Status& before, const job::Status& after) {
   rest.aggregator.active = before.aggregator.active;
   rest.collector.active = before.collector.active;
   rest.learner.active = before.learner.active;
+  rest.base_collectors = before.base_collectors;
   if (!is_worth_writing(before.created_through, after.created_through)) {
     rest.created_through = before.created_through;
   }

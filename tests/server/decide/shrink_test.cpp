@@ -15,6 +15,8 @@ using job::Slot;
 using testing::an_entry;
 using testing::multi_gpu_entry;
 
+using Strings = std::vector<std::string>;
+
 RemoveRequest less(int collectors, int learners) {
   return {"rl", "dqn-coordinator", collectors, learners};
 }
@@ -69,15 +71,27 @@ TEST_CASE("a removal is written to the entry or base record of the replica", "[s
   job::Requests want = job.spec.requests;
   want.next_collector = 4097;  // both counters were lost
   want.next_learner = 4098;
-  want.next_id = 3;
-  want.entries = {an_entry(2, Role::kLearner, 1)};  // the empty entry was removed
-  want.base = {{1, Role::kCollector, {0, 3}, true}};
+  want.next_id = 4;
+  want.entries = {an_entry(2, Role::kLearner, 1)};          // the empty entry was removed
+  want.base = {{1, Role::kCollector, {0, 3}, true, 3, 1}};  // until `replicas` is no longer 1
   CHECK(change.requests == want);
   CHECK(change.answer ==
         Listing{"rl",
                 "dqn-coordinator",
                 {url(job, Role::kCollector, {0, 3}), url(job, Role::kCollector, {4096, 0})},
                 {url(job, Role::kLearner, {4097, 0})}});
+}
+
+TEST_CASE("a base replica that returned can be removed again", "[server][shrink]") {
+  job::Job job = running_job(2, 0);
+  job.spec.requests = shrink({job}, less(1, 0)).requests;
+  CHECK(left(job, {job.spec.requests, {}, false}, Role::kCollector) == std::vector<int>{0});
+  job.spec.collector->replicas = 3;  // as `kubectl scale` does
+  CHECK(left(job, {job.spec.requests, {}, false}, Role::kCollector) == std::vector<int>{0, 1, 2});
+  const Change change = shrink({job}, less(2, 0));
+  CHECK(left(job, change, Role::kCollector) == std::vector<int>{0});
+  CHECK(change.answer.collectors ==
+        Strings{url(job, Role::kCollector, {1, 1}), url(job, Role::kCollector, {2, 0})});
 }
 
 TEST_CASE("a removal takes a live replica, not an ended one", "[server][shrink]") {
@@ -159,7 +173,8 @@ TEST_CASE("entries and base changes of another attempt are none of this one's",
   job.spec.requests.base = {{1, Role::kCollector, {0, 1}, true}};
   const Change change = shrink({job}, less(5, 0));
   CHECK(change.answer.collectors == std::vector{url(job, Role::kCollector, {0, 0})});
-  CHECK(change.requests.base == std::vector<job::BaseChange>{{2, Role::kCollector, {0, 0}, true}});
+  CHECK(change.requests.base ==
+        std::vector<job::BaseChange>{{2, Role::kCollector, {0, 0}, true, 2, 1}});
   CHECK(change.requests.entries.empty());
   CHECK(change.requests.next_collector == 4098);
 }

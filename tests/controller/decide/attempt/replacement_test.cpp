@@ -561,4 +561,66 @@ TEST_CASE("a taken name costs an incarnation", "[controller][replacement]") {
 }
 
 }  // namespace
+// ---- base replicas that the replicas API removed
+
+// What a DELETE writes.
+void remove_collector(World& world, int ordinal, int incarnation, std::int64_t id) {
+  auto& job = world.seen.job;
+  std::erase_if(job.spec.requests.base,
+                [&](const auto& change) { return change.slot.ordinal == ordinal; });
+  job.spec.requests.base.push_back(
+      {1, Role::kCollector, {ordinal, incarnation}, true, id, job.spec.collector->replicas});
+  settle(world);
+  world.run_all();
+  world.settle();
+}
+
+void scale_collectors(World& world, int replicas) {
+  world.seen.job.spec.collector->replicas = replicas;
+  settle(world);
+  world.run_all();
+  world.settle();
+}
+
+TEST_CASE("removed base replicas return when the job is scaled, as other pods",
+          "[controller][replacement]") {
+  World world(a_job(4, 0));
+  world.start();
+  world.commit();
+  remove_collector(world, 2, 0, 1);
+  remove_collector(world, 3, 0, 2);
+  REQUIRE(world.seen.job.status.base_collectors == 2);
+  world.created.clear();
+
+  const bool is_raised = GENERATE(true, false);  // else lowered to what is left, and back
+  scale_collectors(world, is_raised ? 5 : 2);
+  CHECK(world.seen.job.status.base_collectors == (is_raised ? 5 : 2));
+  CHECK(world.seen.job.status.returned_collector == 2);
+  scale_collectors(world, 4);  // the number of the removals
+  CHECK(world.seen.job.status.base_collectors == 4);
+  const auto pods = world.pod_names();
+  for (const int ordinal : {2, 3}) {
+    INFO(ordinal);
+    const auto pod = world.name(Role::kCollector, ordinal, 1);
+    CHECK(std::count(pods.begin(), pods.end(), pod) == 1);
+  }
+
+  remove_collector(world, 3, 1, 3);  // again
+  CHECK(world.seen.job.status.base_collectors == 3);
+}
+
+TEST_CASE("removed base replicas return although no status was written between",
+          "[controller][replacement]") {
+  World world(a_job(3, 0));
+  world.start();
+  world.commit();
+  remove_collector(world, 2, 0, 1);
+  // The number is changed before the controller has seen the removal: its pod still runs.
+  world.seen.job.spec.requests.base.push_back({1, Role::kCollector, {1, 0}, true, 2, 3});
+  scale_collectors(world, 4);
+  CHECK(world.seen.job.status.base_collectors == 4);
+  const auto pods = world.pod_names();
+  CHECK(std::count(pods.begin(), pods.end(), world.name(Role::kCollector, 1, 1)) == 1);
+}
+
 }  // namespace nervex::controller

@@ -46,6 +46,42 @@ TEST_CASE("counts follow the pods, and stay when finished pods are deleted",
   CHECK(world.status_writes == 1);
 }
 
+TEST_CASE("the scale of a job counts and selects its base collectors alone",
+          "[controller][status]") {
+  World world = a_running_world();
+  job::RequestEntry entry = testing::an_entry(1, Role::kCollector, 3);
+  entry.attempt = 1;
+  world.seen.job.spec.requests.entries = {entry};
+  world.commit();
+  world.settle();
+  world.plan();
+  world.settle();
+  world.run_all();
+  world.settle();
+  const std::string all =
+      "group-name=nervex.sensetime.com,nervexjob-name=dqn,replica-type=collector";
+  const std::string base = all + ",nervex.sensetime.com/base-replica=true";
+  CHECK(world.seen.job.status.collector.active == 5);
+  CHECK(world.seen.job.status.base_collectors == 2);
+  CHECK(world.seen.job.status.selector == base);
+
+  // An older version created one of them. It is not replaced, but selected as that version did.
+  const std::string pod = world.name(Role::kCollector, 0);
+  world.change_pod(pod, [](kube::Pod& p) {
+    p.meta.labels.clear();
+    p.meta.labels.emplace("replica-type", "collector");
+  });
+  world.created.clear();
+  world.settle();
+  CHECK(world.created.empty());
+  CHECK(world.seen.job.status.base_collectors == 2);
+  CHECK(world.seen.job.status.selector == all);
+  world.end(pod, true);
+  world.settle();
+  CHECK(world.seen.job.status.base_collectors == 1);
+  CHECK(world.seen.job.status.selector == base);
+}
+
 TEST_CASE("a job says in which queue it is, and at which position while it waits",
           "[controller][status]") {
   World world(a_job(1, 0));
