@@ -55,6 +55,7 @@ inline constexpr std::string_view kSuccessfulCreate = "SuccessfulCreate";
 inline constexpr std::string_view kFailedCreate = "FailedCreate";
 inline constexpr std::string_view kSuccessfulDelete = "SuccessfulDelete";
 inline constexpr std::string_view kFailedDelete = "FailedDelete";
+inline constexpr std::string_view kFailedStatusUpdate = "FailedStatusUpdate";
 inline constexpr std::string_view kFailedToUpdateEndpointSlices = "FailedToUpdateEndpointSlices";
 inline constexpr std::string_view kPodsLost = "PodsLost";      // lost, and replaced
 inline constexpr std::string_view kUnreadable = "Unreadable";  // this program cannot decode the job
@@ -96,6 +97,7 @@ inline constexpr std::string_view kLeftToScheduler = "LeftToScheduler";
 // Of Ready, True and False; of AggregatorMissing when a config exists again.
 inline constexpr std::string_view kPodsReady = "PodsReady";
 inline constexpr std::string_view kPodsNotReady = "PodsNotReady";
+inline constexpr std::string_view kAggregatorFailed = "AggregatorFailed";
 inline constexpr std::string_view kAggregatorFound = "AggregatorFound";
 
 // Of conditions that are False.

@@ -78,11 +78,24 @@ const gang::GangStatus* find_released_gang(const Attempt& attempt, std::string_v
   return status != nullptr && gang::is_released(*status) ? status : nullptr;
 }
 
-const AttemptPod* find_coordinator(const Attempt& attempt) {
-  const auto at = std::find_if(attempt.pods.begin(), attempt.pods.end(), [](const AttemptPod& p) {
-    return p.role == job::Role::kCoordinator;
+namespace {
+
+// The pod of a role that has one pod.
+const AttemptPod* find_single(const Attempt& attempt, job::Role role) {
+  const auto at = std::find_if(attempt.pods.begin(), attempt.pods.end(), [role](const auto& pod) {
+    return pod.role == role && pod.slot.ordinal == 0;
   });
   return at == attempt.pods.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+const AttemptPod* find_coordinator(const Attempt& attempt) {
+  return find_single(attempt, job::Role::kCoordinator);
+}
+
+const AttemptPod* find_own_aggregator(const Attempt& attempt) {
+  return find_single(attempt, job::Role::kAggregator);
 }
 
 bool is_coordinator(const kube::Pod& pod, const gang::PodGroup& group) {

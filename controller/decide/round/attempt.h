@@ -40,6 +40,8 @@ Attempt current_attempt(const Observed& seen);
 
 // Null: none. Includes one that is being deleted.
 const AttemptPod* find_coordinator(const Attempt& attempt);
+// The pod of the job's own aggregator; null: there is none.
+const AttemptPod* find_own_aggregator(const Attempt& attempt);
 
 // The gang's status, if it says for the current spec that the extender has given the gang up
 // (gang::is_released()); else null.

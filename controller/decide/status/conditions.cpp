@@ -14,6 +14,7 @@
 #include "controller/decide/status/waiting.h"
 #include "job/names.h"
 #include "job/warnings.h"
+#include "kube/model/disruption.h"
 
 namespace nervex::controller {
 
@@ -21,7 +22,21 @@ namespace {
 
 using job::Phase;
 
+// Its own program failed; a pod that was taken away is replaced.
+const AttemptPod* find_failed_aggregator(const Attempt& attempt) {
+  const AttemptPod* own = find_own_aggregator(attempt);
+  const bool has_failed = own != nullptr && own->state == job::PodState::kFailed &&
+                          !own->pod->meta.deleting && !kube::was_taken_away(*own->pod);
+  return has_failed ? own : nullptr;
+}
+
 Finding ready(const Attempt& attempt, const job::Status& status) {
+  if (const AttemptPod* failed = find_failed_aggregator(attempt)) {
+    return {false, kAggregatorFailed,
+            fmt::format("the job's aggregator has failed, and the job runs on without it: see the "
+                        "log of pod {0}; deleting that pod creates a new one",
+                        failed->pod->meta.name)};
+  }
   const bool all = status.ready == status.desired && status.desired > 0;
   if (all && status.phase == Phase::kRunning) return {true, kPodsReady, "all pods are ready"};
   const std::string why = cannot_start(attempt);

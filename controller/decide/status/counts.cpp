@@ -70,11 +70,9 @@ void set_counts(const job::Status& before, const Attempt& attempt, job::Status& 
   const job::Counts counts = job::count(pods);
   status.coordinator = counts.coordinator;
   status.aggregator = {counts.aggregator.active, 0, 0};
-  for (const auto& member :
-       attempt.pods) {  // the job's own one is counted as long as its pod is there
-    if (member.role != Role::kAggregator || member.slot.ordinal != 0) continue;
-    status.aggregator.succeeded += member.state == PodState::kSucceeded ? 1 : 0;
-    status.aggregator.failed += member.state == PodState::kFailed ? 1 : 0;
+  if (const AttemptPod* own = find_own_aggregator(attempt)) {  // counted while its pod exists
+    status.aggregator.succeeded += own->state == PodState::kSucceeded ? 1 : 0;
+    status.aggregator.failed += own->state == PodState::kFailed ? 1 : 0;
   }
   status.collector = forgotten(before, Role::kCollector);
   status.collector.active = counts.collector.active;
@@ -93,7 +91,12 @@ void set_counts(const job::Status& before, const Attempt& attempt, job::Status& 
 
 int desired_pods(const Round& round) {
   const WantedSlots& slots = round.slots;
-  const auto goes_on = [](const WantedSlot& slot) { return !slot.is_over; };
+  const AttemptPod* own = find_own_aggregator(round.attempt);
+  const bool aggregator_is_over = own != nullptr && own->state == PodState::kSucceeded;
+  const auto goes_on = [&](const WantedSlot& slot) {
+    const bool is_own = slot.role == Role::kAggregator && slot.entry() == nullptr;
+    return !slot.is_over && !(is_own && aggregator_is_over);
+  };
   std::ptrdiff_t wanted = std::count_if(slots.all().begin(), slots.all().end(), goes_on);
   for (const auto& replica : exhausted_replicas(round.job))
     wanted += std::ssize(replica_pods(replica));

@@ -82,6 +82,44 @@ TEST_CASE("the scale of a job counts and selects its base collectors alone",
   CHECK(world.seen.job.status.selector == base);
 }
 
+TEST_CASE("the end of the job's own aggregator: finished like a worker, or a reason",
+          "[controller][status]") {
+  World world(a_job(1, 0));
+  world.add_aggregator_config();
+  world.start();
+  world.commit();
+  world.settle();
+  REQUIRE(is_true(world.seen.job.status, kReady));
+
+  const bool well = GENERATE(true, false);
+  world.end("dqn-aggregator", well);
+  world.settle();
+  const job::Status& status = world.seen.job.status;
+  CHECK(status.phase == Phase::kRunning);
+  const auto* ready = find_condition(status, kReady);
+  REQUIRE(ready != nullptr);
+  if (well) {
+    CHECK(status.aggregator == RoleCounts{0, 1, 0});
+    CHECK(status.desired == 2);
+    CHECK(ready->status);
+    return;
+  }
+  CHECK(status.aggregator == RoleCounts{0, 0, 1});
+  CHECK(status.desired == 3);
+  CHECK_FALSE(ready->status);
+  CHECK(ready->reason == "AggregatorFailed");
+  CHECK(ready->message.find("see the log of pod dqn-aggregator") != std::string::npos);
+
+  world.remove_pod("dqn-aggregator");
+  for (int i = 0; i < 3; ++i) {
+    world.settle();
+    world.plan();
+  }
+  world.run_all();
+  world.settle();
+  CHECK(is_true(world.seen.job.status, kReady));
+}
+
 TEST_CASE("a job says in which queue it is, and at which position while it waits",
           "[controller][status]") {
   World world(a_job(1, 0));
