@@ -1,5 +1,6 @@
 #include "cli/cluster_flags.h"
 
+#include "base/clock.h"
 #include "cli/failure.h"
 #include "kube/client.h"
 
@@ -26,12 +27,14 @@ Result<kube::ConnectionConfig> load_connection(const ClusterFlags& flags) {
 }
 
 int with_cluster(const ClusterFlags& flags,
-                 const std::function<int(kube::Api& api, const std::string& ns)>& work) {
+                 const std::function<int(kube::Api& api, const std::string& ns)>& work,
+                 std::optional<std::chrono::milliseconds> limit) {
   const auto config = load_connection(flags);
   if (!config) return fail("find the API server", config.error());
   kube::Client api(*config, "nervexctl", [](const kube::RequestSeen& seen) {
     for (const auto& warning : kube::parse_warnings(seen.warnings)) note("warning: " + warning);
   });
+  if (limit) api.end_calls_by(SystemClock().mono() + *limit + std::chrono::seconds(1));
   return work(api, config->ns);
 }
 

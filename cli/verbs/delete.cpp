@@ -60,7 +60,8 @@ int wait_for_pods(kube::Api& api, const DeleteFlags& flags, const std::string& n
   const std::string path =
       kube::with_label(kube::api_path(kube::kPods, ns), job::kGroupLabel, job::kGroupLabelValue);
   const auto ended = follow(api, path, calls, interrupt.token());
-  if (!ended) return fail("wait for the pods", ended.error());
+  if (!ended && !interrupt.token().stop_requested())
+    return fail("wait for the pods", ended.error());
   if (interrupt.is_interrupted()) return kExitInterrupted;
   if (is_complete && left.empty()) return kExitOk;
   if (!is_complete) {
@@ -78,7 +79,7 @@ int run_delete(const DeleteFlags& flags) {
     note(wrong);
     return kExitUsage;
   }
-  return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
+  const auto work = [&](kube::Api& api, const std::string& ns) {
     std::set<std::string> deleted;  // uids
     const int exit_code = for_each_job(
         api, ns, flags.choice, "delete", Scope::kAllJobs, [&](const Json& job) -> Result<Nothing> {
@@ -92,7 +93,8 @@ int run_delete(const DeleteFlags& flags) {
         });
     if (!flags.wait || deleted.empty()) return exit_code;
     return std::max(exit_code, wait_for_pods(api, flags, ns, deleted));
-  });
+  };
+  return with_cluster(flags.cluster, work, to_limit(flags.timeout));
 }
 
 }  // namespace

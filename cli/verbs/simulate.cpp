@@ -192,7 +192,7 @@ int run_simulate(const SimulateFlags& flags) {
     question->subject = kube::string_at(*read, {"metadata", "name"}, "the job");
     job = *std::move(read);
   }
-  return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& configured) {
+  const auto work = [&](kube::Api& api, const std::string& configured) {
     const std::string ns = job ? choose_namespace(*job, flags.cluster, configured) : configured;
     if (ns.empty()) {
       note(describe_two_namespaces(flags.file, flags.cluster));
@@ -204,7 +204,8 @@ int run_simulate(const SimulateFlags& flags) {
       question->spec["job"] = *std::move(spec);
     }
     return ask(api, ns, flags, *question);
-  });
+  };
+  return with_cluster(flags.cluster, work, to_limit(flags.timeout));
 }
 
 }  // namespace

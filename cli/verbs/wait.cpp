@@ -90,8 +90,9 @@ int wait_for_job(kube::Api& api, const std::string& ns, const WaitFlags& flags) 
   calls.on_lost = [](const Error& error) { note(error.message + "; trying again"); };
   const auto ended =
       follow(api, object_path(kube::kNervexJobs, ns, flags.job), calls, interrupt.token());
-  if (!ended) return fail("wait for " + ns + "/" + flags.job, ended.error());
-  if (!outcome.job && !outcome.is_deleted && !interrupt.token().stop_requested()) {
+  const bool is_stopped = interrupt.token().stop_requested();
+  if (!ended && !is_stopped) return fail("wait for " + ns + "/" + flags.job, ended.error());
+  if (!outcome.job && !outcome.is_deleted && !is_stopped) {
     return fail("wait for " + ns + "/" + flags.job, missing_job(ns, flags.job));
   }
   if (outcome.goal != GoalState::kOpen || outcome.is_deleted) return report(flags, outcome);
@@ -106,9 +107,10 @@ int wait_for_job(kube::Api& api, const std::string& ns, const WaitFlags& flags) 
 }
 
 int run_wait(const WaitFlags& flags) {
-  return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
-    return wait_for_job(api, ns, flags);
-  });
+  return with_cluster(
+      flags.cluster,
+      [&](kube::Api& api, const std::string& ns) { return wait_for_job(api, ns, flags); },
+      to_limit(flags.timeout));
 }
 
 }  // namespace

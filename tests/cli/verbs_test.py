@@ -192,6 +192,17 @@ class Verbs(WithServer):
         self.assertEqual(seen, [{"namespace": NAMESPACE, "coordinator": "dqn-coordinator", "collectors": ["dqn-collector-x2b7k"],
                                  "learners": ["dqn-learner-x2b7k"]}])
 
+    def test_scale_says_what_stays_removed_and_how_it_returns(self):
+        base = [{"attempt": 1, "role": "collector", "ordinal": ordinal, "incarnation": 0, "removed": True, "id": ordinal, "replicas": 4}
+                for ordinal in (2, 3)]
+        collector = {"template": POD, "replicas": 4}
+        self.put_job(status=status("Running"), spec={**JOB["spec"], "collector": collector, "requests": {"base": base}})
+        code, out, errors = self.run_verb("scale", "dqn", "--collectors", "4")
+        self.assertEqual((code, out), (0, "nervexjob.nervex.sensetime.com/dqn scaled: collectors 4, learners 0\n"), errors)
+        self.assertIn("2 of these 4 collectors stay removed", errors)
+        self.assertIn("`scale dqn --collectors 2`", errors)
+        self.assertEqual(self.run_verb("scale", "dqn", "--collectors", "5")[2], "")
+
     def test_the_suite_is_found_in_another_namespace(self):
         self.api.put(WEBHOOKS, "nervex-mutating-webhook-configuration", webhooks=[
             {"name": "h", "clientConfig": {"service": {"namespace": "tools", "name": "nervex-webhook-service"}}}])
@@ -327,8 +338,8 @@ class EveryVerb(WithServer):
                 ["submit", job], ["submit", job, "--dry-run", "-o", "json"], ["simulate", job, *limit], ["queue"], ["top"],
                 ["doctor"], ["validate", "-f", job, "--server"], ["certs", "--install"]]
 
-    def check(self, what):
-        for words in self.words():
+    def check(self, what, verbs=None):
+        for words in verbs or self.words():
             with self.subTest(" ".join(words[:2]), server=what):
                 begin = time.monotonic()
                 code, out, errors = self.run_verb(*words)
@@ -341,6 +352,26 @@ class EveryVerb(WithServer):
                     self.zero.add((words[0], what))
 
     zero = set()
+
+    def test_with_a_server_that_is_slow(self):
+        """As with a fast one: each verb waits for its answers, and a time limit holds."""
+        job = self.put_job(status=status("Running"))
+        self.put_pod("dqn-coordinator", job)
+        self.api.delay("", 0.3, times=1 << 30)
+        self.check("slow", [words for words in self.words() if words != ["logs", "dqn", "-f"]])  # it follows a running job
+        fast = {"list", "explain", "events", "suspend", "resume", "scale", "delete", "submit"}
+        self.assertLessEqual(fast, {verb for verb, what in self.zero if what == "slow"})
+
+    def test_a_time_limit_holds_when_no_answer_comes(self):
+        self.put_job(status=status("Running"))
+        self.api.delay("", 30, times=1 << 30)
+        for words in (["wait", "dqn"], ["delete", "dqn", "--wait"], ["simulate", self.write("job.yaml", json.dumps(JOB))]):
+            with self.subTest(words[0]):
+                begin = time.monotonic()
+                code, out, errors = self.run_verb(*words, "--timeout", "1s")
+                self.assertEqual(code, 1, f"{out}\n{errors}")
+                self.assertTrue(errors)
+                self.assertLess(time.monotonic() - begin, 10)
 
     def test_with_a_server_that_lies(self):
         for what, lie in LIES.items():
@@ -356,6 +387,61 @@ class EveryVerb(WithServer):
         self.assertLessEqual({one for one in self.zero if one[1] in FAULTS}, hidden)
 
 
+class ReplicasVerbs(WithServer):
+    """nervex-server that lies, fails and is slow."""
+
+    def setUp(self):
+        super().setUp()
+        self.answer = (200, b"", 0.0)  # status, body, seconds
+
+        def answer(handler):
+            code, body, seconds = self.answer
+            handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+            time.sleep(seconds)
+            if code == 0:
+                return
+            handler.send_response(code)
+            handler.send_header("Content-Length", str(len(body)))
+            handler.end_headers()
+            handler.wfile.write(body)
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            do_GET = do_POST = do_DELETE = answer
+
+            def log_message(self, *_):
+                pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.server = f"127.0.0.1:{server.server_port}"
+
+    def run_each(self, wanted):
+        for words in (["get"], ["get", "dqn"], ["add", "dqn", "--collectors", "1"], ["remove", "dqn", "--collectors", "1"],
+                      ["replace", "dqn", "dqn-collector-x2b7k"]):
+            with self.subTest(" ".join(words), answer=self.answer):
+                begin = time.monotonic()
+                code, out, errors = self.run_verb("replicas", *words, "--server", self.server)
+                self.assertEqual(code, wanted, f"{out}\n{errors}")
+                self.assertTrue(errors or wanted == 0)
+                self.assertLess(time.monotonic() - begin, 30)
+
+    def test_a_server_that_lies_is_a_failure(self):
+        for lie in LIES.values():
+            self.answer = (200, lie, 0.0)
+            self.run_each(1)
+
+    def test_a_server_that_fails_is_a_failure(self):
+        for code in FAULTS.values():
+            self.answer = (code, b'{"success": false, "code": 1, "message": "it failed", "data": null}', 0.0)
+            self.run_each(1)
+
+    def test_a_slow_server_is_waited_for(self):
+        self.answer = (200, b'{"success": true, "code": 0, "message": "", "data": {"namespace": "rl", "coordinator": "dqn-coordinator", '
+                            b'"collectors": [], "learners": []}}', 1.0)
+        self.run_each(0)
+
+
 class Reference(unittest.TestCase):
     def test_each_verb_that_waits_documents_its_exit_codes(self):
         with open(os.path.join(ROOT, "docs", "reference", "cli.md"), encoding="utf-8") as file:
@@ -363,6 +449,19 @@ class Reference(unittest.TestCase):
         for part in parts:
             if re.search(r"`--(timeout|watch|follow)`", part.replace("`-w`, ", "").replace("`-f`, ", "")):
                 self.assertIn("130 interrupted", part.replace("\n", " "), part.split("\n")[0])
+
+    def test_each_verb_documents_failure_and_wrong_usage(self):
+        """The exit codes that EveryVerb and ReplicasVerbs have seen."""
+        with open(os.path.join(ROOT, "docs", "reference", "cli.md"), encoding="utf-8") as file:
+            text = file.read()
+        for verb in ("list", "explain", "logs", "events", "wait", "suspend", "resume", "scale", "delete", "submit", "simulate", "queue",
+                     "top", "doctor", "validate", "certs", "replicas get", "replicas add", "replicas remove", "replicas replace"):
+            part = re.search(rf"^#+ `?{verb}`?\n(.*?)(?=^#+ |\Z)", text, re.M | re.S)
+            self.assertIsNotNone(part, verb)
+            said = re.search(r"Exit status: (.*?)(?:\n\n|\Z)", part[1], re.S)
+            self.assertIsNotNone(said, verb)
+            for code in ("0", "1", "2"):
+                self.assertRegex(said[1], rf"(^|\W){code} ", verb)
 
 
 if __name__ == "__main__":
