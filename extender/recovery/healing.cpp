@@ -14,6 +14,9 @@ namespace {
 
 using LossCode = gang::HealingCause::Code;
 
+// Jobs can do without some of these for a while.
+constexpr std::string_view kCollector = "collector";
+
 std::string describe_slot(const OpenSlot& open) {
   std::string slot = gang::slot_key(open.placement.role, open.placement.slot.ordinal);
   const std::string& node = open.placement.node;
@@ -44,6 +47,7 @@ struct Gaps {
   std::optional<gang::HealingCause> cause;  // the one that tells most; of several the first
   // Slots whose last pod has not ended: how many, and when the first will end.
   std::size_t waiting = 0;
+  std::size_t waiting_collectors = 0;  // of those
   SysTime first_end = SysTime::max();
   void add(LossCode code, std::string message) {
     if (!cause || code < cause->code) cause = {code, std::move(message)};
@@ -68,6 +72,7 @@ Gaps find_gaps(const GangWork& work) {
     const auto last = work.seen->ending.find({role, slot.ordinal});
     if (last == work.seen->ending.end() || last->second.incarnation >= slot.incarnation) return;
     ++gaps.waiting;
+    if (role == kCollector) ++gaps.waiting_collectors;
     gaps.first_end = std::min(gaps.first_end, last->second.until);
     gaps.add(LossCode::kPodTerminating,
              fmt::format("{} waits until pod {} has ended (terminating until {})",
@@ -116,6 +121,13 @@ int running_on(const GangWork& gang, std::string_view set, std::string_view node
         return slot.set->name == set && slot.placement.node == node && slot.placement.number != 0 &&
                open.count(slot.placement.number) == 0;
       }));
+}
+
+// The time that is stored while a gang runs on: when those pods have ended, the whole deadline is
+// left. In steps, because each new time is a write.
+SysTime next_step(SysTime first, SysTime now, std::chrono::milliseconds step) {
+  if (now < first || step.count() == 0) return first;
+  return first + ((now - first) / step + 1) * step;
 }
 
 }  // namespace
@@ -179,6 +191,12 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
   // Nothing can be done before the first of those pods has ended. In the status, too, so that the
   // next leader does not count the time until then.
   if (all_wait) state.since = std::max(state.since, gaps.first_end);
+  // A new attempt would wait for the same pods, and lose what the job has done.
+  state.runs_on = all_wait && gaps.waiting_collectors == gaps.count;
+  if (state.runs_on) {
+    state.since = next_step(gaps.first_end, now, options.deadline);
+    look_by(state.look_again, state.since);
+  }
   const SysTime late = state.since + options.bind_deadline;
   const bool is_long_wait = state.since > now + options.bind_deadline;
   const bool is_lost = std::any_of(work.open.begin(), work.open.end(), [&](const OpenSlot* open) {
@@ -187,7 +205,7 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
   const bool is_stuck = work.no_fit && work.growing.empty();
   state.is_shown = was_shown || is_lost || is_long_wait || is_stuck || now >= late;
   if (!state.is_shown) look_by(state.look_again, late);
-  if (options.deadline.count() == 0) return state;
+  if (options.deadline.count() == 0 || state.runs_on) return state;
   state.deadline = state.since + options.deadline;
   state.is_over = now >= *state.deadline;
   if (!state.is_over) look_by(state.look_again, *state.deadline);
@@ -198,6 +216,12 @@ std::string healing_text(const HealingState& state, bool all_placed) {
   if (state.is_over) {
     return state.cause.message +
            "; not all pods of the gang could be made to run in time: the gang is requeued";
+  }
+  if (state.runs_on) {
+    return state.cause.message +
+           "; the gang runs on without it, and a new pod follows when it has ended. If it does not "
+           "end, a finalizer or its node keeps it: see its metadata.finalizers, remove those whose "
+           "owner no longer exists, or delete the node if it is out of order";
   }
   if (!state.deadline) {
     return fmt::format("{}; {}", state.cause.message,

@@ -59,6 +59,7 @@ struct HealingState {
   gang::HealingCause cause;
   bool is_shown = false;  // in the status; false while a gang is only starting
   bool is_over = false;   // the deadline has passed
+  bool runs_on = false;  // only collectors are missing, whose last pods have not ended: no deadline
   std::optional<SysTime> deadline;
   std::optional<SysTime> look_again;  // the next change by time alone
 };

@@ -365,6 +365,45 @@ TEST_CASE("a slot whose last pod takes its time to end is no reason to queue the
   }
 }
 
+TEST_CASE("a collector whose last pod does not end is no reason to end the job",
+          "[extender][healing]") {
+  // Something keeps the pod: a finalizer of others, or a kubelet that cannot stop it.
+  const SysTime until = kNow + seconds(100);
+  gang::PodGroup group =
+      planned(a_group("a", {a_set("learner", 1, ask(8)), a_set("collector", 2, ask(8))}),
+              {"n1", "n2", "n3"}, true);
+  nth_set(group, 1).slots[0].incarnation = 1;
+  ++group.meta.generation;
+  std::vector<placement::NodeView> nodes{full("n1"), full("n2"), full("n3"), view(a_node("n4", 8))};
+  const auto ending = [&](GroupSeen seen) {
+    seen.ending[{"collector", 0}] = {"a-collector-0", 0, until};
+    return seen;
+  };
+  Cycles cycles;
+  auto written = cycles.run(nodes, ending(seen(group)));
+  REQUIRE(written);
+  CHECK(written->message.find("collector/0 waits until pod a-collector-0 has ended") == 0);
+  CHECK(written->message.find("the gang runs on without it") != std::string::npos);
+  CHECK(written->message.find("metadata.finalizers") != std::string::npos);
+  group.status = cycles.written;
+  const OpenSlot unbound = open(group, 4, Why::kUnbound);
+  nodes.back() = full("n4");
+  for (const int later : {300, 331, 1'000, 100'000}) {
+    if (cycles.run(nodes, ending(seen(group, {unbound})), kNow + seconds(later))) {
+      group.status = cycles.written;
+    }
+    CHECK(group.status.gangs[0].reason == "Healing");
+  }
+  // It has ended: now its successor has the whole deadline.
+  const SysTime ended = kNow + seconds(100'001);
+  if (cycles.run(nodes, seen(group, {unbound}), ended)) group.status = cycles.written;
+  CHECK(group.status.gangs[0].healing_since == ended);
+  CHECK_FALSE(cycles.run(nodes, seen(group, {unbound}), ended + seconds(299)));
+  const auto over = cycles.run(nodes, seen(group, {unbound}), ended + seconds(300));
+  REQUIRE(over);
+  CHECK(over->reason == "HealingDeadlineExceeded");
+}
+
 TEST_CASE("the job's own aggregator is healed alone", "[extender][healing]") {
   gang::PodGroup group =
       planned(a_group("a", {a_set("learner", 1, ask(8)), a_set("aggregator", 1, ask(0))}),
