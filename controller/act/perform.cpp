@@ -135,7 +135,9 @@ struct Perform {
     return one(kFailedCreate, [&] { return writes.patch_pod_group(action); });
   }
   std::optional<Failure> operator()(const UpdateStatus& action) const {
-    return one("", [&] { return writes.update_status(action.status); });
+    auto failed = one("", [&] { return writes.update_status(action.status); });
+    if (failed && is_definite(failed->error.code)) failed->event_reason = kFailedStatusUpdate;
+    return failed;
   }
   std::optional<Failure> operator()(const DeleteJob&) const {
     return one(kFailedDelete, [&] { return writes.delete_job(); });

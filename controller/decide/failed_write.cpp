@@ -22,7 +22,8 @@ bool is_definite_creation_failure(const Failure& failure) {
 
 Actions handle_failed_write(const Observed& seen, const Failure& failure, bool is_first) {
   const std::string& message = failure.error.message;
-  if (is_final(seen.job.status.phase)) {  // its status is not written any more
+  // An event alone: its status is not written any more, or cannot be written.
+  if (is_final(seen.job.status.phase) || failure.event_reason == kFailedStatusUpdate) {
     return is_first ? Actions{warning_event(failure.event_reason, message)} : Actions{};
   }
   if (failure.is_taken && !failure.is_of_shared_service) {

@@ -297,6 +297,16 @@ TEST_CASE("a PodGroup that is too large to store is reported on the job at once"
   CHECK(condition->message.find("etcdserver: request is too large") != std::string::npos);
 }
 
+TEST_CASE("a status that is too large to store is reported as an event", "[controller][perform]") {
+  PlannedCluster cluster;
+  cluster.api.fail_next("PUT", "/status", {Code::kInvalid, "etcdserver: request is too large"},
+                        Applied::kNo, 100);
+  cluster.process();
+  cluster.process();
+  const auto reasons = cluster.event_reasons();
+  CHECK(std::count(reasons.begin(), reasons.end(), "FailedStatusUpdate") == 1);
+}
+
 TEST_CASE("a gang that cannot be created completely keeps no pods", "[controller][perform]") {
   PlannedCluster cluster;
   const Json taken = cluster.someone_elses("dqn-coordinator");
