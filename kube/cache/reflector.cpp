@@ -209,8 +209,11 @@ void Reflector::log_failure(const char* event, const Error& error) {
   const bool is_ordinary = synced() && !is_refused;
   const auto log = is_ordinary ? log_info : log_warn;
   log(event, {{"path", options_.path}, {"error", error.message}});
-  const MutexLock lock(mutex_);
-  if (!synced() || freshness_.is_open()) failure_ = error.message;
+  {
+    const MutexLock lock(mutex_);
+    if (!synced() || freshness_.is_open()) failure_ = error.message;
+  }
+  if (refused_.exchange(is_refused) != is_refused) options_.on_progress();
 }
 
 bool Reflector::is_missing(const Error& error) const {
@@ -275,6 +278,7 @@ void Reflector::finish_list(std::string version) {
   sink_.end_list(version);
   position_ = std::move(version);
   synced_ = true;
+  refused_ = false;
   if (options_.retry_missing && !position_.empty()) note_missing(false);
   {
     const MutexLock lock(mutex_);

@@ -70,6 +70,8 @@ class Reflector {
   void start();
   // The first list is complete. Thread-safe.
   bool synced() const { return synced_.load(); }
+  // The API server refused the last request (401, 403). Thread-safe.
+  bool is_refused() const { return refused_.load(); }
   // kTransient until synced: "pods are not listed yet", with the last failure. `what` is the kind's
   // plural. Thread-safe.
   Result<Nothing> check_synced(std::string_view what) const;
@@ -114,6 +116,7 @@ class Reflector {
   const ReflectorOptions options_;
   const ReflectorSink sink_;
   std::atomic<bool> synced_{false};
+  std::atomic<bool> refused_{false};
   mutable Mutex mutex_;
   CondVar asked_;                           // refresh() was called
   std::string failure_ GUARDED_BY(mutex_);  // the last one before it was synced or fresh

@@ -10,7 +10,7 @@ void Reflectors::stop() { watches_.clear(); }
 
 Result<Nothing> Reflectors::check_synced() const {
   for (const auto& watch : watches_) {
-    if (watch.is_optional) continue;
+    if (!watch.is_checked()) continue;
     if (auto synced = watch.reflector->check_synced(watch.kind); !synced) return synced;
   }
   return ok();
@@ -23,7 +23,7 @@ void Reflectors::refresh() {
 Result<Nothing> Reflectors::check_current() const {
   if (auto synced = check_synced(); !synced) return synced;
   for (const auto& watch : watches_) {
-    if (watch.is_optional) continue;
+    if (!watch.is_checked()) continue;
     if (auto fresh = watch.reflector->check_fresh(watch.kind); !fresh) return fresh;
   }
   return ok();

@@ -41,9 +41,19 @@ class Reflectors {
     ReflectorOptions options;
     options.path = std::move(path);
     options.retry_missing = kRetryMissing;
+    options.on_progress = [this] { progressed(); };
     options.on_missing = std::move(on_missing);
     watches_.push_back({kind, [&store] { return store.size(); },
                         std::make_unique<Reflector>(api_, options, std::move(sink)), true});
+  }
+
+  // The same for a kind that may be missing, but must not be thought so too early: the checks
+  // include it until the API server has said that there is none, or that this program may not read
+  // it. Then it counts as empty.
+  template <typename T>
+  void add_awaited(const char* kind, std::string path, const Store<T>& store, ReflectorSink sink) {
+    add_optional(kind, std::move(path), store, std::move(sink), [](bool) {});
+    watches_.back().is_awaited = true;
   }
 
   void start();
@@ -70,6 +80,9 @@ class Reflectors {
     std::function<std::size_t()> size;
     std::unique_ptr<Reflector> reflector;
     bool is_optional = false;
+    bool is_awaited = false;  // although it is optional
+
+    bool is_checked() const { return !is_optional || (is_awaited && !reflector->is_refused()); }
   };
   static constexpr std::chrono::milliseconds kRetryMissing{10'000};
   void progressed();

@@ -215,5 +215,30 @@ TEST_CASE("waiting for the caches ends as soon as all are current", "[kube][refr
   }
 }
 
+TEST_CASE("an optional kind that is awaited counts as empty once the API server has answered",
+          "[kube][refresh]") {
+  FakeApi api;
+  Store<Pod> store;
+  Reflectors caches(api);
+  caches.add_awaited(
+      "pods", api_path(kPods), store,
+      sink_into<Pod>(
+          store, [](std::string_view json) { return decode_pod(json, {}); }, nullptr));
+  CHECK_FALSE(caches.check_synced());  // not asked yet
+  const auto answer = [&](Code code) {
+    for (const char* method : {"GET", "WATCH"}) {
+      api.fail_next(method, "/pods", {code, "no"}, testing::Applied::kNo, 1'000'000);
+    }
+  };
+  SECTION("it exists") { api.add(kPods, "ns", a_pod("a")); }
+  SECTION("it does not exist") { answer(Code::kNotFound); }
+  SECTION("this program may not read it") { answer(Code::kForbidden); }
+  caches.start();
+  CHECK(wait_until([&] { return caches.check_synced().has_value(); }));
+  caches.refresh();
+  CHECK(caches.wait_until_current({}));
+  caches.stop();
+}
+
 }  // namespace
 }  // namespace nervex::kube
