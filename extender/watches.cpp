@@ -147,6 +147,15 @@ kube::ReflectorSink namespace_sink(kube::Store<kube::Namespace>& store, WatchUpd
       });
 }
 
+kube::ReflectorSink device_class_sink(kube::Store<kube::DeviceClass>& store, WatchUpdates& updates,
+                                      Planner& planner) {
+  return kube::sink_into<kube::DeviceClass>(
+      store, kube::decode_device_class,
+      [&](const DeviceClassPtr& before, const DeviceClassPtr& after) {
+        if (updates.device_class_changed(before, after)) planner.wake();
+      });
+}
+
 kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store,
                                        WatchUpdates& updates, Holds& holds, Planner& planner) {
   return kube::sink_into<kube::ForeignPodGroup>(
@@ -183,6 +192,9 @@ void add_watches(kube::Reflectors& watches, Stores& stores, WatchUpdates& update
               stores.volumes.claims, claim_sink(stores.volumes.claims, updates, planner));
   watches.add("persistentvolumes", kube::api_path(kube::kPersistentVolumes), stores.volumes.volumes,
               volume_sink(stores.volumes.volumes, updates, planner));
+  // Without them nodes would lack what a DeviceClass backs, and plans for it would be dropped.
+  watches.add_awaited("deviceclasses", kube::api_path(kube::kDeviceClasses), stores.device_classes,
+                      device_class_sink(stores.device_classes, updates, planner));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.groups,
               group_sink(stores.groups, updates, holds, planner));
   watches.add_optional("podgroups.scheduling.x-k8s.io", kube::api_path(kube::kForeignPodGroups),

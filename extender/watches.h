@@ -42,6 +42,9 @@ kube::ReflectorSink queue_sink(kube::Store<queue::Queue>& store, WatchUpdates& u
 kube::ReflectorSink namespace_sink(kube::Store<kube::Namespace>& store, WatchUpdates& updates,
                                    Planner& planner);
 
+kube::ReflectorSink device_class_sink(kube::Store<kube::DeviceClass>& store, WatchUpdates& updates,
+                                      Planner& planner);
+
 // PodGroups of other operators; pod_sink notifies `holds` about their pods.
 kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store,
                                        WatchUpdates& updates, Holds& holds, Planner& planner);
@@ -56,6 +59,7 @@ struct Stores {
   kube::Store<kube::Quota> quotas;
   kube::Store<queue::Queue> queues;
   kube::Store<kube::Namespace> namespaces;
+  kube::Store<kube::DeviceClass> device_classes;
   kube::Store<kube::ForeignPodGroup> foreign_groups;
   kube::Store<Simulation> simulations;
 };

@@ -56,6 +56,7 @@ inline constexpr ResourceKind kPersistentVolumeClaims{"", "v1", "persistentvolum
 inline constexpr ResourceKind kResourceQuotas{"", "v1", "resourcequotas"};
 inline constexpr ResourceKind kEvents{"", "v1", "events"};
 inline constexpr ResourceKind kPriorityClasses{"scheduling.k8s.io", "v1", "priorityclasses"};
+inline constexpr ResourceKind kDeviceClasses{"resource.k8s.io", "v1", "deviceclasses"};
 inline constexpr ResourceKind kNervexJobs{"nervex.sensetime.com", "v1alpha1", "nervexjobs"};
 inline constexpr ResourceKind kAggregatorConfigs{"nervex.sensetime.com", "v1alpha1",
                                                  "aggregatorconfigs"};

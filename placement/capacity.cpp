@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "kube/model/anti_affinity.h"
+#include "kube/model/device_class.h"
 
 namespace nervex::placement {
 namespace {
@@ -22,11 +23,14 @@ std::vector<std::string> list_resources(std::span<const gang::MemberSet> members
   return {names.begin(), names.end()};
 }
 
-// Devices come first: whole nodes are kept free for them. Then cpu, then other resources.
-std::size_t pick_scarce(const Amounts& each, const std::vector<std::string>& resources) {
+// Devices come first: whole nodes are kept free for them. Then cpu, then other resources. Delegated
+// ones are not scarce here.
+std::size_t pick_scarce(const Amounts& each, const std::vector<std::string>& resources,
+                        const Cluster& cluster) {
   std::size_t best = 0;
   const auto rank = [&](std::size_t i) {
-    const bool asked = each[i] > 0;
+    const auto column = cluster.column(resources[i]);
+    const bool asked = each[i] > 0 && !(column && cluster.is_delegated(*column));
     return std::tuple(asked && is_device(resources[i]), asked && resources[i] == "cpu",
                       asked && !kube::is_implicit(resources[i]), asked,
                       is_device(resources[i]) ? each[i] : 0);
@@ -44,7 +48,7 @@ SetNeed measure_need(const gang::MemberSet& member, const std::vector<std::strin
     need.each.push_back(member.shape.requests.get(resource));
   }
   need.wanted = static_cast<std::int64_t>(member.slots.size());
-  need.scarce = pick_scarce(need.each, resources);
+  need.scarce = pick_scarce(need.each, resources, cluster);
   need.verdicts = cluster.verdicts(member.shape.constraints);
   return need;
 }
@@ -52,7 +56,8 @@ SetNeed measure_need(const gang::MemberSet& member, const std::vector<std::strin
 void find_columns(Capacity& capacity) {
   for (const std::string& resource : capacity.resources) {
     const auto column = capacity.cluster->column(resource);
-    capacity.device.push_back(is_device(resource));
+    capacity.device.push_back(is_device(resource) &&
+                              !(column && capacity.cluster->is_delegated(*column)));
     capacity.column.push_back(column ? static_cast<std::ptrdiff_t>(*column) : -1);
   }
 }
@@ -131,7 +136,7 @@ std::vector<OtherDevices> other_devices(const Capacity& capacity) {
   std::vector<std::size_t> others;
   for (std::size_t c = 0; c < cluster.columns().size(); ++c) {
     const std::string& name = cluster.columns()[c];
-    if (!is_device(name)) continue;
+    if (!is_device(name) || cluster.is_delegated(c)) continue;
     const auto& asked = capacity.resources;
     if (!std::binary_search(asked.begin(), asked.end(), name)) others.push_back(c);
   }
@@ -142,6 +147,7 @@ std::vector<OtherDevices> other_devices(const Capacity& capacity) {
   for (std::size_t i = 0; i < cluster.size(); ++i) {
     for (const std::size_t c : others) {
       const std::int64_t all = cluster.allocatable_row(i)[c];
+      if (kube::is_delegated(all)) continue;
       const std::int64_t free = now ? cluster.free_row(i)[c] : all;
       out[i].has = out[i].has || all != 0;
       if (all != 0) out[i].free += std::max<std::int64_t>(0, free);
@@ -245,6 +251,11 @@ std::int64_t Capacity::allocatable(std::size_t node, std::size_t resource) const
   if (column[resource] >= 0) return cluster->allocatable_row(node)[column[resource]];
   if (resource >= resources.size() - group_limits) return kUnbounded;
   return kube::is_implicit(resources[resource]) ? 1 : 0;
+}
+
+bool Capacity::is_delegated(std::size_t node, std::size_t resource) const {
+  return column[resource] >= 0 &&
+         kube::is_delegated(cluster->allocatable_row(node)[column[resource]]);
 }
 
 std::int64_t Capacity::times_on(const SetNeed& need, std::size_t node) const {

@@ -113,6 +113,8 @@ struct Capacity {
   }
   // Amount of that resource on an empty node.
   std::int64_t allocatable(std::size_t node, std::size_t resource) const;
+  // The node leaves the resource to kube-scheduler: how much it has says nothing.
+  bool is_delegated(std::size_t node, std::size_t resource) const;
   // How many more pods of the set the node holds; 0 if the node may not be used.
   std::int64_t times_on(const SetNeed& need, std::size_t node) const;
   bool shares_domains(const SetNeed& need) const;

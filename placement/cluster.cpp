@@ -5,6 +5,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "kube/model/device_class.h"
+
 namespace nervex::placement {
 
 // ---- rows
@@ -41,6 +43,20 @@ void each_amount(const kube::Resources& amounts, std::span<const std::string> co
       other(amount);
     }
   }
+}
+
+// `rows` of that width: some have it, and none that is counted.
+bool is_column_delegated(const std::vector<std::int64_t>& rows, std::size_t column,
+                         std::size_t width) {
+  bool is_any = false;
+  for (std::size_t at = column; at < rows.size(); at += width) {
+    if (kube::is_delegated(rows[at])) {
+      is_any = true;
+    } else if (rows[at] > 0) {
+      return false;
+    }
+  }
+  return is_any;
 }
 
 }  // namespace
@@ -82,6 +98,11 @@ Cluster::Cluster(std::span<const NodeView> views) {
         [](const auto&) {});
     row += nodes->columns.size();
   }
+  for (std::size_t c = 0; c < nodes->columns.size(); ++c) {
+    nodes->delegated.push_back(is_column_delegated(nodes->allocatable, c, nodes->columns.size()));
+  }
+  nodes->delegates =
+      std::any_of(nodes->allocatable.begin(), nodes->allocatable.end(), kube::is_delegated);
   nodes_ = std::move(nodes);
   memo_ = std::make_shared<Memo>();
   free_.assign(sorted.size() * width(), 0);
@@ -126,7 +147,10 @@ kube::Resources Cluster::allocatable() const {
   kube::Resources out;
   for (std::size_t c = 0; c < columns().size(); ++c) {
     std::int64_t sum = 0;
-    for (std::size_t i = 0; i < size(); ++i) sum = subtract(sum, allocatable_row(i)[c], -1);
+    for (std::size_t i = 0; i < size(); ++i) {
+      const std::int64_t amount = allocatable_row(i)[c];
+      if (!kube::is_delegated(amount)) sum = subtract(sum, amount, -1);
+    }
     out.set(columns()[c], sum);
   }
   return out;

@@ -78,8 +78,12 @@ class Cluster {
   const std::int64_t* allocatable_row(std::size_t i) const {
     return nodes_->allocatable.data() + i * width();
   }
-  // Of all nodes together. Cost: nodes.
+  // Of all nodes together, without delegated amounts. Cost: nodes.
   kube::Resources allocatable() const;
+  // Some node leaves some resource to kube-scheduler (kube/model/device_class.h).
+  bool delegates() const { return nodes_ && nodes_->delegates; }
+  // Every node that has the resource does so: amounts of it say nothing.
+  bool is_delegated(std::size_t column) const { return nodes_->delegated[column]; }
   // Implicit resources that pods have taken, as negative amounts.
   const kube::Resources& implicit(std::size_t i) const { return implicit_[i]; }
 
@@ -93,6 +97,8 @@ class Cluster {
     std::vector<std::shared_ptr<const kube::Node>> nodes;
     std::vector<std::string> columns;
     std::vector<std::int64_t> allocatable;  // rows
+    std::vector<bool> delegated;            // by column
+    bool delegates = false;
   };
   std::size_t width() const { return nodes_->columns.size(); }
 

@@ -102,7 +102,10 @@ gang::NoFit diagnose(const std::string& role, const Capacity& capacity, std::siz
   if (!is_never) return gang::InsufficientCapacity{std::move(out), std::move(scarce_need)};
   std::int64_t largest = 0;
   for (std::size_t i = 0; i < capacity.nodes(); ++i) {
-    if (need.verdicts->selected[i]) largest = std::max(largest, capacity.allocatable(i, scarce));
+    if (!need.verdicts->selected[i]) continue;
+    // A delegated amount is enough, and no number for people.
+    largest = std::max(largest, capacity.is_delegated(i, scarce) ? need.each[scarce]
+                                                                 : capacity.allocatable(i, scarce));
   }
   return gang::NeverFits{std::move(out), std::move(scarce_need), static_cast<int>(most), largest};
 }

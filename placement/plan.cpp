@@ -91,6 +91,7 @@ class NodeRank {
     }
     const AmountsView free = capacity_.free.row(node);
     for (const std::size_t r : spared_) {
+      if (capacity_.is_delegated(node, r)) continue;
       has_unused = has_unused || capacity_.allocatable(node, r) > 0;
       unused += std::max<std::int64_t>(0, free[r]);
     }
@@ -106,7 +107,7 @@ class NodeRank {
     std::int64_t left = 0;
     for (std::size_t r = 0; r < need_.each.size(); ++r) {
       const std::int64_t all = capacity_.allocatable(candidate.node, r);
-      if (all <= 0) continue;
+      if (all <= 0 || capacity_.is_delegated(candidate.node, r)) continue;
       const std::int64_t part = std::max<std::int64_t>(1, all / kParts);
       // The free amount of an overcommitted node may be negative.
       left +=

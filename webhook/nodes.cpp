@@ -28,6 +28,19 @@ bool is_same(const std::shared_ptr<const kube::Node>& a,
   return written == *b;
 }
 
+// What kube-scheduler allocates from devices never counts against a job.
+placement::Cluster make_cluster(const std::vector<std::shared_ptr<const kube::Node>>& nodes,
+                                const std::vector<std::string>& delegated) {
+  std::vector<placement::NodeView> views;
+  for (const auto& node : nodes) {
+    auto seen = std::make_shared<kube::Node>(*node);
+    seen->allocatable = kube::with_delegated(node->allocatable, delegated);
+    kube::Resources free = seen->allocatable;
+    views.push_back({std::move(seen), std::move(free)});
+  }
+  return views;
+}
+
 std::size_t estimate_bytes(const std::optional<NeverFits>& answer) {
   return sizeof answer + (answer ? answer->field.size() + answer->why.size() : 0);
 }
@@ -40,22 +53,32 @@ Nodes::Nodes(kube::Reflectors& watches, const Clock& clock)
   sink.end_list = [this, ended = std::move(sink.end_list)](std::string_view version) {
     ended(version);
     const MutexLock lock(mutex_);
-    listed_ = true;
+    are_nodes_listed_ = true;
   };
   watches.add_optional("nodes", kube::api_path(kube::kNodes), store_, std::move(sink), [](bool) {});
+  sink = kube::sink_into<kube::DeviceClass>(classes_, kube::decode_device_class, nullptr);
+  sink.end_list = [this, ended = std::move(sink.end_list)](std::string_view version) {
+    ended(version);
+    const MutexLock lock(mutex_);
+    are_classes_listed_ = true;
+  };
+  watches.add_optional("deviceclasses", kube::api_path(kube::kDeviceClasses), classes_,
+                       std::move(sink), [](bool) {});
 }
 
 std::shared_ptr<const Nodes::View> Nodes::view() {
   const MutexLock lock(mutex_);
-  if (!listed_) return nullptr;
+  if (!are_nodes_listed_ || !are_classes_listed_) return nullptr;
   if (view_ && clock_.mono() < viewed_ + kViewAge) return view_;
   viewed_ = clock_.mono();
   NodeList nodes = store_.all();
-  if (view_ && std::ranges::equal(view_->nodes, nodes, is_same)) return view_;
-  std::vector<placement::NodeView> views;
-  for (const auto& node : nodes) views.push_back({node, node->allocatable});
-  view_ = std::make_shared<const View>(
-      View{view_ ? view_->version + 1 : 1, std::move(nodes), placement::Cluster(views)});
+  auto delegated = kube::backed_resources(classes_.all());
+  if (view_ && view_->delegated == delegated && std::ranges::equal(view_->nodes, nodes, is_same)) {
+    return view_;
+  }
+  auto cluster = make_cluster(nodes, delegated);
+  view_ = std::make_shared<const View>(View{view_ ? view_->version + 1 : 1, std::move(nodes),
+                                            std::move(delegated), std::move(cluster)});
   return view_;
 }
 

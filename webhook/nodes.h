@@ -14,6 +14,7 @@
 #include "base/sip_hash.h"
 #include "kube/cache/reflectors.h"
 #include "kube/cache/store.h"
+#include "kube/model/device_class.h"
 #include "kube/model/node.h"
 #include "webhook/capacity.h"
 
@@ -25,8 +26,8 @@ struct CapacityVerdict {
   std::optional<NeverFits> stored;
 };
 
-// Watches nodes from Reflectors::start() on. Optional: the webhook also works without access to
-// nodes. Thread-safe after construction.
+// Watches nodes and DeviceClasses from Reflectors::start() on. Optional: the webhook also works
+// without access to them. Thread-safe after construction.
 class Nodes {
  public:
   // Both outlive this; `watches` also outlives the threads.
@@ -35,7 +36,7 @@ class Nodes {
   Nodes& operator=(const Nodes&) = delete;
 
   // find_never_fitting() on all nodes; judges `stored` (null: none) only if `object` never fits.
-  // Finds nothing before the first complete list, or when too many plans are in progress: a review
+  // Finds nothing before the first complete lists, or when too many plans are in progress: a review
   // must not wait for other users' jobs. A change of nodes counts within some seconds. Until then
   // answers are kept by hash_needs(), bounded in bytes.
   CapacityVerdict find_never_fitting(const Json& object, const Json& stored = Json());
@@ -45,10 +46,11 @@ class Nodes {
   struct View {
     std::uint64_t version = 0;  // another one for other nodes
     NodeList nodes;
+    std::vector<std::string> delegated;  // resources that a DeviceClass backs
     placement::Cluster cluster;
   };
 
-  // Null before the first complete list.
+  // Null before the first complete lists.
   std::shared_ptr<const View> view();
   std::optional<NeverFits> judge(const Json& object, const View& view);
   std::optional<std::optional<NeverFits>> known(const Hash128& needs);
@@ -56,8 +58,10 @@ class Nodes {
   const Clock& clock_;
   const SipHash::Key hash_key_ = SipHash::random_key();
   kube::Store<kube::Node> store_;
+  kube::Store<kube::DeviceClass> classes_;
   Mutex mutex_;
-  bool listed_ GUARDED_BY(mutex_) = false;
+  bool are_nodes_listed_ GUARDED_BY(mutex_) = false;
+  bool are_classes_listed_ GUARDED_BY(mutex_) = false;  // or there is no such kind
   std::shared_ptr<const View> view_ GUARDED_BY(mutex_);
   MonoTime viewed_ GUARDED_BY(mutex_){};
   // By the view's version and hash_needs().

@@ -53,12 +53,14 @@ std::string describe(const LastReported& report) {
 
 }  // namespace
 
-GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysTime now) {
+GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysTime now,
+                          const std::string& note) {
   GangReport report = with_reason(before, gang::kReasonPlanned, now);
   report.message = pods == 1 ? "1 pod is placed" : fmt::format("{} pods are placed", pods);
   if (before != nullptr && before->refusals.count > 0) {
     report.message += "; before, " + before->refusals.message;
   }
+  if (!note.empty()) report.message += "; " + note;
   return report;
 }
 

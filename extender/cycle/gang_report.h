@@ -44,7 +44,9 @@ struct GangReport {
   bool is_unchanged = false;  // the status has exactly this message already
 };
 
-GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysTime now);
+// `note`: what else is said of its start; may be empty.
+GangReport planned_report(const gang::GangStatus* before, std::size_t pods, SysTime now,
+                          const std::string& note = "");
 
 // Not planned again yet (recovery/refusals.h).
 GangReport paused_report(const gang::GangStatus& before, SysTime now);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "extender/cycle/gang/delegated.h"
 #include "extender/cycle/gang/direct_placement.h"
 #include "extender/cycle/gang/enlarged.h"
 #include "extender/cycle/next_look.h"
@@ -71,7 +72,9 @@ GangReport make_report(const GroupWork& group, const GangWork& work,
     return rejected_report(work.before, work.wanted(), group.rejection->message, now);
   }
   if (work.is_paused) return paused_report(*work.before, now);
-  if (!work.no_fit) return planned_report(work.before, work.wanted(), now);
+  if (!work.no_fit) {
+    return planned_report(work.before, work.wanted(), now, describe_delegated(work.delegated));
+  }
   const auto known = context.state.reports.find({group.seen->group->meta.uid, work.name});
   gang::NoFit no_fit = *work.no_fit;
   if (work.reservation) gang::note_reservation(no_fit, gang::ReservationOutcome::kOwn);

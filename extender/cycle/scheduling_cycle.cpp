@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "extender/cycle/class_limits.h"
+#include "extender/cycle/gang/delegated.h"
 #include "extender/cycle/next_look.h"
 #include "extender/cycle/placer.h"
 #include "extender/cycle/preemption/ending.h"
@@ -84,6 +85,15 @@ void drop_rejected(CycleWork& work) {
           gang.committed ? Rejection::Extent::kNewPlacements : Rejection::Extent::kNewGangs;
       const bool wants_more = !gang.is_whole() || !gang.growing.empty();
       if (!gang.is_rejected && wants_more && group->is_rejected(extent)) reject(gang);
+    }
+  }
+}
+
+// Of plans whose first bind is to come.
+void note_delegated(CycleWork& work, const placement::Cluster& nodes) {
+  for (GroupWork* group : work.groups) {
+    for (GangWork& gang : group->gangs) {
+      if (!gang.is_stored_committed) gang.delegated = find_delegated(gang, nodes);
     }
   }
 }
@@ -238,6 +248,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   if (preemption != queue::PreemptionMode::kOff || reservation.is_on()) {
     note_start_blockers(work, now, next_look);
   }
+  note_delegated(work, placer.ledger().nodes());
   const StatusContext context{state, healing, now, state.waiting.size(), next, next_look};
   for (const GroupWork* group : work.groups) {
     if (group->is_left_alone()) continue;

@@ -259,6 +259,18 @@ bool WatchUpdates::volume_changed(const std::string& name) {
   return any || state_.foreign.uses_claims();
 }
 
+bool WatchUpdates::device_class_changed(const DeviceClassPtr& before, const DeviceClassPtr& after) {
+  MutexLock lock(state_.mutex);
+  if (after) {
+    state_.device_classes[after->meta.name] = after;
+  } else {
+    state_.device_classes.erase(before->meta.name);
+  }
+  std::vector<DeviceClassPtr> classes;
+  for (const auto& [name, one] : state_.device_classes) classes.push_back(one);
+  return state_.nodes.set_delegated(kube::backed_resources(classes));
+}
+
 void WatchUpdates::foreign_group_changed(const ForeignGroupPtr& before,
                                          const ForeignGroupPtr& after) {
   MutexLock lock(state_.mutex);

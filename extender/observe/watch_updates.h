@@ -46,6 +46,8 @@ class WatchUpdates {
   // PodGroup depends on it. Cost: PodGroups. By any thread.
   bool claim_changed(const std::string& key);
   bool volume_changed(const std::string& name);
+  // True if other resources are left to kube-scheduler now. Cost: then nodes.
+  bool device_class_changed(const DeviceClassPtr& before, const DeviceClassPtr& after);
   // PodGroups of other operators; and whether their kind is not installed.
   void foreign_group_changed(const ForeignGroupPtr& before, const ForeignGroupPtr& after);
   void set_foreign_kind_missing(bool is_missing);

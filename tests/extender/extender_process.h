@@ -58,6 +58,8 @@ struct ExtenderProcess {
     queue_feed = add(kube::kQueues, extender::queue_sink(queues, cache.updates, planner));
     namespace_feed =
         add(kube::kNamespaces, extender::namespace_sink(namespaces, cache.updates, planner));
+    device_class_feed = add(kube::kDeviceClasses,
+                            extender::device_class_sink(device_classes, cache.updates, planner));
     group_feed = add(kube::kPodGroups, extender::group_sink(groups, cache.updates, holds, planner));
   }
 
@@ -79,6 +81,7 @@ struct ExtenderProcess {
   kube::Store<kube::Quota> quotas;
   kube::Store<queue::Queue> queues;
   kube::Store<kube::Namespace> namespaces;
+  kube::Store<kube::DeviceClass> device_classes;
   extender::ClusterCache cache;
   extender::Planner planner;
   extender::Holds holds;
@@ -92,6 +95,7 @@ struct ExtenderProcess {
   Feed* volume_feed = nullptr;
   Feed* queue_feed = nullptr;
   Feed* namespace_feed = nullptr;
+  Feed* device_class_feed = nullptr;
   Feed* group_feed = nullptr;
   HeldBinds held{binder, holds};
 };

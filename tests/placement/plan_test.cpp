@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "kube/model/device_class.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::placement {
@@ -16,6 +17,7 @@ using testing::apart_by;
 using testing::ask;
 using testing::capacity;
 using testing::labelled;
+using testing::Member;
 using testing::not_ready;
 using testing::on_port;
 using testing::preferring;
@@ -35,6 +37,42 @@ NodeBySlot node_by_slot(const Plan& plan) {
     out[a.role + "/" + std::to_string(a.slot.ordinal)] = a.node;
   }
   return out;
+}
+
+TEST_CASE("resources left to kube-scheduler do not decide which node fits best",
+          "[placement][plan][dra]") {
+  const auto node = [](std::string name, std::int64_t gpus, std::int64_t cores) {
+    kube::Node made = a_node(std::move(name), gpus, cores);
+    made.allocatable = kube::with_delegated(made.allocatable, {"example.com/gpu"});
+    return made;
+  };
+  // n1 has more of it left, since pods on n2 have some; n2 has less cpu left.
+  kube::Resources used{{"cpu", 1000}, {"example.com/gpu", 4}};
+  Member asks = a_set("learner", 1, ask(0, 2));
+  asks.shape.requests.set("example.com/gpu", 1);
+  const std::vector<gang::MemberSet> sets{asks};
+  const Plan tight = plan_gang(sets, {view(node("n1", 0, 4)), view(node("n2", 0, 8), used)});
+  CHECK(node_by_slot(tight) == NodeBySlot{{"learner/0", "n1"}});
+  // A node is no node with devices because of it.
+  const std::vector<gang::MemberSet> others{a_set("collector", 1, ask(0))};
+  const Plan plain = plan_gang(others, {view(node("n1", 0, 8)), view(a_node("n2", 8, 4))});
+  CHECK(node_by_slot(plain) == NodeBySlot{{"collector/0", "n1"}});
+  // One that lists some of it comes first.
+  kube::Node lists = a_node("n2", 0, 64);
+  lists.allocatable.set("example.com/gpu", 2);
+  const Plan mixed = plan_gang(sets, {view(node("n1", 0, 4)), view(lists)});
+  CHECK(node_by_slot(mixed) == NodeBySlot{{"learner/0", "n2"}});
+}
+
+TEST_CASE("resources left to kube-scheduler count in no total of the cluster",
+          "[placement][cluster][dra]") {
+  kube::Node lists = a_node("n2", 8);
+  lists.allocatable.set("example.com/gpu", 2);
+  kube::Node delegates = a_node("n1", 8);
+  delegates.allocatable = kube::with_delegated(delegates.allocatable, {"example.com/gpu"});
+  CHECK(Cluster({view(delegates)}).allocatable().get("example.com/gpu") == 0);
+  CHECK(Cluster({view(delegates), view(lists)}).allocatable().get("example.com/gpu") == 2);
+  CHECK(Cluster({view(delegates), view(lists)}).allocatable().get("nvidia.com/gpu") == 16);
 }
 
 TEST_CASE("plan_gang places the whole gang or no pod", "[placement][plan]") {

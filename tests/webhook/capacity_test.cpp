@@ -301,6 +301,29 @@ TEST_CASE("another size of a node changes a kept answer", "[webhook][capacity]")
   change({{"spec", {{"taints", Json::array({taint})}}}}, "", true);
 }
 
+TEST_CASE("a resource that a DeviceClass backs never counts against a job", "[webhook][capacity]") {
+  const char* resource =
+      GENERATE("example.com/gpu", "deviceclass.resource.kubernetes.io/gpu.example.com");
+  INFO(resource);
+  Watched cluster(node_json("a", "8"));
+  Json job = job_with_learners(1, "1");
+  Json& container = job["spec"]["learner"]["template"]["spec"]["containers"][0];
+  container["resources"]["limits"] = {{resource, "1"}};
+  CHECK(cluster.judged(job));
+  const auto wait_for = [&](bool never_fits) {
+    return testing::wait_until([&] {
+      cluster.clock.advance(std::chrono::seconds(5));
+      return cluster.judged(job) == never_fits;
+    });
+  };
+  cluster.api.add(kube::kDeviceClasses, "",
+                  {{"metadata", {{"name", "gpu.example.com"}}},
+                   {"spec", {{"extendedResourceName", "example.com/gpu"}}}});
+  CHECK(wait_for(false));
+  cluster.api.remove(kube::kDeviceClasses, "", "gpu.example.com");
+  CHECK(wait_for(true));
+}
+
 TEST_CASE("kept answers about capacity are bounded in bytes", "[webhook][capacity][memory]") {
   if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
   Watched cluster(node_json("a", "8"));

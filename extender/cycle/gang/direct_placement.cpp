@@ -10,13 +10,15 @@ bool may_commit_when_planned(const GangWork& work) {
   if (!is_asked || !work.is_whole()) return false;
   if (work.before != nullptr && work.before->refusals.count > 0) return false;
   const auto& sets = work.sets;
-  // Which volume a claim gets, and how many a node can have, is kube-scheduler's to know.
+  // Which volume a claim gets, how many a node can have, and which devices its pods get, is
+  // kube-scheduler's to know.
   const bool has_claims = std::any_of(sets.begin(), sets.end(), [](const gang::MemberSet* set) {
     return !set->shape.claims.empty();
   });
-  return !has_claims && std::any_of(sets.begin(), sets.end(), [](const gang::MemberSet* set) {
-    return !set->bind_last && !set->slots.empty();
-  });
+  return !has_claims && work.delegated.empty() &&
+         std::any_of(sets.begin(), sets.end(), [](const gang::MemberSet* set) {
+           return !set->bind_last && !set->slots.empty();
+         });
 }
 
 void commit_directly(gang::GangStatus& gang) {

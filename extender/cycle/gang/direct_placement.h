@@ -16,7 +16,8 @@ namespace nervex::extender {
 
 // For a gang with a placement for every slot. False (its first bind then commits it) if direct
 // placement was not requested, the gang is not the base gang or has only pods that are bound last,
-// or kube-scheduler knows more than the planner: claims, or the reason it refused the last plan.
+// or kube-scheduler knows more than the planner: claims, devices of a DeviceClass, or the reason it
+// refused the last plan.
 bool may_commit_when_planned(const GangWork& work);
 
 // Sets the status of such a gang; it has its placements.

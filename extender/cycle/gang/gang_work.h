@@ -51,6 +51,9 @@ struct GangWork {
   std::optional<SysTime> preempts_after{};
   // What its status says beside `no_fit`: why nothing ends and no node is reserved for it.
   std::string note{};
+  // Resources that kube-scheduler allocates for it where it is placed (delegated.h); only of a gang
+  // that is not committed.
+  std::vector<std::string> delegated{};
   // Not empty: it has nodes whose pods, those of the victims, have to end first.
   std::vector<gang::Victim> victims{};
   bool may_need_fewer = false;  // of the victims: the search ended at its limit in this cycle

@@ -1,6 +1,9 @@
 #include "extender/observe/parts/node_table.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "kube/model/device_class.h"
 
 namespace nervex::extender {
 namespace {
@@ -17,13 +20,38 @@ placement::NodeView make_node_view(const NodePtr& node, const kube::Resources& u
 
 void NodeTable::set_node(const std::string& name, const NodePtr& node) {
   Entry& entry = touch(name);
-  if (matters(entry.node, node)) {
+  NodePtr seen = with_delegated(node);
+  if (matters(entry.node, seen)) {
     is_outdated_ = true;
     changed_.clear();
   }
-  entry.node = node;
+  entry.stored = node;
+  entry.node = std::move(seen);
   note_overuse(name, entry);
   drop_if_empty(name);
+}
+
+bool NodeTable::set_delegated(std::vector<std::string> resources) {
+  if (resources == delegated_) return false;
+  delegated_ = std::move(resources);
+  last_delegated_ = {};
+  for (const auto& [name, entry] : entries_) {
+    if (entry.stored) set_node(name, NodePtr(entry.stored));
+  }
+  return true;
+}
+
+NodePtr NodeTable::with_delegated(const NodePtr& node) {
+  if (!node || delegated_.empty()) return node;
+  auto& [before, after] = last_delegated_;
+  if (before != node->allocatable || before.empty()) {
+    after = kube::with_delegated(node->allocatable, delegated_);
+    before = node->allocatable;
+  }
+  if (after == before) return node;
+  kube::Node copy = *node;
+  copy.allocatable = after;
+  return std::make_shared<const kube::Node>(std::move(copy));
 }
 
 void NodeTable::use(const std::string& node, const kube::Resources& amount) {

@@ -23,6 +23,9 @@ namespace nervex::extender {
 class NodeTable {
  public:
   void set_node(const std::string& name, const NodePtr& node);  // null: deleted
+  // Resources that a DeviceClass backs, sorted: nodes that do not list them have as much of them as
+  // is asked for, here and in all views (kube::with_delegated). False: they are these already.
+  bool set_delegated(std::vector<std::string> resources);
 
   // Capacity that pods occupy.
   void use(const std::string& node, const kube::Resources& amount);
@@ -65,7 +68,8 @@ class NodeTable {
 
  private:
   struct Entry {
-    NodePtr node;
+    NodePtr stored;  // as the API server has it
+    NodePtr node;    // with delegated resources
     kube::Resources used;
     kube::Resources reserved;  // committed or not
     kube::Resources reserved_committed;
@@ -81,6 +85,7 @@ class NodeTable {
     mutable bool is_changed = false;  // since cluster_ has read it
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
+  NodePtr with_delegated(const NodePtr& node);
   // The entry is about to change.
   Entry& touch(const std::string& name);
   void drop_if_empty(const std::string& name);
@@ -93,6 +98,9 @@ class NodeTable {
   std::set<std::string, std::less<>> overused_;
   // By node and priority. Not part of `spare`: requests of a higher priority may take it.
   std::map<std::string, std::map<int, kube::Resources>, std::less<>> nominated_;
+  std::vector<std::string> delegated_;
+  // The last node's resources, without and with the delegated ones: many nodes share them.
+  std::pair<kube::Resources, kube::Resources> last_delegated_;
   bool are_changes_taken_ = false;  // false: changes are not collected (not the leader)
   std::vector<std::string> touched_;
   // The cluster() cache, and what changed since.
