@@ -28,9 +28,10 @@ std::int64_t longest_grace(const job::Job& job, const job::PodContext& context) 
 
 void set_run_limits(const job::Job& job, const job::PodContext& context, gang::PodGroupSpec& spec) {
   spec.preemptible = job.spec.preemptible;
+  spec.active_seconds = std::max<std::int64_t>(job.status.active_seconds, 0);
   spec.active_deadline_seconds.reset();
   if (const auto& limit = job.spec.active_deadline_seconds) {
-    spec.active_deadline_seconds = std::max<std::int64_t>(*limit - job.status.active_seconds, 0);
+    spec.active_deadline_seconds = std::max<std::int64_t>(*limit - spec.active_seconds, 0);
   }
   spec.grace_seconds.reset();
   if (job.spec.clean_pod_policy != job::CleanPodPolicy::kNone) {

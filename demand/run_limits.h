@@ -7,7 +7,7 @@
 
 namespace nervex::demand {
 
-// Sets `preemptible`, `active_deadline_seconds` (what the time that the job was active leaves) and
+// Sets `preemptible`, `active_seconds`, `active_deadline_seconds` (what that time leaves) and
 // `grace_seconds` (the longest of the job's templates; none if its pods stay).
 void set_run_limits(const job::Job& job, const job::PodContext& context, gang::PodGroupSpec& spec);
 

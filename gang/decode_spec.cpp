@@ -205,6 +205,9 @@ Result<PodGroupSpec> decode_spec(const Json& from) {
   spec.never_preempts = kube::string_at(from, {"preemptionPolicy"}) == kNever;
   spec.preemptible = kube::bool_at(from, {"preemptible"});
   spec.direct_placement = kube::string_at(from, {"placement"}) == kDirect;
+  if (auto read = read_int64(from, "activeSeconds", "spec", spec.active_seconds); !read) {
+    return read.error();
+  }
   if (auto read = read_int64(from, "highestPlacement", "spec", spec.highest_placement); !read) {
     return read.error();
   }

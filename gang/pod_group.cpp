@@ -267,6 +267,7 @@ Json encode_spec(const PodGroupSpec& spec) {
   if (spec.never_preempts) out["preemptionPolicy"] = kNever;
   if (spec.preemptible) out["preemptible"] = true;
   if (spec.active_deadline_seconds) out["activeDeadlineSeconds"] = *spec.active_deadline_seconds;
+  if (spec.active_seconds > 0) out["activeSeconds"] = spec.active_seconds;
   if (spec.grace_seconds) out["graceSeconds"] = *spec.grace_seconds;
   if (spec.direct_placement) out["placement"] = kDirect;
   if (spec.highest_placement > 0) out["highestPlacement"] = spec.highest_placement;

@@ -185,6 +185,8 @@ struct PodGroupSpec {
   // How long the attempt may be active: what the job's limit leaves of the time before it. Not set:
   // the job has no limit. Its queue may have one.
   std::optional<std::int64_t> active_deadline_seconds{};
+  // How long the job was active before the attempt: the limit of its queue counts it, too.
+  std::int64_t active_seconds = 0;
   // How long the pods may take to end after that. Not set: unknown, or they stay.
   std::optional<std::int64_t> grace_seconds{};
   std::vector<Gang> gangs;  // gangs of one PodGroup are planned in this order

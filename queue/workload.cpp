@@ -1,5 +1,6 @@
 #include "queue/workload.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -16,7 +17,11 @@ Workload::State state_in(const gang::PodGroupStatus& status, std::string_view na
 std::optional<std::chrono::seconds> run_limit(const gang::PodGroupSpec& spec,
                                               std::optional<std::int64_t> max_runtime_seconds) {
   std::optional<std::int64_t> limit = spec.active_deadline_seconds;
-  if (max_runtime_seconds && (!limit || *max_runtime_seconds < *limit)) limit = max_runtime_seconds;
+  if (max_runtime_seconds) {
+    const std::int64_t left =
+        *max_runtime_seconds - std::min(spec.active_seconds, *max_runtime_seconds);
+    if (!limit || left < *limit) limit = left;
+  }
   if (!limit || *limit > kLongestLimit.count()) return std::nullopt;
   return std::chrono::seconds(*limit);
 }

@@ -71,7 +71,8 @@ inline constexpr std::chrono::minutes kShortestGain{5};
 // gang, whose job starts with it.
 bool gains_enough(const Workload& workload, SysTime start);
 
-// Workload::longest_run of the gangs of a job in a queue with that limit.
+// Workload::longest_run of the gangs of a job in a queue with that limit, of which the time that
+// earlier attempts were active is taken off.
 std::optional<std::chrono::seconds> longest_run(const gang::PodGroupSpec& spec,
                                                 std::optional<std::int64_t> max_runtime_seconds);
 // When the workload gives its nodes back at the latest: its job has ended then, and so have its

@@ -21,6 +21,7 @@ PodGroup a_pod_group() {
   group.spec.schedule_timeout_seconds = 3600;
   group.spec.preemptible = true;
   group.spec.active_deadline_seconds = 7200;
+  group.spec.active_seconds = 90;
   group.spec.grace_seconds = 30;
   group.spec.gangs = testing::make_gangs(
       {testing::a_set("coordinator", 1, testing::ask(0, 2)),

@@ -68,6 +68,7 @@ TEST_CASE("a workload ends at its job's limit and grace period, from the start o
     std::string when;
     std::optional<std::int64_t> own, of_queue, grace;
     std::optional<seconds> want;
+    std::int64_t active_before = 0;
   };
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const auto row = GENERATE(values<Row>({
@@ -75,6 +76,9 @@ TEST_CASE("a workload ends at its job's limit and grace period, from the start o
       {"the queue has one", std::nullopt, 300, 0, seconds(300)},
       {"the queue's is shorter", 600, 300, 30, seconds(330)},
       {"the job's is shorter", 200, 300, 30, seconds(230)},
+      {"earlier attempts used up some of the queue's", std::nullopt, 300, 30, seconds(230), 100},
+      {"what the job's leaves is shorter", 150, 300, 30, seconds(180), 100},
+      {"earlier attempts used up all of the queue's", 600, 300, 30, seconds(30), 400},
       {"no time is left", 0, std::nullopt, 30, seconds(30)},
       {"there is no limit", std::nullopt, std::nullopt, 30, std::nullopt},
       {"its pods may stay", 600, 300, std::nullopt, std::nullopt},
@@ -88,6 +92,7 @@ TEST_CASE("a workload ends at its job's limit and grace period, from the start o
                        {"a"}, true);
   group.spec.preemptible = true;
   group.spec.active_deadline_seconds = row.own;
+  group.spec.active_seconds = row.active_before;
   group.spec.grace_seconds = row.grace;
   group.status.queue.max_runtime_seconds = row.of_queue;
   group.status.gangs[0].started_at = start;

@@ -375,6 +375,7 @@ bool has_run_limits(const gang::PodGroupSpec& spec) {
 void keep_run_limits(const gang::PodGroupSpec& before, gang::PodGroupSpec& spec) {
   spec.preemptible = before.preemptible;
   spec.active_deadline_seconds = before.active_deadline_seconds;
+  spec.active_seconds = before.active_seconds;
   spec.grace_seconds = before.grace_seconds;
 }
 
@@ -386,8 +387,13 @@ void set_run_limits(const Round& round, const job::PodContext& context, gang::Po
   const gang::PodGroup* group = round.attempt.group;
   if (group != nullptr && !has_run_limits(group->spec) && spec == group->spec) return;
   demand::set_run_limits(round.job, context, spec);
-  if (group == nullptr || !is_base_committed(round.attempt)) return;
+  if (group == nullptr) return;
   const gang::PodGroupSpec& before = group->spec;
+  // A field that an older definition drops while it keeps the others.
+  gang::PodGroupSpec same = spec;
+  same.active_seconds = before.active_seconds;
+  if (same == before) spec.active_seconds = before.active_seconds;
+  if (!is_base_committed(round.attempt)) return;
   spec.preemptible = spec.preemptible || before.preemptible;
   if (spec.grace_seconds && before.grace_seconds) {
     spec.grace_seconds = std::max(*spec.grace_seconds, *before.grace_seconds);

@@ -263,8 +263,9 @@ def find_node_user(group: Json, nodes: Set[str]) -> Optional[NodeUser]:
 def find_latest_end(group: Json) -> Optional[datetime.datetime]:
     """When the job has ended and its pods are gone; None: it has no time limit. As queue/workload.cpp."""
     spec, status = group.get("spec", {}), group.get("status", {})
-    limits = [seconds for seconds in (spec.get("activeDeadlineSeconds"), status.get("queue", {}).get("maxRuntimeSeconds"))
-              if seconds is not None]
+    of_queue = status.get("queue", {}).get("maxRuntimeSeconds")
+    left = None if of_queue is None else max(of_queue - spec.get("activeSeconds", 0), 0)
+    limits = [seconds for seconds in (spec.get("activeDeadlineSeconds"), left) if seconds is not None]
     grace = spec.get("graceSeconds")
     base: Json = next((one for one in status.get("gangs", []) if one["name"] == BASE_GANG and one.get("committed")), {})
     started = parse_time(base.get("startedAt"))

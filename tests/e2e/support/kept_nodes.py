@@ -101,7 +101,9 @@ class KeptNodes:
         """When the job has left; never, as far as the head knows, if it is not said."""
         if group.preemptible:
             return LEAVES
-        found = [one for one in (group.seconds, self._replay.tree.max_seconds(pod.queue)) if one is not None]
+        most = self._replay.tree.max_seconds(pod.queue)
+        left = None if most is None else max(most - group.active, 0)
+        found = [one for one in (group.seconds, left) if one is not None]
         return self._epoch + planned + min(found) + group.grace if found and group.grace is not None else STAYS
 
     def _after(self, time, planned):

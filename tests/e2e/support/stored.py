@@ -67,6 +67,7 @@ class Group:
     priority: int = 0
     queued_since: float = 0   # seconds since the epoch
     seconds: int | None = None  # after which the job ends
+    active: int = 0  # seconds that the job was active before: the limit of its queue counts them, too
     grace: int | None = None  # what its pods then take to end; None: they stay, or unknown
     preemptible: bool = False
     reservation: Reservation | None = None
@@ -145,7 +146,7 @@ def group_of(one):
                                  if place["gang"] != "base" and gangs[place["gang"]].get("committed")),
         namespace=meta.get("namespace", ""), queue=status.get("queue", {}).get("name", ""),
         priority=spec.get("priority", 0), queued_since=epoch(spec.get("queuedSince")) or 0,
-        seconds=spec.get("activeDeadlineSeconds"), grace=spec.get("graceSeconds"),
+        seconds=spec.get("activeDeadlineSeconds"), active=spec.get("activeSeconds", 0), grace=spec.get("graceSeconds"),
         preemptible=spec.get("preemptible", False),
         reservation=reservation_of(base.get("reservation"), sets), reserved=on_nodes(base.get("reserved", []), sets))
 

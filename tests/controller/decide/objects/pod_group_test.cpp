@@ -134,6 +134,21 @@ TEST_CASE("limits that an older CustomResourceDefinition drops are not written a
   CHECK(one.group.spec.grace_seconds == 30);
 }
 
+TEST_CASE("the PodGroup says how long the job was active before its attempt",
+          "[controller][pod-group]") {
+  job::Job job = a_job(1, 0);
+  job.status.active_seconds = 40;
+  Followed one(job);
+  CHECK(one.group.spec.active_seconds == 40);
+  CHECK_FALSE(one.group.spec.active_deadline_seconds);
+  // An older CustomResourceDefinition drops this field and keeps graceSeconds.
+  one.group.spec.active_seconds = 0;
+  CHECK_FALSE(one.follow());
+  one.job.spec.queue = "vision";
+  CHECK(one.follow());
+  CHECK(one.group.spec.active_seconds == 40);
+}
+
 TEST_CASE("a job's base gang is its coordinator, aggregator and base replicas",
           "[controller][desired_pod_group]") {
   struct Row {
