@@ -37,6 +37,7 @@ void PodDryRuns::answer(const DryRuns::Question& question) {
     const auto pods = pods_to_dry_run(round);
     report.is_incomplete = pods.empty();  // it does not wait now, but may again
     for (const auto& [role, manifest] : pods) {
+      if (are_needs_alone_asked(round)) break;  // the dry run would find the names taken
       const auto reply = send(seen->job.meta.ns, manifest);
       add_dry_run_answer(role, reply ? nullptr : &reply.error(), report);
       if (reply) add_dry_run_size(role, *reply, report);

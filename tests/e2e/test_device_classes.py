@@ -96,3 +96,31 @@ def test_pods_that_find_too_few_devices_on_a_node_go_to_the_next(jobs, devices):
     jobs.wait_phase("spreads", "Running", timeout=120)
     learners = jobs.wait_pods("spreads", 2, "Running", role="learner")
     assert sorted(devices.claim(pod)[0] for pod in learners) == sorted(devices.names)
+
+
+def test_a_gang_whose_resource_claims_do_not_exist_names_them_and_starts_when_they_do(jobs, devices):
+    devices.add(2)
+    wanted = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": devices.driver}}]}}
+    claims = f"{GROUP}/namespaces/{jobs.namespace}"
+
+    def role(reference):
+        body = template(nodeSelector=devices.selector, resourceClaims=[{"name": "gpu", **reference}])
+        body["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
+        return {"replicas": 1, "template": body}
+
+    def says(what):
+        def said():
+            gangs = [one for group in jobs.pod_groups("claims") for one in group.get("status", {}).get("gangs", [])]
+            found = [(one.get("reason"), one.get("message", ""), one.get("planned")) for one in gangs]
+            return any(reason == "ClaimMissing" and what in message and not planned for reason, message, planned in found), found
+        return said
+
+    jobs.create(job("claims", collector=role({"resourceClaimName": "gpu"}), learner=role({"resourceClaimTemplateName": "gpu"})))
+    wait_for(says("ResourceClaim gpu"), "the gang to name the claim", 60)
+    wait_for(lambda: (jobs.pods("claims") == [], jobs.pods("claims")), "no pod to be there", 60)
+    devices.api.post(f"{claims}/resourceclaims", {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+                                                  "metadata": {"name": "gpu"}, "spec": wanted})
+    wait_for(says("ResourceClaimTemplate gpu"), "the gang to name the template", 120)
+    devices.api.post(f"{claims}/resourceclaimtemplates", {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
+                                                          "metadata": {"name": "gpu"}, "spec": {"spec": wanted}})
+    jobs.wait_phase("claims", "Running", timeout=120)

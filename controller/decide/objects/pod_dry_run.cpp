@@ -71,6 +71,12 @@ bool starts_with_claims(const Round& round) {
                      [](const auto& set) { return !set.resource_claims.empty(); });
 }
 
+}  // namespace
+
+bool are_needs_alone_asked(const Round& round) { return starts_with_claims(round); }
+
+namespace {
+
 bool is_asked_about(const Round& round) {
   return waits_for_capacity(round) || starts_with_claims(round) ||
          backs_off_after_refusal(round.seen);
@@ -131,9 +137,11 @@ const WantedSlot* first_slot(const Round& round, Role role) {
 std::string dry_run_subject(const Round& round) {
   const auto& config = round.seen.aggregator_config;
   const gang::GangStatus* base = base_gang(round);
-  return fmt::format("{}/{}/{}/{}{}", round.seen.job.status.attempt, round.seen.job.meta.generation,
+  return fmt::format("{}/{}/{}/{}{}{}", round.seen.job.status.attempt,
+                     round.seen.job.meta.generation,
                      config ? std::string_view(config->meta.resource_version) : "-",
-                     base == nullptr ? 0 : base->refusals.count, is_over_quota(round) ? "q" : "");
+                     base == nullptr ? 0 : base->refusals.count, is_over_quota(round) ? "q" : "",
+                     are_needs_alone_asked(round) ? "c" : "");
 }
 
 Actions dry_run_steps(const Round& round) {

@@ -50,6 +50,10 @@ std::optional<std::chrono::milliseconds> time_until_dry_run(const Round& round);
 // Identifies a job's question: its attempt and the versions of spec and AggregatorConfig.
 std::string dry_run_subject(const Round& round);
 
+// The gang is planned: creating its pods tells what a dry run would. Only what the API server does
+// not check remains to be asked (start_needs.h).
+bool are_needs_alone_asked(const Round& round);
+
 // One pod of each role of the base gang, as it would be created, but without its node. Roles
 // without base replicas are left out: their requests come later. Empty if the gang does not wait.
 struct DryRunPod {
