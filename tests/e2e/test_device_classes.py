@@ -116,11 +116,11 @@ def test_a_gang_whose_resource_claims_do_not_exist_names_them_and_starts_when_th
         return said
 
     jobs.create(job("claims", collector=role({"resourceClaimName": "gpu"}), learner=role({"resourceClaimTemplateName": "gpu"})))
-    wait_for(says("ResourceClaim gpu"), "the gang to name the claim", 60)
-    wait_for(lambda: (jobs.pods("claims") == [], jobs.pods("claims")), "no pod to be there", 60)
+    wait_for(says("ResourceClaim gpu"), "the gang to name the claim", 120)
+    wait_for(lambda: (jobs.pods("claims") == [], jobs.pods("claims")), "no pod to be there", 120)
     devices.api.post(f"{claims}/resourceclaims", {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
                                                   "metadata": {"name": "gpu"}, "spec": wanted})
-    wait_for(says("ResourceClaimTemplate gpu"), "the gang to name the template", 120)
+    wait_for(says("ResourceClaimTemplate gpu"), "the gang to name the template", 240)
     devices.api.post(f"{claims}/resourceclaimtemplates", {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
                                                           "metadata": {"name": "gpu"}, "spec": {"spec": wanted}})
-    jobs.wait_phase("claims", "Running", timeout=120)
+    jobs.wait_phase("claims", "Running", timeout=240)
