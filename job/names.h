@@ -18,7 +18,8 @@ inline constexpr std::string_view kControllerLabel = "controller-name";
 inline constexpr std::string_view kControllerLabelValue = "nervex-operator";
 inline constexpr std::string_view kRoleLabel = "replica-type";
 inline constexpr std::string_view kPodNameLabel = "pod-name";
-// Of collectors and learners that `replicas` counts: what a tool that scales the job measures.
+// The label of collectors and learners that `replicas` counts: a tool that scales the job selects
+// it.
 inline constexpr std::string_view kBaseReplicaLabel = "nervex.sensetime.com/base-replica";
 inline constexpr std::string_view kBaseReplicaLabelValue = "true";
 

@@ -11,10 +11,9 @@ namespace nervex::extender {
 
 // Places GangWork::growing, after all gangs that wait, within the limits of their queue and the
 // quotas of their namespace, beside the shares of these that are kept for gangs that wait, and on
-// nodes that are not reserved for others. Replicas of one GPU are
-// placed one by one; those of several GPUs with all that wait in their gang. Without a node the
-// gang's no_fit says why. A gang that heals comes first, and grows later. `usage`: without these
-// pods. True if one got its node.
+// nodes that are not reserved for others. Replicas of one GPU are placed one by one; those of
+// several GPUs with all that wait in their gang. Without a node the gang's no_fit says why. A gang
+// that heals comes first, and grows later. `usage`: without these pods. True if one got its node.
 bool place_growing(CycleWork& work, Placer& placer, const queue::Facts& facts, queue::Usage usage,
                    LimitShares& shares);
 

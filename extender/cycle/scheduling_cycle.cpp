@@ -89,7 +89,7 @@ void drop_rejected(CycleWork& work) {
   }
 }
 
-// Of plans whose first bind is to come.
+// Notes it for plans whose first bind is to come.
 void note_delegated(CycleWork& work, const placement::Cluster& nodes) {
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {

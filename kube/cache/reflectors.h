@@ -47,7 +47,7 @@ class Reflectors {
                         std::make_unique<Reflector>(api_, options, std::move(sink)), true});
   }
 
-  // The same for a kind that may be missing, but must not be thought so too early: the checks
+  // Adds a kind that may be missing, but must not be thought so too early: the checks
   // include it until the API server has said that there is none, or that this program may not read
   // it. Then it counts as empty.
   template <typename T>

@@ -1,5 +1,5 @@
 """Who may write the marks of pods that our programs believe? The policy of manifests/rbac/pod-marks-policy.yaml refuses
-changed values to all users but nervex-controller, whoever may change pods. docs/reference/marks.md lists the marks."""
+changed values to all users but nervex-controller, also to those who may change pods. docs/reference/marks.md lists the marks."""
 
 import json
 

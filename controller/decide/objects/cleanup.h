@@ -59,8 +59,8 @@ std::vector<Target> pods_to_release_at_end(const Observed& seen,
 // it as their owner, `job_uid` is its uid, or "". Returns those that are being deleted, and those
 // that were orphaned: they have no job as their owner.
 std::vector<Target> orphans_to_release(const Ptrs<kube::Pod>& pods, const std::string& job_uid);
-// Of the same pods those whose grace period ends later than `most` from now: with that one. `most`
-// zero: none.
+// Pods of orphans_to_release() whose grace period ends later than `most` from now, to be deleted
+// with that one. `most` zero: none.
 std::vector<Target> orphans_to_shorten(const Ptrs<kube::Pod>& pods, const std::string& job_uid,
                                        SysTime now, std::chrono::seconds most);
 

@@ -22,7 +22,7 @@ namespace {
 
 using job::Phase;
 
-// Its own program failed; a pod that was taken away is replaced.
+// The aggregator whose own program failed; a pod that was taken away is replaced.
 const AttemptPod* find_failed_aggregator(const Attempt& attempt) {
   const AttemptPod* own = find_own_aggregator(attempt);
   const bool has_failed = own != nullptr && own->state == job::PodState::kFailed &&

@@ -32,7 +32,8 @@ bool is_late(const gang::GangStatus& released, SysTime now) {
   return released.since + kLateRequeue <= now;
 }
 
-// As much of the requests as is left, which it takes from there: pods may request more than counts.
+// Takes the requests from `left`, or as much of them as there is: pods may request more than
+// counts.
 kube::Resources take(kube::Resources& left, const kube::Resources& requests) {
   kube::Resources taken;
   for (const auto& [resource, amount] : requests.amounts()) {

@@ -19,7 +19,7 @@ constexpr std::string_view kPodKind = "Pod";
 // After a pause the number of failures is kept for so long.
 constexpr std::chrono::hours kRememberFailures{1};
 constexpr std::size_t kMostFailedStarts = 4'096;
-// Of one namespace: it cannot end the pauses of others.
+// A namespace has at most so many, and cannot end the pauses of others.
 constexpr std::size_t kMostOfNamespace = 64;
 
 // Something that no object tells. A job of another name with equal pods fails for it, too.
@@ -124,7 +124,7 @@ class FailedStarts {
   using Causes = std::map<StartCause, FailedStart>;
   static constexpr std::chrono::hours kLongestFailurePause{2};
 
-  // Of [first, end), those beyond `most` whose pause ends first.
+  // Keeps `most` of [first, end), those whose pause ends last.
   void forget_earliest(Causes::iterator first, Causes::iterator end, std::size_t most) {
     const auto count = static_cast<std::size_t>(std::distance(first, end));
     if (count <= most) return;

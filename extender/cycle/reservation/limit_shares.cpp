@@ -195,8 +195,7 @@ std::optional<queue::Inadmissible> LimitShares::find_kept(const queue::Workload&
   return std::nullopt;
 }
 
-// Its queue is not closed for a gang that no node, not even an empty cluster, or its class limits
-// could never hold.
+// A gang that no node could ever hold, nor an empty cluster, nor its class limits, closes no limit.
 bool LimitShares::can_start(Head& head) const {
   if (head.can_start) return *head.can_start;
   GangWork trial = *head.gang;

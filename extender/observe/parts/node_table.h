@@ -51,7 +51,7 @@ class NodeTable {
   // Nodes on which pods request more than there is. A pod that names its node itself may request
   // any amount. Nodes that are not known have nothing.
   const std::set<std::string, std::less<>>& overused() const { return overused_; }
-  // As much of the requests as the node has in all.
+  // The requests, or as much of them as the node has in all.
   kube::Resources limit_to_node(std::string_view name, const kube::Resources& requests) const;
   // Something was placed there, even if the node is not known.
   bool is_in_use(std::string_view name) const;
