@@ -520,8 +520,12 @@ class Verbs(WithApi):
         client.create_job(Submit.JOB)
         seen = []
         call = self.watched(client.wait_for_job_conditions, "dqn", expected_conditions={"Running"}, callback=seen.append)
-        self.job("Running", uid=None, conditions=[{"type": "Running", "status": "True"}])
+        running = [{"type": "Running", "status": "True"}]
+        generation = self.api.get(JOBS, "dqn")["metadata"].get("generation", 0)
+        self.job("Running", uid=None, conditions=running, observedGeneration=generation - 1)  # of the spec before
+        self.job("Running", uid=None, conditions=running, observedGeneration=generation + 5)
         call.result()
+        self.assertGreater(seen[-1].manifest["status"]["observedGeneration"], generation)
         self.assertTrue(client.is_job_running("dqn"))
         self.assertEqual((seen[-1].phase, client.get_job("dqn").name, len(client.list_jobs())), ("Running", "dqn", 1))
         self.assertRaises(TimeoutError, client.wait_for_job_conditions, "dqn", wait_timeout=0)

@@ -39,7 +39,7 @@ class Package(unittest.TestCase):
 
     def test_dir_shows_what_users_need_and_no_internals(self):
         public = {name for name in dir(nervex) if not name.startswith("_")}
-        self.assertEqual(public, {*nervex.__all__, "operator_server", "replicas"})
+        self.assertEqual(public, {*nervex.__all__, "kubeflow", "operator_server", "replicas"})
         self.assertIn("Client", public)
         for name in public:
             self.assertTrue(getattr(nervex, name), name)

@@ -64,7 +64,7 @@ __all__ = [
     "ReplicasUnavailable", "Reservation", "Role", "RoleCounts", "Status", "Unavailable", "Wait", "WaitTimeout", "Workers",
 ]
 
-SUBMODULES = ("operator_server", "replicas")  # for programs inside a job
+SUBMODULES = ("kubeflow", "operator_server", "replicas")
 LAZY = {"Client": "client", "JobHandle": "client", "Notice": "logs"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Collection, Iterator, List, Mapping, Optional, Union
 
-from nervex.client import Client
+from nervex.client import Client, has_reached
 from nervex.errors import WaitTimeout
 from nervex.job import Job
 from nervex.status import JobList, Status, read_status
@@ -53,7 +53,7 @@ class TrainingClient:
             status = read_status(job)
             if callback:
                 callback(status)
-            if any(map(status.is_condition_true, expected_conditions)):
+            if any(has_reached(status, condition) for condition in expected_conditions):
                 return status
             if status.finished:
                 break
