@@ -200,7 +200,7 @@ class Verbs(WithServer):
         code, out, errors = self.run_verb("scale", "dqn", "--collectors", "4")
         self.assertEqual((code, out), (0, "nervexjob.nervex.sensetime.com/dqn scaled: collectors 4, learners 0\n"), errors)
         self.assertIn("2 of these 4 collectors stay removed", errors)
-        self.assertIn("`scale dqn --collectors 2`", errors)
+        self.assertIn(f"`kubectl nervex scale dqn -n {NAMESPACE} --collectors 2`", errors)
         self.assertEqual(self.run_verb("scale", "dqn", "--collectors", "5")[2], "")
 
     def test_the_suite_is_found_in_another_namespace(self):
