@@ -97,7 +97,7 @@ void ClassLimits::apply(const GroupWork& group, GangWork& gang, queue::QueueInde
   for (const gang::MemberSet* set : gang.sets) {
     queue::add_requests(workload.requests, set->shape.requests);
   }
-  set_class_limits(group, gang, group.queue.name,
+  set_class_limits(group, gang, facts_.tree()[queue].name,
                    queue::find_caps(facts_.tree(), usage_, queue, workload, std::nullopt), facts_,
                    ledger_);
 }
@@ -115,11 +115,12 @@ queue::ClassRequests ClassLimits::count(const GroupWork& group) const {
 
 void ClassLimits::place(GroupWork& group, GangWork& gang, const std::function<void()>& place) {
   if (!is_on_) return place();
-  const queue::QueueIndex queue = facts_.tree().find(group.queue.name).value_or(queue::kRoot);
+  const queue::QueueTree& tree = facts_.tree();
+  const queue::QueueIndex queue = queue::find_home(tree, make_workload(group, gang, tree));
   apply(group, gang, queue);
   const queue::ClassRequests before = count(group);
   place();
-  usage_.move(facts_.tree(), queue, before, count(group));
+  usage_.move(tree, queue, before, count(group));
 }
 
 void ClassLimits::recount(CycleWork& work) {

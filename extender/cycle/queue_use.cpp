@@ -100,6 +100,13 @@ class VictimUse {
 
 }  // namespace
 
+queue::Workload make_workload(const GroupWork& group, const GangWork& gang,
+                              const queue::QueueTree& tree) {
+  queue::Workload workload = group.seen->make_workload(gang.position);
+  if (tree.find(group.queue.name)) workload.queue = group.queue.name;
+  return workload;
+}
+
 kube::Resources count_taken_over(const GangWork& gang) {
   kube::Resources requests;
   for (const gang::MemberSet* set : gang.sets) {
@@ -164,10 +171,9 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
         if (!pods.requests.empty()) add(pods, classes);
         continue;
       }
-      queue::Workload workload = group->seen->make_workload(gang.position);
+      queue::Workload workload = make_workload(*group, gang, tree);
       if (!has_nodes) workload.requests = count_taken_over(gang);
       add_grown(workload, gang);
-      if (tree.find(group->queue.name)) workload.queue = group->queue.name;
       workload.class_requests = count_classes(*group, gang, facts, ledger);
       if (preempting != PreemptingUse::kBeyondVictims || gang.victims.empty()) {
         add(workload, workload.class_requests);

@@ -10,6 +10,11 @@
 
 namespace nervex::extender {
 
+// The gang as a workload of the queue that its use counts in: the one that this cycle has found for
+// its PodGroup, or its home (queue::find_home()) if that does not exist.
+queue::Workload make_workload(const GroupWork& group, const GangWork& gang,
+                              const queue::QueueTree& tree);
+
 // What a request that waits takes over from the base gang's reserved capacity: it stays in use.
 kube::Resources count_taken_over(const GangWork& gang);
 

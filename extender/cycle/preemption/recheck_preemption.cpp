@@ -73,8 +73,7 @@ bool is_admissible(const queue::QueueTree& tree, const queue::Usage& usage, queu
 
 queue::Workload make_workload(const Snapshot& snapshot, const GroupWork& group,
                               const GangWork& gang) {
-  queue::Workload workload = group.seen->make_workload(gang.position);
-  workload.queue = group.queue.name;
+  queue::Workload workload = make_workload(group, gang, snapshot.facts.tree());
   set_class_requests(workload, *group.seen->group, group.seen->uses.get(), snapshot);
   return workload;
 }
@@ -130,13 +129,12 @@ bool may_start_without(const Snapshot& snapshot, CycleWork& work, const GroupWor
 bool exceeds_limit(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
                    const GangWork& gang, const Ledger& ledger) {
   const queue::QueueTree& tree = snapshot.facts.tree();
-  const auto queue = tree.find(group.queue.name);
-  if (!queue) return false;
   const queue::Workload workload = make_workload(snapshot, group, gang);
+  const queue::QueueIndex queue = queue::find_home(tree, workload);
   const queue::Usage usage = count_use(work, snapshot.facts, ledger, PreemptingUse::kLeftOut);
-  const auto reason = queue::find_inadmissible(tree, usage, *queue, workload);
-  if (reason) return std::holds_alternative<queue::LimitExceeded>(*reason);
-  return !is_within(queue::find_caps(tree, usage, *queue, workload, std::nullopt),
+  // Limits alone: whatever else its queue says, the victims have ended for it.
+  return queue::find_exceeded_limit(tree, usage, queue, workload) ||
+         !is_within(queue::find_caps(tree, usage, queue, workload, std::nullopt),
                     workload.class_requests);
 }
 

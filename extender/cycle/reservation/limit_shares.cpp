@@ -16,8 +16,8 @@
 namespace nervex::extender {
 namespace {
 
-// In one pass: where many gangs wait for what may never end.
-constexpr int kMostDueSearches = 64;
+// In one pass and queue: where many gangs wait for what may never end.
+constexpr int kMostDueSearches = 16;
 
 }  // namespace
 
@@ -31,8 +31,11 @@ void LimitShares::keep_for(const queue::Workload& workload, const GroupWork& gro
                                     [&](const Head& head) { return head.workload == &workload; });
   if (is_known) return;
   Head head{&workload, &gang, list_shares(workload, usage)};
-  if (head.shares.empty() || searches_ == kMostDueSearches) return;
-  ++searches_;
+  if (head.shares.empty()) return;
+  const queue::QueueIndex home = queue::find_home(facts_.tree(), workload);
+  int& searches = searches_[{home, home == queue::kRoot ? workload.ns : ""}];
+  if (searches == kMostDueSearches) return;
+  ++searches;
   if (!choose_due(head, since)) return;
   if (!queue::gains_enough(workload, head.due.value_or(now_))) return;
   heads_.push_back(std::move(head));
@@ -72,9 +75,17 @@ std::vector<LimitShares::Share> LimitShares::list_shares(const queue::Workload& 
 bool LimitShares::is_taken(const Share& share) const {
   return std::any_of(heads_.begin(), heads_.end(), [&](const Head& head) {
     return std::any_of(head.shares.begin(), head.shares.end(), [&](const Share& other) {
-      return other.ns == share.ns && other.queue == share.queue;
+      return other.ns == share.ns && other.queue == share.queue && other.resource == share.resource;
     });
   });
+}
+
+// Its start takes from the share. The pods of a foreign gang exist, so ResourceQuotas have counted
+// them.
+bool LimitShares::takes_from(const Share& share, const queue::Workload& workload) const {
+  const bool is_foreign = !workload.kind;
+  if (is_foreign && !share.ns.empty()) return false;
+  return counts_in(share, workload.ns, queue::find_home(facts_.tree(), workload));
 }
 
 bool LimitShares::counts_in(const Share& share, std::string_view ns, queue::QueueIndex home) const {
@@ -136,9 +147,8 @@ void LimitShares::list_tenants() {
     for (const GangWork& gang : group->gangs) {
       const bool has_nodes = gang.committed || gang.is_reserved;
       if (!has_nodes && !gang.claims_reserved()) continue;
-      queue::Workload workload = group->seen->make_workload(gang.position);
+      queue::Workload workload = make_workload(*group, gang, facts_.tree());
       if (!has_nodes) workload.requests = count_taken_over(gang);
-      if (facts_.tree().find(group->queue.name)) workload.queue = group->queue.name;
       const bool is_ending = group->is_drained || !gang.preempted.empty() ||
                              (gang.before != nullptr && gang::is_released(*gang.before));
       const auto end =
@@ -176,12 +186,11 @@ bool LimitShares::ends_in_time(const Head& head, const queue::Workload& workload
 
 std::optional<queue::Inadmissible> LimitShares::find_kept(const queue::Workload& workload) {
   if (heads_.empty()) return std::nullopt;
-  const queue::QueueIndex home = queue::find_home(facts_.tree(), workload);
   for (Head& head : heads_) {
     if (head.workload == &workload || ends_in_time(head, workload)) continue;
     for (const Share& share : head.shares) {
       const std::int64_t need = workload.requests.get(share.resource);
-      if (need <= 0 || share.left >= need || !counts_in(share, workload.ns, home)) continue;
+      if (need <= 0 || share.left >= need || !takes_from(share, workload)) continue;
       if (!can_start(head)) break;
       const auto left = static_cast<std::int64_t>(std::max<Wide>(share.left, 0));
       return queue::LimitKept{std::string(share.ns.empty() ? share.name : ""),
@@ -215,11 +224,10 @@ bool LimitShares::can_start(Head& head) const {
 }
 
 void LimitShares::charge(const queue::Workload& workload) {
-  const queue::QueueIndex home = queue::find_home(facts_.tree(), workload);
   for (Head& head : heads_) {
     if (head.workload == &workload || ends_in_time(head, workload)) continue;
     for (Share& share : head.shares) {
-      if (!counts_in(share, workload.ns, home)) continue;
+      if (!takes_from(share, workload)) continue;
       share.left -= workload.requests.get(share.resource);
     }
   }

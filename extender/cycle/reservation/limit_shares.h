@@ -20,9 +20,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "extender/cycle/group_work.h"
@@ -92,6 +94,7 @@ class LimitShares {
   void list_tenants();
   void add_tenant(const queue::Workload& workload, std::optional<SysTime> end);
   bool is_taken(const Share& share) const;
+  bool takes_from(const Share& share, const queue::Workload& workload) const;
   bool counts_in(const Share& share, std::string_view ns, queue::QueueIndex home) const;
   bool ends_in_time(const Head& head, const queue::Workload& workload) const;
   bool can_start(Head& head) const;
@@ -106,7 +109,8 @@ class LimitShares {
   // Sorted by end, those without one last. Listed when they are needed.
   std::vector<Tenant> tenants_;
   bool has_tenants_ = false;
-  int searches_ = 0;
+  // By the queue of the gang that waits; in the root by its namespace.
+  std::map<std::pair<queue::QueueIndex, std::string>, int> searches_;
 };
 
 }  // namespace nervex::extender

@@ -56,6 +56,7 @@ struct Limits : testing::StoredCluster {
   void cycle() {
     Snapshot seen = snapshot();
     for (GroupSeen& group : seen.groups) {
+      if (!home.empty()) set_home(group);
       const auto open = refused.find(group.group->meta.name);
       if (open != refused.end()) group.open = {open->second};
     }
@@ -78,7 +79,18 @@ struct Limits : testing::StoredCluster {
     return names;
   }
 
+  // As if its own queue did not exist.
+  void set_home(GroupSeen& group) const {
+    std::vector<queue::Workload> workloads;
+    for (std::size_t i = 0; i < group.group->status.gangs.size(); ++i) {
+      workloads.push_back(group.make_workload(i));
+      workloads.back().queue = home;
+    }
+    group.workloads = std::make_shared<const std::vector<queue::Workload>>(std::move(workloads));
+  }
+
   std::map<std::string, OpenSlot> refused;
+  std::string home;  // queue of all jobs. "": their own
   CycleState state;
   SysTime now{std::chrono::seconds(10'000)};
   int added = 0;
@@ -113,6 +125,19 @@ TEST_CASE("a pod that heals waits with the limit as reason if no allowed node is
   world.cycle();
   CHECK(world.on("job").size() == 2);
   CHECK(world.base("job").planned);
+}
+
+TEST_CASE("a lost pod of a job whose queue was deleted keeps the class limit of the former parent",
+          "[extender][class_limits]") {
+  Limits world(4);
+  world.add_running("job", {"fast-1", "gone"});
+  world.lose("job", 1);
+  world.queues = {with_limit(a_queue("all"), {{"fast", 4}})};
+  world.home = "all";
+  world.set_tree();
+  world.nodes.push_back(of_class("slow", "slow"));
+  world.cycle();
+  CHECK(world.on("job") == Nodes{"fast-1", "slow"});
 }
 
 TEST_CASE("a lost pod may have its part of a class limit again", "[extender][class_limits]") {

@@ -114,6 +114,17 @@ TEST_CASE("a gang at the limit of its queue preempts although nodes are free",
   CHECK(world.queue("speech").preemptions.size() == 1);
 }
 
+TEST_CASE("a gang whose queue is stopped while its victims end does not exceed the limit",
+          "[extender][preempt]") {
+  Preemptions world = at_the_limit();
+  REQUIRE(world.run_until("low", gang::kReasonPreempted));
+  REQUIRE(world.run_until("middle", gang::kReasonPreempted));
+  SECTION("held") { world.queue("speech").stop = queue::Queue::Stop::kHold; }
+  SECTION("with a parent that does not exist") { world.queue("speech").parent = "gone"; }
+  world.cycle();
+  CHECK_FALSE(world.base("high").planned);
+}
+
 TEST_CASE("a gang whose queue gets a higher limit ends nothing", "[extender][preempt]") {
   Preemptions world = at_the_limit();
   world.cycle();

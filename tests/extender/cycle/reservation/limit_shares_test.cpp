@@ -93,6 +93,26 @@ TEST_CASE("a gang that the limit of its queue holds keeps its share from gangs b
   CHECK(world.placed("head") == "waits");
 }
 
+TEST_CASE("gangs of one queue leave searches for a due time to other queues",
+          "[extender][reservation][limit]") {
+  Reservations world = at_its_limit();
+  world.remove("short");
+  add_behind(world, "behind");
+  world.run_for("service", {"n3"}, 1'000);
+  world.get("service").spec.active_deadline_seconds.reset();
+  world.base("service").started_at = world.now - seconds(9'000);
+  for (int i = 0; i < 70; ++i) world.wait("busy" + std::to_string(i), 1, 8);
+  for (gang::PodGroup& group : world.groups) {
+    const bool is_busy = group.meta.name.rfind("busy", 0) == 0 || group.meta.name == "service";
+    if (is_busy) group.spec.queue = group.status.queue.name = "busy";
+  }
+  // Its jobs are served first.
+  world.queues.push_back(testing::for_all(testing::with_limit(testing::a_queue("busy"), 8)));
+  world.queues.back().weight = 100;
+  world.cycle();
+  CHECK(world.base("behind").reason == "LimitKept");
+}
+
 TEST_CASE("a user's own jobs without a time limit close no limit for others",
           "[extender][reservation][limit]") {
   Reservations world = at_its_limit();
