@@ -33,6 +33,10 @@ endif()
 if(NERVEX_SANITIZE)
   target_compile_options(nervex_options INTERFACE
     -fsanitize=${NERVEX_SANITIZE} -fno-sanitize-recover=all)
+  if(NERVEX_SANITIZE MATCHES undefined AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # They triple the time of compilation. The address sanitizer stops at a null pointer and past an object's end.
+    target_compile_options(nervex_options INTERFACE -fno-sanitize=null,alignment,vptr,object-size)
+  endif()
   target_link_options(nervex_options INTERFACE -fsanitize=${NERVEX_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # with sanitizers g++ 12 warns of its own headers
     target_compile_options(nervex_options INTERFACE -Wno-maybe-uninitialized)
