@@ -86,4 +86,9 @@ std::optional<DdpPlace> place_of_ddp_learner(const RequestEntry& entry, Slot slo
 
 inline bool is_multi_gpu(const RequestEntry& entry) { return !entry.gpu_split.empty(); }
 
+// Pods of one replica of the entry: a multi-GPU learner is an aggregator and its ddp-learners.
+inline int pods_per_replica(const RequestEntry& entry) {
+  return is_multi_gpu(entry) ? 1 + static_cast<int>(entry.gpu_split.size()) : 1;
+}
+
 }  // namespace nervex::job

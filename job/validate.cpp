@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "job/names.h"
+#include "job/slots.h"
 #include "job/template/rules.h"
 #include "job/template/syntax.h"
 #include "job/types.h"
@@ -250,6 +251,18 @@ std::int64_t base_pods(const Json& object) {
          base_replicas(object, "learner").count;
 }
 
+// Of the running attempt. Entries with errors count nothing: they are the server's own.
+std::int64_t requested_pods(const Json& object) {
+  const auto job = decode_job(object);
+  if (!job) return 0;
+  std::int64_t pods = 0;
+  for (const RequestEntry& entry : job->spec.requests.entries) {
+    if (entry.attempt != job->status.attempt) continue;
+    pods += static_cast<std::int64_t>(entry.slots.size()) * pods_per_replica(entry);
+  }
+  return pods;
+}
+
 using Check = void (*)(const Json& object, FieldErrors& errors);
 constexpr std::array<Check, 9> kChecks{
     check_name,    check_queue,       check_clean_pod_policy, check_aggregator, check_times,
@@ -275,16 +288,21 @@ FieldErrors validate_aggregator_config(const Json& object) {
 
 FieldErrors check_pod_count(const Json& object, const Json& old_object) {
   FieldErrors errors;
-  const std::int64_t pods = base_pods(object);
+  const bool is_update = !old_object.is_null();
+  std::int64_t pods = base_pods(object);
+  if (is_update && pods <= base_pods(old_object)) return errors;
+  const std::int64_t requested = is_update ? requested_pods(object) : 0;
+  pods += requested;
   if (pods <= kMaxPodsPerJob) return errors;
-  if (!old_object.is_null() && pods <= base_pods(old_object)) return errors;
+  const std::string which =
+      requested == 0 ? "" : fmt::format(", {} of them requested by the coordinator", requested);
   for (const std::string_view role : {"collector", "learner"}) {
     auto [field, count] = base_replicas(object, role);
     if (count == 0) continue;
     errors.push_back({FieldErrorType::kInvalid, std::move(field), std::to_string(count),
                       fmt::format("the job would have {} pods: coordinator, aggregator, collectors "
-                                  "and learners; at most {} are allowed",
-                                  pods, kMaxPodsPerJob)});
+                                  "and learners{}; at most {} are allowed",
+                                  pods, which, kMaxPodsPerJob)});
   }
   return errors;
 }

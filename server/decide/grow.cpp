@@ -21,11 +21,6 @@ namespace {
 
 using job::Role;
 
-// Pods of one replica of the entry.
-int pods_per_replica(const job::RequestEntry& entry) {
-  return is_multi_gpu(entry) ? 1 + static_cast<int>(entry.gpu_split.size()) : 1;
-}
-
 // The base replicas that the job wants.
 std::int64_t count_base_pods(const job::Job& job, const job::Requests& requests) {
   const auto replicas = [&job](Role role) {

@@ -320,6 +320,21 @@ TEST_CASE("a job has at most 5,000 pods", "[job][validate]") {
   const std::string kWhy =
       ": the job would have 5001 pods: coordinator, aggregator, collectors and learners; at most "
       "5000 are allowed";
+  const std::string kWhyRequested =
+      ": the job would have 5001 pods: coordinator, aggregator, collectors and learners, 106 of "
+      "them "
+      "requested by the coordinator; at most 5000 are allowed";
+  Json requests = {{"entries", Json::array()}};
+  for (const auto& [attempt, role, split, count] :
+       {std::tuple{1, "collector", Json::array(), 100},
+        {1, "learner", Json{8, 2}, 2},
+        {2, "collector", Json::array(), 500}}) {  // of another attempt
+    Json entry = {{"id", requests["entries"].size() + 1}, {"attempt", attempt}, {"role", role}};
+    entry["gpuSplit"] = split;
+    for (int i = 0; i < count; ++i) entry["slots"].push_back({{"ordinal", 4096 + i}});
+    requests["entries"].push_back(entry);
+  }
+  const std::string kRequests = requests.dump();
   const auto row = GENERATE_COPY(values<Row>({
       {"it has as many",
        R"({"collector": {"replicas": 4096}, "learner": {"replicas": 902}})",
@@ -353,6 +368,19 @@ TEST_CASE("a job has at most 5,000 pods", "[job][validate]") {
        R"({"collector": {"replicas": 4096}, "learner": {"replicas": 902}})",
        {"spec.collector.replicas: Invalid value: 4096" + kWhy,
         "spec.learner.replicas: Invalid value: 903" + kWhy}},
+      {"the coordinator has requested 100 in this attempt, and 2 learners of 3 pods",
+       R"({"collector": {"replicas": 4000}, "learner": {"replicas": 893}, "requests": )" +
+           kRequests + "}",
+       R"({"collector": {"replicas": 4000}, "learner": {"replicas": 892}, "requests": )" +
+           kRequests + "}",
+       {"spec.collector.replicas: Invalid value: 4000" + kWhyRequested,
+        "spec.learner.replicas: Invalid value: 893" + kWhyRequested}},
+      {"the same, and one fewer",
+       R"({"collector": {"replicas": 4000}, "learner": {"replicas": 892}, "requests": )" +
+           kRequests + "}",
+       R"({"collector": {"replicas": 4000}, "learner": {"replicas": 891}, "requests": )" +
+           kRequests + "}",
+       {}},
       {"numbers and types are wrong: other checks tell",
        R"({"collector": {"replicas": "many"}, "learner": 3})",
        R"([])",
@@ -360,7 +388,10 @@ TEST_CASE("a job has at most 5,000 pods", "[job][validate]") {
   }));
   INFO("when " << row.when);
   const Json old_object = row.old_spec.empty() ? Json() : Json{{"spec", Json::parse(row.old_spec)}};
-  CHECK(texts(check_pod_count({{"spec", Json::parse(row.spec)}}, old_object)) == row.want);
+  const Json object = {{"metadata", {{"name", "dqn"}, {"namespace", "rl"}, {"uid", "1"}}},
+                       {"spec", Json::parse(row.spec)},
+                       {"status", {{"attempt", 1}}}};
+  CHECK(texts(check_pod_count(object, old_object)) == row.want);
   const Json absurd = {{"spec", {{"learner", {{"replicas", 18446744073709551615U}}}}}};
   CHECK(check_pod_count(absurd, Json()).size() == 1);
 }
