@@ -149,7 +149,7 @@ int count_wanted(const job::Job& job, Role role) {
   if (role == Role::kAggregator || role == Role::kDdpLearner) return 0;
   const auto& spec = role_spec(job.spec, role);
   if (!spec) return 0;
-  int pods = spec->replicas;
+  int pods = spec->replicas - job::count_removed(job, role);
   for (const auto& entry : job.spec.requests.entries) {
     if (entry.role != role || entry.attempt != job.status.attempt) continue;
     pods += static_cast<int>(entry.slots.size());
@@ -278,6 +278,19 @@ void add_budget_notes(const JobSnapshot& seen, JobView& view) {
   }
 }
 
+void add_removed_notes(const JobSnapshot& seen, JobView& view) {
+  if (is_finished(seen)) return;
+  for (const Role role : {Role::kCollector, Role::kLearner}) {
+    const int removed = job::count_removed(seen.job, role);
+    if (removed == 0) continue;
+    view.notes.push_back(
+        {"ReplicasRemoved",
+         fmt::format("{0} of {1} base {2}s stay removed: the coordinator removed them. They return "
+                     "when spec.{2}.replicas is set to another number",
+                     removed, job::role_spec(seen.job.spec, role)->replicas, to_string(role))});
+  }
+}
+
 std::vector<PodProblem> find_problems(const std::vector<kube::Pod>& pods) {
   std::vector<PodProblem> problems;
   for (const auto& pod : pods) {
@@ -332,6 +345,7 @@ JobView summarize(const JobSnapshot& seen) {
   view.avoided = avoided_nodes(seen);
   view.reservation = find_reservation(seen);
   add_condition_notes(seen, view);
+  add_removed_notes(seen, view);
   add_budget_notes(seen, view);
   view.roles = summarize_roles(seen);
   view.nodes = summarize_nodes(seen);

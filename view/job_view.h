@@ -59,7 +59,7 @@ struct Reservation {  // capacity for the coordinator's first requests
 };
 
 struct Note {
-  std::string code;  // a condition's type, or "PodDisruptionBudget"
+  std::string code;  // a condition's type, "ReplicasRemoved" or "PodDisruptionBudget"
   std::string message;
   bool operator==(const Note&) const = default;
 };

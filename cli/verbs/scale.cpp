@@ -44,12 +44,12 @@ void note_removed(const job::Job& job, job::Role role) {
   note(fmt::format(
       "{removed} of these {replicas} {role}s stay removed: the replicas API removed them when the "
       "number was {replicas}, too. To return them, scale to another number first: `kubectl nervex "
-      "scale {name} -n {ns} --{role}s {left}`, and when status.observedGeneration has followed, the "
+      "scale {name} -n {ns} --{role}s {left}`, and when status.observedGeneration has followed, "
+      "the "
       "same with {replicas}",
       fmt::arg("removed", removed), fmt::arg("replicas", replicas),
       fmt::arg("role", to_string(role)), fmt::arg("name", printable(job.meta.name)),
-      fmt::arg("ns", printable(job.meta.ns.str())),
-      fmt::arg("left", replicas - removed)));
+      fmt::arg("ns", printable(job.meta.ns.str())), fmt::arg("left", replicas - removed)));
 }
 
 Result<Nothing> set_replicas(kube::Api& api, const Json& job, const ScaleFlags& flags) {

@@ -50,8 +50,8 @@ std::string expect(const std::string& name, const std::string& text) {
 }  // namespace
 
 TEST_CASE("recorded jobs are explained, as text and as JSON", "[cli][explain][golden]") {
-  const std::string name = GENERATE(as<std::string>{}, "failed", "reserved-nodes", "reserving",
-                                    "running", "unobserved", "waiting");
+  const std::string name = GENERATE(as<std::string>{}, "failed", "removed", "reserved-nodes",
+                                    "reserving", "running", "unobserved", "waiting");
   INFO(name);
   const view::JobView job =
       view::summarize(read_snapshot(Json::parse(testing::golden("explain/" + name + ".json"))));

@@ -51,7 +51,7 @@ def explain(job: Json, group: Optional[Json], pods: Sequence[Json], left_out: Se
     queue = seen.status.get("queue", {})
     return Explanation(
         namespace=meta["namespace"], name=meta["name"], phase=seen.phase, reason=seen.reason, advice=code, help=text,
-        waits=waits, notes=(*find_notes(seen, waits), *find_budget_notes(seen, budgets)),
+        waits=waits, notes=(*find_notes(seen, waits), *find_removed_notes(seen), *find_budget_notes(seen, budgets)),
         problems=tuple(filter(None, map(find_problem, pods))), roles=count_roles(seen), queue=queue.get("name", ""),
         position=queue.get("position", 0), fails_at=find_schedule_timeout(seen) if waits else None, left_out=tuple(left_out),
         time=seen.now, created=parse_time(meta.get("creationTimestamp")), since=parse_time(reached.get("lastTransitionTime")),
@@ -285,6 +285,33 @@ def find_notes(seen: Seen, waits: Sequence[Wait]) -> Tuple[Tuple[str, str], ...]
     return tuple(notes)
 
 
+def find_removed_notes(seen: Seen) -> List[Tuple[str, str]]:
+    if seen.phase in FINISHED:
+        return []
+    notes = []
+    for role in ("collector", "learner"):
+        removed = count_removed(seen, role)
+        if removed:
+            notes.append(("ReplicasRemoved", f"{removed} of {base_replicas(seen, role)} base {role}s stay removed: the coordinator removed "
+                          f"them. They return when spec.{role}.replicas is set to another number"))
+    return notes
+
+
+def base_replicas(seen: Seen, role: str) -> int:
+    return int(seen.spec.get(role, {}).get("replicas") or 0)
+
+
+def count_removed(seen: Seen, role: str) -> int:
+    """The rule of job/slots.h: a removal lasts while the number of replicas is the one at the removal."""
+    replicas, returned = base_replicas(seen, role), seen.status.get("returned", {}).get(role, 0)
+    removed = 0
+    for change in seen.spec.get("requests", {}).get("base", []):
+        of_role = change.get("role") == role and change.get("attempt") == seen.status.get("attempt", 0)
+        lasts = not change.get("id") or (change.get("replicas") == replicas and change["id"] > returned)
+        removed += of_role and lasts and bool(change.get("removed")) and change.get("ordinal", 0) < replicas
+    return removed
+
+
 def find_budget_notes(seen: Seen, budgets: Sequence[Json]) -> List[Tuple[str, str]]:
     if seen.phase in FINISHED:
         return []
@@ -403,7 +430,9 @@ def count_roles(seen: Seen) -> Dict[str, RoleCounts]:
 
 def count_without_group(seen: Seen) -> Dict[str, int]:
     """Base replicas, and those that this attempt requested."""
-    wanted = {"coordinator": 1, **{role: int(seen.spec.get(role, {}).get("replicas") or 0) for role in ("collector", "learner")}}
+    wanted = {"coordinator": 1}
+    for role in ("collector", "learner"):
+        wanted[role] = base_replicas(seen, role) - count_removed(seen, role)
     for entry in seen.spec.get("requests", {}).get("entries", []):
         if entry.get("role") in seen.spec and entry.get("attempt") == seen.status.get("attempt", 0):
             wanted[entry["role"]] += len(entry.get("slots", []))

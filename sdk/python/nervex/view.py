@@ -189,7 +189,7 @@ class Explanation:
     help        what to do, as a sentence
     time        when the job was read
     since       when it reached its phase
-    notes       (code, message): conditions and PodDisruptionBudgets that say what else is wrong
+    notes       (code, message): conditions, removed replicas and PodDisruptionBudgets that say what else is wrong
     nodes       of the plan
     avoided     nodes that the next plan leaves out
     reserved    capacity for what the coordinator requests first
