@@ -75,7 +75,7 @@ std::vector<LimitShares::Share> LimitShares::list_shares(const queue::Workload& 
 bool LimitShares::is_taken(const Share& share) const {
   return std::any_of(heads_.begin(), heads_.end(), [&](const Head& head) {
     return std::any_of(head.shares.begin(), head.shares.end(), [&](const Share& other) {
-      return other.ns == share.ns && other.queue == share.queue && other.resource == share.resource;
+      return other.ns == share.ns && other.queue == share.queue;
     });
   });
 }
