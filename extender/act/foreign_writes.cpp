@@ -52,7 +52,7 @@ std::optional<milliseconds> ForeignWrites::write(const std::vector<ForeignGangSe
   for (const ForeignGangSeen& gang : seen) by_key.emplace(gang.key(), &gang);
   std::optional<milliseconds> again;
   for (const ForeignDecision& decision : decisions) {
-    const std::string key = decision.group->meta.key();
+    const std::string key = foreign_key(*decision.group);
     tell(decision);
     ForeignMemory::Gang& gang = memory.gangs[key];
     const bool is_nominated = nominate(decision.nominations, gang);
@@ -63,22 +63,24 @@ std::optional<milliseconds> ForeignWrites::write(const std::vector<ForeignGangSe
 }
 
 void ForeignWrites::tell(const ForeignDecision& decision) {
-  const std::string key = decision.group->meta.key();
+  const kube::ForeignPodGroup& group = *decision.group;
+  const std::string what = group.is_pod ? "pod" : "podgroup";
   if (!decision.nominations.empty()) {
     log_info("foreign gang planned",
-             {{"podgroup", key},
+             {{what, group.meta.key()},
               {"pods", std::to_string(decision.placed)},
               {"nominations", std::to_string(decision.nominations.size())}});
   }
   if (!decision.is_news) return;
   const std::string message = decision.wait ? explain(*decision.wait) : "";
-  cache_.explain_foreign(key, message);
+  cache_.explain_foreign(foreign_key(group), message);
   if (message.empty()) return;
-  log_info("foreign gang waits", {{"podgroup", key}, {"message", message}});
+  log_info("foreign gang waits", {{what, group.meta.key()}, {"message", message}});
   if (events_ == nullptr) return;
-  events_->record({std::string(kube::kForeignGroupApiVersion), "PodGroup", decision.group->meta.ns,
-                   decision.group->meta.name, decision.group->meta.uid},
-                  {kube::EventType::kWarning, "Unschedulable", message});
+  events_->record(
+      {group.is_pod ? "v1" : std::string(kube::kForeignGroupApiVersion),
+       group.is_pod ? "Pod" : "PodGroup", group.meta.ns, group.meta.name, group.meta.uid},
+      {kube::EventType::kWarning, "Unschedulable", message});
 }
 
 bool ForeignWrites::nominate(const std::vector<NominationWrite>& writes,
@@ -107,6 +109,7 @@ bool ForeignWrites::nominate(const std::vector<NominationWrite>& writes,
 bool ForeignWrites::write_status(const ForeignGangSeen& seen, ForeignMemory::Gang& memory,
                                  std::optional<milliseconds>& again) {
   const kube::ForeignPodGroup& group = *seen.group;
+  if (group.is_pod) return true;  // its own status says it
   const SysTime now = clock_.now();
   const kube::ForeignPodGroupStatus status = make_foreign_status(seen, now);
   const bool is_in_flight = memory.status_base == group.meta.resource_version;

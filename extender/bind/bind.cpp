@@ -84,7 +84,8 @@ Result<Binder::Bind> Binder::prepare(const kube::BindArgs& args) const {
     bind.call = {*slot, cache_.slot_seen(*slot).gang, (*pod)->meta.uid, HoldUntil::kAllHere, {}};
     if (auto may = check(bind); !may) return may.error();
     cache_.note_bind_call(*slot);
-  } else if (!kube::annotation((*pod)->meta, gang::kPodGroupUidAnnotation).empty()) {
+  } else if (is_stray(**pod) ||
+             !kube::annotation((*pod)->meta, gang::kPodGroupUidAnnotation).empty()) {
     return Error{Code::kInvalid, "the pod's gang annotations are damaged"};
   } else if (auto gang = foreign_gang_name(**pod); !gang.empty()) {
     const PodPtr known = pods_.get((*pod)->meta.key());

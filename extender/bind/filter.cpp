@@ -78,7 +78,7 @@ kube::FilterResult filter_gang_pod(const kube::FilterArgs& args, const gang::Pod
   return result;
 }
 
-std::string waits(std::string_view group) { return fmt::format("podgroup {} waits", group); }
+std::string waits(std::string_view gang) { return fmt::format("{} waits", gang); }
 
 std::string refused_node(std::string_view node) {
   return fmt::format("planned on node {}, which the scheduler's own checks refused", node);
@@ -87,30 +87,31 @@ std::string refused_node(std::string_view node) {
 // Why a pod without a nomination has none. A change of this text does not requeue the pod, so it
 // leaves out what only the planner knows.
 std::string foreign_text(const ForeignPodSeen& seen) {
-  if (!seen.message.empty()) return fmt::format("{}: {}", waits(seen.name), seen.message);
-  if (seen.min_member <= 1) return waits(seen.name) + " for capacity";
-  return fmt::format("{} until {} of its pods exist and fit", waits(seen.name), seen.min_member);
+  if (!seen.message.empty()) return fmt::format("{}: {}", waits(seen.gang), seen.message);
+  if (seen.min_member <= 1) return waits(seen.gang) + " for capacity";
+  return fmt::format("{} until {} of its pods exist and fit", waits(seen.gang), seen.min_member);
 }
 
 // Any client that may patch the pod's status can nominate it: the hold keeps the gang whole then.
 kube::FilterResult filter_foreign_pod(const kube::FilterArgs& args, const ForeignPodSeen& seen) {
-  if (seen.is_kind_missing) {
+  if (!seen.is_found && seen.is_kind_missing) {
     return fail_all_nodes(
-        args, waits(seen.name) + ": this cluster has no PodGroups of scheduling.x-k8s.io");
+        args, waits(seen.gang) + ": this cluster has no PodGroups of scheduling.x-k8s.io");
   }
-  if (!seen.is_found) return fail_all_nodes(args, waits(seen.name) + ": it was not found");
+  if (!seen.is_found) return fail_all_nodes(args, waits(seen.gang) + ": it was not found");
   const std::string& node = args.pod.nominated_node;
   if (node.empty()) return fail_all_nodes(args, foreign_text(seen));
   const auto& names = args.node_names;
   if (std::find(names.begin(), names.end(), node) == names.end()) {
-    return fail_all_nodes(args, fmt::format("podgroup {}: {}", seen.name, refused_node(node)));
+    return fail_all_nodes(args, fmt::format("{}: {}", seen.gang, refused_node(node)));
   }
   kube::FilterResult result;
   result.node_names = {node};
   return result;
 }
 
-kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
+// A pod that never waits.
+kube::FilterResult filter_other_pod(const kube::FilterArgs& args,
                                     const std::vector<ReservedNode>& reserved) {
   kube::FilterResult result;
   std::string unknown;
@@ -141,19 +142,19 @@ kube::FilterResult filter_plain_pod(const kube::FilterArgs& args,
 kube::FilterResult filter(const kube::FilterArgs& args, const FilterView& view) {
   if (!view.synced) return retry_later("nervex-extender has not read the cluster yet, retrying");
   if (view.slot) return filter_gang_pod(args, *view.slot, view.seen);
-  if (!kube::annotation(args.pod.meta, gang::kPodGroupUidAnnotation).empty()) {
+  if (view.is_stray || !kube::annotation(args.pod.meta, gang::kPodGroupUidAnnotation).empty()) {
     return fail_all_nodes(args, "the pod's gang annotations are damaged");
   }
   if (view.foreign) return filter_foreign_pod(args, *view.foreign);
-  return filter_plain_pod(args, view.reserved);
+  return filter_other_pod(args, view.reserved);
 }
 
 bool names_refused_node(std::string_view message, std::string_view node) {
   return message.find(refused_node(node)) != std::string_view::npos;
 }
 
-bool says_group_waits(std::string_view message, std::string_view group) {
-  return message.find(waits(group)) != std::string_view::npos;
+bool says_gang_waits(std::string_view message, std::string_view gang) {
+  return message.find(waits(gang)) != std::string_view::npos;
 }
 
 }  // namespace nervex::extender

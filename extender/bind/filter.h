@@ -22,17 +22,19 @@ struct FilterView {
   SlotSeen seen;                      // of that slot
   // Without a slot: the named nodes with reserved capacity, in the order of the names.
   std::vector<ReservedNode> reserved;
-  std::optional<ForeignPodSeen> foreign{};  // of a foreign gang's pod
+  std::optional<ForeignPodSeen> foreign{};  // of a foreign gang's pod, or of a plain one
+  bool is_stray = false;                    // names a job as its owner, and no slot
 };
 
-// A gang's pod: only its planned node; for a foreign gang that is the nominated node in the pod
-// that kube-scheduler sends. Any other pod: the named nodes where it takes no reserved capacity.
+// A gang's pod: only its planned node; for a foreign gang or a plain pod that is the nominated node
+// in the pod that kube-scheduler sends. Pods that never wait: the named nodes where they take no
+// reserved capacity.
 // Error, so that kube-scheduler retries: the caches are not synced, or older than the pod.
 kube::FilterResult filter(const kube::FilterArgs& args, const FilterView& view);
 
 // kube-scheduler copies filter's answer into the pod's condition. Does the message say that the
-// scheduler's own checks refused the nominated node, or that the pod's gang waits?
+// scheduler's own checks refused the nominated node, or that this gang (describe_foreign()) waits?
 bool names_refused_node(std::string_view message, std::string_view node);
-bool says_group_waits(std::string_view message, std::string_view group);
+bool says_gang_waits(std::string_view message, std::string_view gang);
 
 }  // namespace nervex::extender

@@ -155,6 +155,9 @@ auto Holds::open(const Call& call) -> Opening {
 
 auto Holds::open_foreign(const Call& call) -> Opening {
   const ForeignHoldSeen gang = cache_.foreign_hold(call.gang);
+  if (!gang.group && is_plain(*call.foreign.pod)) {
+    return {Outcome{failed(Code::kTransient, "the pod was not seen yet, retrying")}};
+  }
   if (!gang.group) return {Outcome{failed(Code::kNotFound, "its PodGroup was not found")}};
   const auto needed = static_cast<std::size_t>(gang.needed);
   if (needed <= 1 || needed > options_.largest_gang) {

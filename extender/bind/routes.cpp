@@ -116,6 +116,10 @@ FilterView filter_view(const BindCache& cache, const kube::FilterArgs& args) {
     view.seen = cache.slot_seen(*view.slot);
   } else if (const auto gang = foreign_gang_name(args.pod); !gang.empty()) {
     view.foreign = cache.foreign_seen(gang);
+    view.foreign->gang = describe_foreign_of(args.pod.meta);
+    if (is_plain(args.pod)) view.foreign->is_found = true;
+  } else if (is_stray(args.pod)) {
+    view.is_stray = true;
   } else {
     view.reserved = cache.reserved_nodes(args.node_names);
   }

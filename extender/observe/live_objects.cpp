@@ -8,7 +8,11 @@
 namespace nervex::extender {
 
 const kube::PodFilter& pod_filter() {
-  static const kube::PodFilter kFilter = kube::with_foreign_groups(gang::with_slot_annotations({}));
+  static const kube::PodFilter kFilter = [] {
+    kube::PodFilter filter = kube::with_foreign_groups(gang::with_slot_annotations({}));
+    filter.spec_scheduler = gang::kSchedulerName;
+    return filter;
+  }();
   return kFilter;
 }
 

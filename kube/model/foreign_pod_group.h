@@ -36,6 +36,8 @@ struct ForeignPodGroup {
   std::optional<std::int64_t> schedule_timeout_seconds{};
   Resources min_resources;  // without unreadable quantities
   ForeignPodGroupStatus status;
+  // No object: it stands for the pod of this name and UID, which has no PodGroup: a gang of one.
+  bool is_pod = false;
   bool operator==(const ForeignPodGroup&) const = default;
 };
 

@@ -476,7 +476,14 @@ PodSpecDetail make_spec_detail(const Draft& draft) {
   return {draft.is_gated, decode_node_constraints(spec), claim_names(spec)};
 }
 
-Pod complete(Draft draft) {
+bool is_to_be_planned(const Draft& draft, const PodFilter& filter) {
+  const Pod& pod = draft.pod;
+  return draft.has_spec_label ||
+         (!filter.spec_scheduler.empty() && pod.scheduler_name == filter.spec_scheduler &&
+          pod.node.empty() && !draft.has_scheduling_annotation);
+}
+
+Pod complete(Draft draft, const PodFilter& filter) {
   Pod& pod = draft.pod;
   grow_to_given(draft);
   pod.requests = total_requests(draft.need);
@@ -494,8 +501,9 @@ Pod complete(Draft draft) {
     pod.message = {};
     pod.bound_since = {};
   }
-  if (draft.has_spec_label) pod.detail = make_spec_detail(draft);
-  if (!draft.has_detail_label && !draft.has_scheduling_annotation && !draft.has_spec_label) {
+  const bool keeps_spec = is_to_be_planned(draft, filter);
+  if (keeps_spec) pod.detail = make_spec_detail(draft);
+  if (!draft.has_detail_label && !draft.has_scheduling_annotation && !keeps_spec) {
     pod.unscheduled_message = {};
     pod.unscheduled_reason = {};
     pod.unscheduled_since = {};
@@ -530,7 +538,7 @@ Pod scan_pod(Value value, const PodFilter& filter) {
     if (key == "spec") scan_spec(item, draft);
     if (key == "status") scan_status(item, draft);
   });
-  return complete(std::move(draft));
+  return complete(std::move(draft), filter);
 }
 
 Result<Pod> decode_pod(std::string_view json, const PodFilter& filter) {

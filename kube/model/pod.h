@@ -33,7 +33,8 @@ struct ContainerState {
   bool operator==(const ContainerState&) const = default;
 };
 
-// The parts of a pod's spec that only a planner needs. Kept for pods with PodFilter::spec_label.
+// The parts of a pod's spec that only a planner needs. Kept for pods with PodFilter::spec_label,
+// and for those of PodFilter::spec_scheduler.
 struct PodSpecDetail {
   bool is_gated = false;  // spec.schedulingGates is not empty: no scheduler handles it yet
   NodeConstraints constraints;
@@ -91,6 +92,8 @@ struct PodFilter {
   std::string scheduling_annotation{};
   // The same, and Pod::detail, for pods with this label. "": for no others.
   std::string spec_label{};
+  // The same, for unbound pods of this scheduler without scheduling_annotation. "": for no others.
+  std::string spec_scheduler{};
 };
 
 // Decodes one Pod's JSON without a DOM. kInvalid if it is no object or lacks metadata.name.

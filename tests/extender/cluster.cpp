@@ -106,6 +106,22 @@ void ExtenderCluster::add_plain_pod(const std::string& name, const kube::Resourc
            .scheduler = std::string(gang::kSchedulerName)});
 }
 
+void ExtenderCluster::add_daemon_pod(const std::string& name, const kube::Resources& requests,
+                                     const std::string& node) {
+  add_plain_pod(name, requests);
+  const Json owner = kube::encode_controller_ref({"apps/v1", "DaemonSet", "agent", "agent-uid"});
+  const Json term = {{"matchFields", Json::array({{{"key", "metadata.name"},
+                                                   {"operator", "In"},
+                                                   {"values", Json::array({node})}}})}};
+  const Json required = {{"nodeSelectorTerms", Json::array({term})}};
+  api.change(
+      kube::kPods, kNs, name,
+      {{"metadata", {{"ownerReferences", Json::array({owner})}}},
+       {"spec",
+        {{"affinity",
+          {{"nodeAffinity", {{"requiredDuringSchedulingIgnoredDuringExecution", required}}}}}}}});
+}
+
 kube::Pod ExtenderCluster::pod(const std::string& name) const {
   return *kube::decode_pod(kube::to_text(api.get(kube::kPods, kNs, name)), extender::pod_filter());
 }

@@ -47,6 +47,9 @@ struct ExtenderCluster : Cluster, ExtenderProcess {
   // With a node: another scheduler has bound it there.
   void add_plain_pod(const std::string& name, const kube::Resources& requests,
                      const std::string& node = "");
+  // A pod of a DaemonSet, for that node: it is not planned.
+  void add_daemon_pod(const std::string& name, const kube::Resources& requests,
+                      const std::string& node);
   kube::Pod pod(const std::string& name) const;  // the live one
   std::string bound_node(const std::string& pod_name) const { return pod(pod_name).node; }
 

@@ -112,8 +112,9 @@ void Attempts::note_failed_start(bool has_failed) {
     const bool did_not_come = written != memory_.nominations.end() &&
                               written->second.at < failed_at && !pod.nominated_node.empty() &&
                               pod.nominated_node == written->second.node;
-    const bool is_refused = pod.unscheduled_reason == "Unschedulable" &&
-                            !says_group_waits(pod.unscheduled_message, seen_.group->meta.name);
+    const bool is_refused =
+        pod.unscheduled_reason == "Unschedulable" &&
+        !says_gang_waits(pod.unscheduled_message, describe_foreign(*seen_.group));
     if (!did_not_come || !is_refused || is_no_nodes_fault(pod.unscheduled_message)) continue;
     avoid(i, pod.nominated_node);
     memory_.failures = 0;
@@ -125,7 +126,7 @@ void Attempts::note_failed_start(bool has_failed) {
 // that names the node, or a second failure.
 void Attempts::note_refusal(std::size_t i, ForeignMemory::Nomination& nomination) {
   const kube::Pod& pod = *seen_.pending[i].pod;
-  if (says_group_waits(pod.unscheduled_message, seen_.group->meta.name) ||
+  if (says_gang_waits(pod.unscheduled_message, describe_foreign(*seen_.group)) ||
       is_no_nodes_fault(pod.unscheduled_message)) {
     return;
   }

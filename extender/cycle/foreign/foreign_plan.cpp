@@ -44,7 +44,9 @@ ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang*
   if (before != nullptr) memory_ = *before;
   for (const ForeignPod& pod : seen.pending) add_shape(pod);
   for (Shape& shape : shapes_) {
-    shape.set.role = shapes_.size() == 1 ? "pods" : "pods like " + shape.set.role;
+    shape.set.role = seen.group->is_pod    ? "pod"
+                     : shapes_.size() == 1 ? "pods"
+                                           : "pods like " + shape.set.role;
   }
   node_.resize(seen.pending.size());
   std::vector<std::string_view> sets;

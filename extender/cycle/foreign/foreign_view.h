@@ -1,5 +1,8 @@
 // extender/cycle/foreign/foreign_view.h - what is known of other operators' gangs? Values, copied
 // out of the cluster cache.
+//
+// A pod of our scheduler without a gang, a plain pod, is such a gang of one while it waits:
+// ForeignPodGroup::is_pod.
 #pragma once
 
 #include <chrono>
@@ -31,10 +34,20 @@ struct ForeignCounts {
   }
 };
 
+// "namespace/name" of the PodGroup; "namespace/pod/UID" of a plain pod: no PodGroup has such a
+// name.
+std::string foreign_key(const kube::ForeignPodGroup& group);
+std::string plain_key(const kube::Meta& pod);
+
+// As messages name it: "podgroup train", "pod web-0".
+std::string describe_foreign(const kube::ForeignPodGroup& group);
+// The same for the gang of a pod, which may not exist.
+std::string describe_foreign_of(const kube::Meta& pod);
+
 // What filter needs to know about a pod's gang.
 struct ForeignPodSeen {
-  std::string name;              // of the PodGroup
-  bool is_found = false;         // that PodGroup exists
+  std::string gang;              // describe_foreign_of()
+  bool is_found = false;         // its PodGroup exists; or it is a plain pod
   bool is_kind_missing = false;  // the PodGroup kind is not installed
   std::int64_t min_member = 0;
   ForeignCounts counts;
@@ -64,7 +77,7 @@ struct ForeignGangSeen {
   std::map<std::string, kube::Resources> used_on;  // both of them by node
   std::string owner;  // "namespace/name" of the owner of one of its pods
 
-  std::string key() const { return group->meta.key(); }
+  std::string key() const { return foreign_key(*group); }
 };
 
 }  // namespace nervex::extender

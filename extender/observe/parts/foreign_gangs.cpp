@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "gang/pod_group.h"
 #include "gang/slot.h"
 
 namespace nervex::extender {
@@ -21,6 +22,37 @@ Stage classify_stage(const kube::Pod& pod) {
   if (pod.meta.deleting) return Stage::kNotThere;
   if (!pod.node.empty()) return Stage::kBound;
   return pod.detail && !pod.detail->is_gated ? Stage::kPending : Stage::kNotThere;
+}
+
+// To one node by its name: {"matchFields": [{"key": "metadata.name", "operator": "In", ...}]}.
+bool is_pin(const Json& term) {
+  const Json& fields = kube::array_at(term, {"matchFields"});
+  return std::any_of(fields.begin(), fields.end(), [](const Json& field) {
+    return kube::string_at(field, {"key"}) == "metadata.name" &&
+           kube::string_at(field, {"operator"}) == "In" &&
+           kube::array_at(field, {"values"}).size() == 1;
+  });
+}
+
+// Its controller has pinned it to its node, and creates it again if it does not start there.
+bool is_of_daemon_set(const kube::Pod& pod) {
+  const auto& owner = pod.meta.owner;
+  if (!owner || owner->kind != "DaemonSet" || owner->api_version != "apps/v1") return false;
+  if (!pod.detail) return false;
+  const Json& terms = pod.detail->constraints.node_selector_terms;
+  return terms.is_array() && !terms.empty() && std::all_of(terms.begin(), terms.end(), is_pin);
+}
+
+// A gang of one, as its PodGroup would be.
+ForeignGroupPtr make_group_of(const kube::Pod& pod) {
+  kube::ForeignPodGroup group;
+  group.meta.ns = pod.meta.ns;
+  group.meta.name = pod.meta.name;
+  group.meta.uid = pod.meta.uid;
+  group.meta.created = pod.meta.created;
+  group.min_member = 1;
+  group.is_pod = true;
+  return std::make_shared<const kube::ForeignPodGroup>(std::move(group));
 }
 
 bool mounts_claims(const kube::Pod& pod) { return pod.detail && !pod.detail->claims.empty(); }
@@ -47,7 +79,21 @@ bool is_of_our_scheduler(const kube::Pod& pod) {
   return pod.scheduler_name == gang::kSchedulerName;
 }
 
+bool is_plain(const kube::Pod& pod) {
+  return is_of_our_scheduler(pod) && kube::foreign_group_name(pod.meta).empty() &&
+         kube::annotation(pod.meta, gang::kPodGroupUidAnnotation).empty();
+}
+
+bool is_stray(const kube::Pod& pod) {
+  return is_plain(pod) && pod.node.empty() && pod.meta.owner &&
+         pod.meta.owner->api_version == gang::kApiVersion;
+}
+
 std::string foreign_gang_name(const kube::Pod& pod) {
+  if (is_plain(pod)) {
+    const bool waits = classify_stage(pod) == Stage::kPending && !is_of_daemon_set(pod);
+    return waits && !is_stray(pod) ? plain_key(pod.meta) : "";
+  }
   const std::string& name = kube::foreign_group_name(pod.meta);
   if (name.empty() || !is_of_our_scheduler(pod) || gang::pod_slot(pod)) return "";
   return pod.meta.ns + ("/" + name);
@@ -85,6 +131,7 @@ void ForeignGangs::pod_changed(const PodPtr& before, const PodPtr& after) {
 void ForeignGangs::add(const PodPtr& pod) {
   Gang& gang = gangs_[foreign_gang_name(*pod)];
   gang.had_pods = true;
+  if (is_plain(*pod)) gang.group = make_group_of(*pod);
   if (gang.owner.empty() && pod->meta.owner)
     gang.owner = pod->meta.ns + ("/" + pod->meta.owner->name);
   count(*pod, 1, gang.counts);
@@ -128,7 +175,8 @@ void ForeignGangs::drop_if_empty(const std::string& key) {
   const auto& [pending, bound, running, succeeded, failed] = at->second.counts;
   const bool has_pods = !at->second.pending.empty() || !at->second.used_on.empty() ||
                         bound + running + succeeded + failed > 0;
-  if (!has_pods && !at->second.group) gangs_.erase(at);
+  const ForeignGroupPtr& group = at->second.group;
+  if (!has_pods && (!group || group->is_pod)) gangs_.erase(at);
 }
 
 void ForeignGangs::explain(const std::string& gang, std::string message) {
@@ -165,7 +213,6 @@ ForeignCounts ForeignGangs::compute_counts(const Gang& gang) {
 
 ForeignPodSeen ForeignGangs::seen(const std::string& gang) const {
   ForeignPodSeen seen;
-  seen.name = gang.substr(gang.find('/') + 1);
   seen.is_kind_missing = is_kind_missing_;
   const auto at = gangs_.find(gang);
   if (at == gangs_.end()) return seen;

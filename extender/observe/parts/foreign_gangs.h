@@ -2,7 +2,8 @@
 // state? A part of the cluster cache.
 //
 // Such a pod has our schedulerName and the label of a scheduling.x-k8s.io PodGroup
-// (kube/model/foreign_pod_group.h). docs/adr/2026-11-22-foreign-gangs.md.
+// (kube/model/foreign_pod_group.h). docs/adr/2026-11-22-foreign-gangs.md. A plain pod has no such
+// label: while it waits it is a gang of one, and when it is bound it counts in OrphanedPods.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,13 @@ namespace nervex::extender {
 
 // The pod's scheduler is ours; pods of other schedulers are ignored.
 bool is_of_our_scheduler(const kube::Pod& pod);
-// "namespace/name" of its PodGroup, which may not exist; "": not a pod of a foreign gang.
+// Our scheduler's, and no gang has it: it names no slot and no PodGroup.
+bool is_plain(const kube::Pod& pod);
+// A plain pod that is not bound and names a job as its owner: its marks were removed.
+bool is_stray(const kube::Pod& pod);
+// The key (foreign_key()) of its PodGroup, which may not exist, or of the plain pod itself while it
+// waits to be planned. "": not a pod of a foreign gang; or a plain pod that is bound, finished,
+// gated, being deleted, stray, or of a DaemonSet, which has chosen its node.
 std::string foreign_gang_name(const kube::Pod& pod);
 
 // Whether a change of such a pod can affect its gang.
@@ -47,7 +54,8 @@ class ForeignGangs {
   ForeignPodSeen seen(const std::string& gang) const;
   // Cost: unbound pods of the gang.
   ForeignHoldSeen hold(const std::string& gang) const;
-  // Gangs with a PodGroup that have or had pods. Cost: gangs, and unbound pods.
+  // Gangs with a PodGroup that have or had pods, and plain pods that wait or are being bound. Cost:
+  // gangs, and unbound pods.
   // `with_nodes`: also ForeignGangSeen::used_on. What its pods use of a node is at most what the
   // node has: they may request any amount.
   std::vector<ForeignGangSeen> all(const VolumeStores& volumes, const NodeTable& nodes,

@@ -22,6 +22,8 @@ std::string find_gang_key(const PodPtr& pod) {
   return uid.empty() ? foreign_gang_name(*pod) : make_key(pod->meta.ns.str(), uid);
 }
 
+bool is_plain_use(const PodPtr& pod) { return pod && pod->occupies() && is_plain(*pod); }
+
 const std::string& named_queue(const kube::Pod& pod) {
   return kube::annotation(pod.meta, gang::kQueueAnnotation);
 }
@@ -33,6 +35,31 @@ bool OrphanedPods::Gang::is_orphaned(const GangPod& pod) const {
 }
 
 bool OrphanedPods::pod_changed(const PodPtr& before, const PodPtr& after) {
+  const bool is_plain_changed = plain_pod_changed(before, after);
+  return gang_pod_changed(before, after) || is_plain_changed;
+}
+
+bool OrphanedPods::plain_pod_changed(const PodPtr& before, const PodPtr& after) {
+  const bool was = is_plain_use(before);
+  const bool is = is_plain_use(after);
+  if (was && is && before->node == after->node && before->requests == after->requests) return false;
+  if (was) count_plain(*before, false);
+  if (is) count_plain(*after, true);
+  return was || is;
+}
+
+void OrphanedPods::count_plain(const kube::Pod& pod, bool adds) {
+  const auto at = plain_.try_emplace(pod.meta.ns.str()).first;
+  PlainUse& use = at->second;
+  kube::Resources& on_node = use.by_node[pod.node.str()];
+  for (kube::Resources* sum : {&use.total, &on_node}) {
+    adds ? * sum += pod.requests : * sum -= pod.requests;
+  }
+  if (on_node.empty()) use.by_node.erase(pod.node.str());
+  if (use.by_node.empty()) plain_.erase(at);
+}
+
+bool OrphanedPods::gang_pod_changed(const PodPtr& before, const PodPtr& after) {
   const std::string was = find_gang_key(before);
   const std::string is = find_gang_key(after);
   const bool is_same_use = was == is && before && after && before->meta.uid == after->meta.uid &&
@@ -112,10 +139,33 @@ std::string OrphanedPods::find_home(const Gang& gang, const GangPod& pod,
   return queues.find_home_of_pods(named_queue(*pod.pod), ns);
 }
 
+queue::Workload OrphanedPods::make_workload(const std::string& ns, const PlainUse& use,
+                                            const QueueFacts& queues, const NodeTable& nodes) {
+  queue::Workload workload;
+  workload.id = ns + "/";
+  workload.ns = ns;
+  workload.state = queue::Workload::State::kRunning;
+  workload.queue = queues.find_home_of_pods("", ns);
+  queue::add_requests(workload.requests, use.total);
+  for (const std::string& node : nodes.overused()) {
+    const auto used = use.by_node.find(node);
+    if (used == use.by_node.end()) continue;
+    queue::add_requests(workload.requests, used->second, -1);
+    queue::add_requests(workload.requests, nodes.limit_to_node(node, used->second));
+  }
+  if (!queues.uses_classes()) return workload;
+  for (const auto& [node, requests] : use.by_node) {
+    queue::add_requests(workload.class_requests, queues.find_class(node),
+                        nodes.limit_to_node(node, requests));
+  }
+  return workload;
+}
+
 std::vector<queue::Workload> OrphanedPods::list_workloads(const QueueFacts& queues,
                                                           const NodeTable& nodes) const {
   std::vector<queue::Workload> workloads;
-  workloads.reserve(orphaned_.size());
+  workloads.reserve(orphaned_.size() + plain_.size());
+  for (const auto& [ns, use] : plain_) workloads.push_back(make_workload(ns, use, queues, nodes));
   for (const std::string& key : orphaned_) {
     const Gang& gang = gangs_.find(key)->second;
     std::map<std::string, std::map<std::string, kube::Resources>> used;  // by queue and node

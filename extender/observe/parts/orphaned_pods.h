@@ -1,5 +1,5 @@
-// extender/observe/parts/orphaned_pods.h - how much do pods use that do not count with their
-// PodGroup? A part of the cluster cache.
+// extender/observe/parts/orphaned_pods.h - how much do pods use that do not count with a PodGroup?
+// A part of the cluster cache.
 //
 // Pods that take long to end, or that cleanPodPolicy None keeps, occupy their nodes longer than
 // their slot has a placement: their gang waits again, was scaled down, or was deleted. Until they
@@ -7,6 +7,9 @@
 // if it selects their namespace, else in that of the namespace. Pods of slots that have a placement
 // count with these: queue/slot_use.h. Pods that name a PodGroup of another origin (gang/slot.h)
 // count as if it did not exist.
+//
+// Bound plain pods (foreign_gangs.h) count in the queue of their namespace. Pods of a deleted job
+// are such pods when their annotations are removed, too.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +29,9 @@
 
 namespace nervex::extender {
 
-// Pods of gangs, this suite's and those of other operators. A pod may be seen before its PodGroup.
-// Not thread-safe. Cost of a change: log(gangs) + log(pods of the gang).
+// Pods of gangs, this suite's and those of other operators, and plain pods. A pod may be seen
+// before its PodGroup. Not thread-safe. Cost of a change: log(gangs) + log(pods of the gang), or of
+// a plain pod log(namespaces) + log(nodes).
 class OrphanedPods {
  public:
   // True: an orphaned pod began or ended to use capacity, or moved.
@@ -39,8 +43,10 @@ class OrphanedPods {
   // all its pods.
   void set_foreign_group(std::string_view ns, std::string_view name, bool exists);
   // For each PodGroup with orphaned pods a workload for each queue in which they count: kind
-  // nullopt; the first has "namespace/id" of the PodGroup as its id. What the pods of a workload
-  // use of a node is at most what the node has. Cost: those pods.
+  // nullopt; the first has "namespace/id" of the PodGroup as its id. For each namespace with bound
+  // plain pods one, whose id is "namespace/". What the pods of a workload use of a node is at most
+  // what the node has. Cost: pods of gangs, and namespaces with plain pods x overused nodes; if
+  // queues name classes, their nodes.
   std::vector<queue::Workload> list_workloads(const QueueFacts& queues,
                                               const NodeTable& nodes) const;
 
@@ -63,6 +69,16 @@ class OrphanedPods {
     bool is_orphaned(const GangPod& pod) const;
   };
   using Gangs = std::map<std::string, Gang, std::less<>>;
+  // Of the bound plain pods of a namespace.
+  struct PlainUse {
+    kube::Resources total;
+    std::map<std::string, kube::Resources, std::less<>> by_node;
+  };
+  bool gang_pod_changed(const PodPtr& before, const PodPtr& after);
+  bool plain_pod_changed(const PodPtr& before, const PodPtr& after);
+  void count_plain(const kube::Pod& pod, bool adds);
+  static queue::Workload make_workload(const std::string& ns, const PlainUse& use,
+                                       const QueueFacts& queues, const NodeTable& nodes);
   // Counts its orphaned pods again. Cost: its pods.
   void group_changed(Gangs::iterator at);
   static std::string find_home(const Gang& gang, const GangPod& pod, const QueueFacts& queues);
@@ -71,6 +87,7 @@ class OrphanedPods {
 
   Gangs gangs_;                                  // by "namespace/id" of the PodGroup
   std::set<std::string, std::less<>> orphaned_;  // keys of gangs_ with orphaned pods
+  std::map<std::string, PlainUse> plain_;        // by namespace
 };
 
 }  // namespace nervex::extender

@@ -130,7 +130,7 @@ TEST_CASE("a list frees the capacity of an assumed pod that was deleted before i
           "[extender][bind]") {
   Unwatched c;
   const auto has_capacity = [&] { return !c.filter("plain", {"n1"}).node_names.empty(); };
-  c.add_plain_pod("plain", ask(8));
+  c.add_daemon_pod("plain", ask(8), "n1");
   SECTION("the list began after the bind") {
     c.bind_and_delete();
     c.set_members("a", {});

@@ -17,11 +17,10 @@ struct NominatedPods : ExtenderCluster {
     for (int i = 1; i <= count; ++i) add_node("n" + std::to_string(i), 8);
   }
   // As kube-scheduler does when it preempts others for it.
-  void nominate(const std::string& name, int priority, const Json& node,
-                const std::string& scheduler = "default-scheduler") {
+  void nominate(const std::string& name, int priority, const Json& node) {
     if (api.get(kube::kPods, kNs, name).is_null()) add_plain_pod(name, ask(8));
     api.change(kube::kPods, kNs, name,
-               {{"spec", {{"priority", priority}, {"schedulerName", scheduler}}},
+               {{"spec", {{"priority", priority}, {"schedulerName", "default-scheduler"}}},
                 {"status", {{"nominatedNodeName", node}}}});
   }
   void add_learner(const std::string& name, int priority) {
@@ -47,10 +46,9 @@ TEST_CASE("a nominated pod keeps its node from gangs of the same or a lower prio
       {"it has the same", 5, "waits"},
       {"it has a higher one", 6, "n1"},
   }));
-  const std::string scheduler = GENERATE("default-scheduler", "nervex-scheduler");
-  INFO("when " << row.when << ", scheduler " << scheduler);
+  INFO("when " << row.when);
   NominatedPods c;
-  c.nominate("urgent", 5, "n1", scheduler);
+  c.nominate("urgent", 5, "n1");
   c.add_learner("a", row.priority);
   c.see();
   c.planner.schedule_once();

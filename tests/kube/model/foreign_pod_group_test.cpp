@@ -66,5 +66,22 @@ TEST_CASE("a labelled pod is decoded with all fields for planning, in any field 
   CHECK_FALSE(other->detail);
 }
 
+TEST_CASE("what planning needs is kept of unbound pods of the scheduler", "[kube][pod]") {
+  PodFilter filter;
+  filter.spec_scheduler = "ours";
+  filter.scheduling_annotation = "gang";
+  const auto keeps = [&](const char* meta, const char* spec) {
+    const auto pod = decode_pod(
+        std::string(R"({"metadata":{"name":"a")") + meta + R"(},"spec":{)" + spec + R"(}})",
+        filter);
+    REQUIRE(pod);
+    return static_cast<bool>(pod->detail);
+  };
+  CHECK(keeps("", R"("schedulerName":"ours")"));
+  CHECK_FALSE(keeps("", R"("schedulerName":"other")"));
+  CHECK_FALSE(keeps("", R"("schedulerName":"ours","nodeName":"n1")"));
+  CHECK_FALSE(keeps(R"(,"annotations":{"gang":"x"})", R"("schedulerName":"ours")"));
+}
+
 }  // namespace
 }  // namespace nervex::kube

@@ -362,9 +362,9 @@ TEST_CASE("nominated pods take capacity from pods that no gang plans", "[extende
   c.add_node("n1", 8);
   c.add_foreign_group("a", 2);
   c.add_pods("a", 2, 4);
-  c.add_plain_pod("plain", ask(1));
+  c.add_daemon_pod("daemon", ask(1), "n1");
   c.plan();
-  CHECK(c.why("plain", {"n1"}) == "capacity is reserved for gangs");
+  CHECK(c.why("daemon", {"n1"}) == "capacity is reserved for gangs");
 }
 
 TEST_CASE("a plain pod that is nominated takes capacity from gangs, not from itself",
