@@ -128,12 +128,45 @@ queue::ClassRequests count_classes_of(const Turn& turn, const queue::Facts& fact
                                  : count_classes(*turn.group, *turn.gang, facts, ledger);
 }
 
+// Plain pods that did not fit in this pass: capacity only becomes less in it, so others that are
+// alike need not be tried. There may be thousands.
+class RefusedPlainPods {
+ public:
+  // Refuses it, too, if such a pod was refused.
+  bool refuse(ForeignWork& pod, const std::vector<placement::GroupLimit>& limits) const {
+    const gang::PodShape* shape = pod.plain_shape();
+    if (shape == nullptr) return false;
+    const auto [first, last] = refused_.equal_range(pod.priority());
+    const auto same = std::find_if(first, last, [&](const auto& entry) {
+      return entry.second.shape == *shape && entry.second.limits == limits;
+    });
+    if (same == last) return false;
+    pod.refuse(same->second.no_fit);
+    return true;
+  }
+  void note(const ForeignWork& pod, const std::vector<placement::GroupLimit>& limits) {
+    const gang::PodShape* shape = pod.plain_shape();
+    const gang::NoFit* no_fit = pod.common_no_fit();
+    if (shape == nullptr || no_fit == nullptr || refused_.size() == kMost) return;
+    refused_.emplace(pod.priority(), Refused{*shape, limits, *no_fit});
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;  // each is compared with
+  struct Refused {
+    gang::PodShape shape;
+    std::vector<placement::GroupLimit> limits;
+    gang::NoFit no_fit;
+  };
+  std::multimap<int, Refused> refused_;  // by priority
+};
+
 // As our own gangs: first without any reserved nodes, then without those that it may not use.
 bool place_foreign(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Facts& facts,
-                   Placer& placer) {
+                   Placer& placer, RefusedPlainPods& refused) {
   ForeignWork& gang = *turn.foreign;
   const auto limits = make_limits(offer.caps, facts.class_label);
-  if (gang.is_full(turn.part, limits)) return false;
+  if (gang.is_full(turn.part, limits) || refused.refuse(gang, limits)) return false;
   const gang::NotAdmitted cause =
       limits.empty() ? gang::NotAdmitted() : describe_caps(offer.workload->queue, offer.caps);
   const ReservedNodes& reserved = placer.reserved();
@@ -149,12 +182,13 @@ bool place_foreign(const queue::Backlog::Offer& offer, const Turn& turn, const q
   const ReservedNodes::Indices all = reserved.find_kept();
   if (try_without(all) || (all != reached && try_without(reached))) return true;
   gang.note_full(turn.part, limits);
+  refused.note(gang, limits);
   return false;
 }
 
 bool place(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Facts& facts,
-           Placer& placer) {
-  if (turn.foreign != nullptr) return place_foreign(offer, turn, facts, placer);
+           Placer& placer, RefusedPlainPods& refused) {
+  if (turn.foreign != nullptr) return place_foreign(offer, turn, facts, placer, refused);
   placer.reserved().reach(*turn.gang);
   set_class_limits(*turn.group, *turn.gang, offer.workload->queue, offer.caps, facts,
                    placer.ledger());
@@ -267,6 +301,7 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   queue::Backlog backlog(tree, capacity, std::move(usage), waiting.workloads);
   Restorer restorer(work, placer, ClassLimits(facts, placer.ledger(), backlog.edit_usage()));
   std::vector<RefusedTurn> refused;
+  RefusedPlainPods refused_pods;
   std::set<const GangWork*> known;  // a gang may have two turns: within quota, and beyond
   // By limits that are kept for gangs ahead: these end nothing, either.
   std::map<const GangWork*, queue::Inadmissible> kept_off;
@@ -297,7 +332,7 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
     }
     restorer.restore_before(queue::rank(*offer->workload));
     const queue::ClassRequests before = count_classes_of(turn, facts, placer.ledger());
-    if (place(*offer, turn, facts, placer)) {
+    if (place(*offer, turn, facts, placer, refused_pods)) {
       is_any_placed = true;
       queue::ClassRequests classes = count_classes_of(turn, facts, placer.ledger());
       for (const auto& [node_class, requests] : before) classes[node_class] -= requests;

@@ -131,6 +131,16 @@ bool ForeignWork::is_full(const ForeignPart& part,
   return part.is_extra && full_[shape_of_[part.pods.front()]] == limits;
 }
 
+const gang::PodShape* ForeignWork::plain_shape() const {
+  return seen_.group->is_pod && !shapes_.empty() ? &shapes_.front().set.shape : nullptr;
+}
+
+const gang::NoFit* ForeignWork::common_no_fit() const {
+  const bool is_own =
+      !memory_.avoid.empty() || (no_fit_ && std::holds_alternative<gang::NotAdmitted>(*no_fit_));
+  return no_fit_ && !is_own ? &*no_fit_ : nullptr;
+}
+
 queue::Workload ForeignWork::make_used_workload() const {
   kube::Resources requests = seen_.bound_requests;
   requests += seen_.ending_requests;

@@ -80,6 +80,11 @@ class ForeignWork {
   // this pass.
   void note_full(const ForeignPart& part, const std::vector<placement::GroupLimit>& limits);
   bool is_full(const ForeignPart& part, const std::vector<placement::GroupLimit>& limits) const;
+  // Of a plain pod that waits: what the planner knows of it. nullptr: it is not such a pod.
+  const gang::PodShape* plain_shape() const;
+  // Why it does not start, if that would keep any pod of its shape and priority from starting.
+  const gang::NoFit* common_no_fit() const;
+  void refuse(gang::NoFit why) { no_fit_ = std::move(why); }
   // Where no queue has a say: gives nodes to all pods without one; or to as many as minMember
   // needs, and then to each other one that fits; or to none. True if any pod got one.
   bool complete_all(Ledger& ledger);

@@ -212,6 +212,29 @@ TEST_CASE("a PodGroup with the name of a pod or of its UID is another gang",
   CHECK(c.nominated("train") == "n1");
 }
 
+TEST_CASE("plain pods that are alike are refused alike, and others have their turn",
+          "[extender][foreign][plain]") {
+  Plain c;
+  c.set_queue(nullptr, a_queue("team"));
+  c.add_plain_pod("a", ask(9));
+  c.add_plain_pod("b", ask(9));
+  c.add_plain_pod("c", ask(10));
+  c.add_plain_pod("d", ask(8));
+  c.add_plain_pod("e", ask(8));
+  c.plan();
+  const auto why = [](int gpus) {
+    return "pod: can never fit: it needs nvidia.com/gpu " + std::to_string(gpus) +
+           "; the largest node has 8 even when empty";
+  };
+  CHECK(c.ask_filter("a") == "pod a waits: " + why(9));
+  CHECK(c.ask_filter("b") == "pod b waits: " + why(9));
+  CHECK(c.ask_filter("c") == "pod c waits: " + why(10));
+  CHECK(c.nominated("d") == "n1");
+  CHECK(
+      c.ask_filter("e") ==
+      "pod e waits: pod: does not fit: it needs nvidia.com/gpu 8; no node has it free, 1 is full");
+}
+
 // docs/reference/marks.md: after `delete --cascade=orphan` whoever may edit the pods can also
 // remove what says where they count.
 TEST_CASE("pods of a deleted job count in the queue of their namespace without their annotations",
