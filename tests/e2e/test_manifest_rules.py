@@ -251,3 +251,10 @@ def test_the_manifests_are_as_the_page_says(rendered, rule):
     for variant, all_ in rendered.items():
         found = CHECKS[rule](all_)
         assert bool(found) == said.startswith("not met"), (variant, found)
+
+
+def test_no_program_of_the_suite_is_scheduled_by_the_suite(rendered):
+    """It would wait for itself, and in the queue of its namespace."""
+    for variant, all_ in rendered.items():
+        named = [variants.title(one) for one, template in all_.workloads() if "schedulerName" in template["spec"]]
+        assert named == [], variant
