@@ -115,6 +115,10 @@ Result<ReplicasCall> call_for(const ReplicasAsk& typed) {
 }
 
 Result<Json> parse_reply_data(int status, std::string_view body) {
+  if (status >= 300 && status < 400) {
+    return Error{Code::kInvalid,
+                 fmt::format("{}: the server redirects; redirects are not followed", status)};
+  }
   const auto json = kube::parse_json(body);
   if (!json || !json->is_object() || !json->contains("success")) {
     return Error{

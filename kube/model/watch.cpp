@@ -89,6 +89,9 @@ Code to_error_code(int http_status) {
   return http_status >= 300 && http_status < 500 ? Code::kInvalid : Code::kTransient;
 }
 
+// Its target would get our credentials.
+bool is_redirect(int http_status) { return http_status >= 300 && http_status < 400; }
+
 // An object too large for etcd gives a 500, and will be too large again: above etcd's own limit
 // (1.5 MiB), or above what the API server's etcd client sends (2 MiB).
 bool is_too_large(int http_status, std::string_view message) {
@@ -175,7 +178,8 @@ Result<ObjectId> identify(std::string_view json) {
 
 Error status_error(std::string_view context, int http_status, std::string_view body) {
   std::string reason;
-  const std::string said = extract_message(body, reason);
+  std::string said = extract_message(body, reason);
+  if (is_redirect(http_status)) said = "the server redirects; redirects are not followed";
   Code code = to_error_code(http_status);
   // An ERROR event may lack the number.
   if (reason == "Expired" || reason == "Gone") code = Code::kExpired;

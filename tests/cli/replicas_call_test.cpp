@@ -153,6 +153,7 @@ TEST_CASE("a reply is parsed into its data or the server's message", "[cli][repl
       {"rejected", 409, R"({"success":false,"code":1,"message":"too many","data":null})",
        Code::kConflict, "409 too many"},
       {"another program answers", 200, "<html>", Code::kInvalid, "that is not nervex-server"},
+      {"a proxy redirects", 302, "<html>", Code::kInvalid, "redirects are not followed"},
       {"another API answers", 404, R"({"kind":"Status"})", Code::kInvalid, "404"},
   }));
   INFO(row.when);

@@ -52,6 +52,19 @@ class WithApi(unittest.TestCase):
         return call
 
 
+class Redirects(WithApi):
+    def test_a_redirect_is_an_error_and_its_target_gets_no_request(self):
+        other = FakeApi()
+        self.addCleanup(other.close)
+        for status in (301, 302, 307, 308):
+            self.api.fail("nervexjobs", status, Location=other.client().configuration.host + "/x")
+            with self.assertRaises(nervex.ApiError) as caught:
+                self.client.api.get(JOBS)
+            self.assertEqual(caught.exception.status, status)
+            self.assertIn("redirects are not followed", str(caught.exception))
+        self.assertEqual(other.requests, [])
+
+
 class Submit(WithApi):
     JOB = nervex.Job("dqn", coordinator=nervex.Role("trainer:1"))
 

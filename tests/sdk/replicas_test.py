@@ -17,7 +17,8 @@ EMPTY = {"collectors": [], "learners": []}
 
 
 class FakeServer:
-    """Sends the answers in order, and the last one to all later requests. (status, body); None: a lost connection."""
+    """Sends the answers in order, and the last one to all later requests. (status, body) or (status, body, headers); None:
+    a lost connection."""
 
     def __init__(self, *answers):
         self.answers, self.requests = list(answers), []
@@ -34,8 +35,10 @@ class FakeServer:
                 answer = fake.answers.pop(0) if len(fake.answers) > 1 else fake.answers[0]
                 if answer is None:
                     return self.connection.close()
-                status, body = answer
+                status, body, *headers = answer
                 self.send_response(status)
+                for name, value in dict(*headers).items():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(json.dumps(body).encode())
 
@@ -114,6 +117,18 @@ class Calls(WithServer):
         self.assertEqual(caught.exception.status, 409)
         self.assertIn("above maxReplicas", str(caught.exception))
         self.assertEqual(len(self.server.requests), 1)
+
+    def test_a_redirect_is_final_and_its_target_gets_no_token(self):
+        for status in (301, 302, 303, 307, 308):
+            for call in (lambda client: client.list(), lambda client: client.add(collectors=1)):
+                other = self.serve(good())
+                client = self.client((status, {}, {"Location": f"http://{other.address}/v1alpha1/replicas"}), good(),
+                                     token=lambda: "secret")
+                with self.assertRaises(nervex.ReplicasRefused) as caught:
+                    call(client)
+                self.assertEqual(caught.exception.status, status)
+                self.assertIn(f"redirects to 'http://{other.address}/v1alpha1/replicas'", str(caught.exception))
+                self.assertEqual((len(self.server.requests), other.requests), (1, []))
 
     def test_a_server_that_is_away_is_tried_until_the_timeout(self):
         self.client(*[None] * 20, good()).add(collectors=1)

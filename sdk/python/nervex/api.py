@@ -197,7 +197,7 @@ class Api:
         try:
             response = self._client.rest_client.pool_manager.request(
                 method, url, body=None if body is None else json.dumps(with_integers(body)), headers=headers, preload_content=False,
-                retries=False, timeout=urllib3.Timeout(connect=10.0, read=timeout))
+                redirect=False, retries=False, timeout=urllib3.Timeout(connect=10.0, read=timeout))
             if 200 <= response.status < 300:
                 return response
             answer = error_from_answer(response, f"{method} {path}")
@@ -228,6 +228,8 @@ def error_from_answer(response: Any, what: str) -> ApiError:
     except ValueError:
         body = None
     status = body if isinstance(body, dict) else {"message": response.reason}
+    if 300 <= response.status < 400:
+        status = {**status, "message": "the server redirects; redirects are not followed"}
     found = error_from_status({**status, "code": response.status}, what)
     if isinstance(found, Unavailable):
         try:

@@ -84,6 +84,13 @@ class Change:
     now: Replicas
 
 
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect is an error: its target would get the token."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
 class ReplicasClient:
     """The replicas of one job.
 
@@ -106,7 +113,7 @@ class ReplicasClient:
         self._released: Set[str] = set()  # pods that this client has removed or replaced and that watch() still saw
         self._releasing = threading.Lock()  # held until the answer of such a call is in _released
         # The server is inside the cluster: no proxy, even if the environment names one.
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirects())
 
     @classmethod
     def from_environment(cls, *, timeout: Optional[float] = 120.0) -> ReplicasClient:
@@ -216,7 +223,8 @@ class ReplicasClient:
             return self._send(method, path, body, call_key, max(1.0, min(TRY_TIMEOUT, remaining)))
         except urllib.error.HTTPError as error:
             with error:
-                text = f"{method} {path}: {error.code} {message_of(error.read())}"
+                said = describe_redirect(error.headers) if 300 <= error.code < 400 else message_of(error.read())
+                text = f"{method} {path}: {error.code} {said}"
             if error.code in GATEWAY_ERRORS:
                 raise ReplicasUnavailable(text) from error
             raise ReplicasRefused(text, error.code) from error
@@ -271,6 +279,10 @@ def read_variable(*names: str) -> str:
         if os.environ.get(name):
             return os.environ[name]
     raise NervexError(f"the environment has no {' or '.join(names)}: this is not a pod of a NerveXJob")
+
+
+def describe_redirect(headers: Mapping[str, str]) -> str:
+    return f"the server redirects to {headers.get('Location', '')[:200]!a}; redirects are not followed"
 
 
 def message_of(body: bytes) -> str:

@@ -1,6 +1,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <fmt/format.h>
+
 #include "kube/model/json.h"
 #include "kube/model/watch.h"
 
@@ -207,6 +209,14 @@ TEST_CASE("status_error uses the API server's message", "[kube][watch]") {
   CHECK(status_error("get", 500, "").message == "get: 500");
   CHECK(status_error("get", 500, R"({"message":7,"reason":"Odd"})").message == "get: 500 Odd");
   CHECK(status_error("get", 500, "{broken").message == "get: 500 {broken");
+}
+
+TEST_CASE("status_error says that redirects are not followed", "[kube][watch]") {
+  const int status = GENERATE(301, 302, 303, 307, 308);
+  const Error error = status_error("list pods", status, "<a href=\"https://login/\">Found</a>.\n");
+  CHECK(error.code == Code::kInvalid);
+  CHECK(error.message ==
+        fmt::format("list pods: {} the server redirects; redirects are not followed", status));
 }
 
 TEST_CASE("status_error cuts long words between characters", "[kube][watch]") {
