@@ -12,6 +12,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <nlohmann/json.hpp>
 
+#include "base/control_characters.h"
+
 namespace nervex {
 
 namespace {
@@ -48,40 +50,6 @@ std::string timestamp(SysTime time) {
   return text;
 }
 
-// The length of the valid UTF-8 character (Unicode 15, table 3-7) that `text` starts with, or 0.
-// `text` is not empty.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [text](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const auto in = [](unsigned value, unsigned low, unsigned high) {
-    return low <= value && value <= high;
-  };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  const auto tail = [&](std::size_t i) { return in(byte(i), 0x80, 0xBF); };
-  if (in(lead, 0xC2, 0xDF)) return tail(1) ? 2 : 0;
-  if (in(lead, 0xE0, 0xEF)) {
-    const bool second = in(byte(1), lead == 0xE0 ? 0xA0 : 0x80, lead == 0xED ? 0x9F : 0xBF);
-    return second && tail(2) ? 3 : 0;
-  }
-  if (in(lead, 0xF0, 0xF4)) {
-    const bool second = in(byte(1), lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF);
-    return second && tail(2) && tail(3) ? 4 : 0;
-  }
-  return 0;
-}
-
-// Valid characters that control terminals or editors: the C1 controls (U+0080 to U+009F), line
-// separators (U+2028, U+2029) and direction marks (U+202A to U+202E, U+2066 to U+2069).
-bool is_unicode_control(std::string_view character) {
-  if (character.size() == 2) return character[0] == '\xC2' && character[1] <= '\x9F';
-  if (!character.starts_with("\xE2\x80") && !character.starts_with("\xE2\x81")) return false;
-  const auto last = static_cast<unsigned char>(character[2]);
-  if (character[1] == '\x80') return 0xA8 <= last && last <= 0xAE;
-  return 0xA6 <= last && last <= 0xA9;
-}
-
 void append_escaped_bytes(std::string& out, std::string_view bytes) {
   for (const char byte : bytes) {
     fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
@@ -115,11 +83,11 @@ void append_ascii(std::string& out, char c, bool quoted) {
 
 void append_escaped(std::string& out, std::string_view text, bool quoted) {
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
-    if (length == 1) {
+    const auto [character, is_control] = first_character(text);
+    const bool is_ascii = static_cast<unsigned char>(text[0]) < 0x80;
+    if (is_ascii) {
       append_ascii(out, text[0], quoted);
-    } else if (length == 0 || is_unicode_control(character)) {
+    } else if (is_control) {
       append_escaped_bytes(out, character);
     } else {
       out += character;

@@ -11,6 +11,8 @@
 #include <CLI/CLI.hpp>
 
 #include "base/program.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
 
 namespace nervex::cli {
 namespace {
@@ -34,7 +36,7 @@ std::string yaml_text(const std::string& text) {
       !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0 &&
       std::all_of(text.begin(), text.end(), is_plain) &&
       std::find(kOtherTypes.begin(), kOtherTypes.end(), lower) == kOtherTypes.end();
-  return is_word ? text : kube::to_text(Json(text));
+  return is_word ? text : escape_controls(kube::to_text(Json(text)));
 }
 
 std::string yaml_scalar(const Json& value) {
@@ -97,6 +99,10 @@ void add_output_flag(CLI::App& command, Output& output, const std::vector<Output
 }
 
 void write_out(std::string_view text) {
+  write_log_line(printable_output(text, has_colours(stdout)));
+}
+
+void write_log_line(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (std::fflush(stdout) != 0) _exit(kExitFailure);
 }
@@ -108,8 +114,13 @@ Json versioned(std::string_view kind, Json body) {
 }
 
 std::string serialize(const Json& value, Output output) {
-  return output == Output::kYaml ? to_yaml(value)
-                                 : value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (output == Output::kYaml) return to_yaml(value);
+  return escape_controls(value.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
+}
+
+std::string serialize_line(const Json& value, Output output) {
+  return output == Output::kYaml ? "---\n" + to_yaml(value)
+                                 : escape_controls(kube::to_text(value)) + "\n";
 }
 
 std::string to_yaml(const Json& value) {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "base/control_characters.h"
 #include "base/duration.h"
+#include "base/text.h"
 
 namespace nervex::cli {
 namespace {
@@ -21,6 +23,40 @@ std::size_t width(std::string_view text) {
     if (byte < 0x80 || byte >= 0xC0) ++count;  // not the continuation of a UTF-8 character
   }
   return count;
+}
+
+// Replaces each control character by what `replace` returns for it and the text from it on.
+template <typename Replace>
+std::string replace_controls(std::string_view text, Replace replace) {
+  std::string clean;
+  clean.reserve(text.size());
+  while (!text.empty()) {
+    const auto [character, is_control] = first_character(text);
+    if (is_control) {
+      clean += replace(character, text);
+    } else {
+      clean += character;
+    }
+    text.remove_prefix(character.size());
+  }
+  return clean;
+}
+
+// With a sequence of Paint: "ESC[31m", "ESC[0m".
+bool starts_with_colour(std::string_view text) {
+  if (!text.starts_with("\x1b[")) return false;
+  text.remove_prefix(2);
+  const auto end = text.find('m');
+  return end <= 2 && is_digits(text.substr(0, end));
+}
+
+// Of a character below U+10000, or of a byte that is none.
+unsigned code_point(std::string_view character) {
+  const auto bits = [&](std::size_t i, unsigned mask) {
+    return static_cast<unsigned char>(character[i]) & mask;
+  };
+  if (character.size() == 3) return bits(0, 0xF) << 12U | bits(1, 0x3F) << 6U | bits(2, 0x3F);
+  return character.size() == 2 ? bits(0, 0x1F) << 6U | bits(1, 0x3F) : bits(0, 0xFF);
 }
 
 void widen(std::vector<std::size_t>& widths, const Rows& rows) {
@@ -82,18 +118,23 @@ std::string coarse_position(int position) {
 }
 
 std::string printable(std::string_view text) {
-  std::string clean(text);
-  for (std::size_t i = 0; i < clean.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(clean[i]);
-    // U+0080 to U+009F, two bytes in UTF-8, also control a terminal.
-    const bool is_c1 =
-        byte == 0xC2 && i + 1 < clean.size() && static_cast<unsigned char>(clean[i + 1]) < 0xA0;
-    if (byte < 0x20 || byte == 0x7F) clean[i] = byte == '\n' || byte == '\t' ? ' ' : '?';
-    if (!is_c1) continue;
-    clean[i] = '?';
-    clean.erase(i + 1, 1);
-  }
-  return clean;
+  return replace_controls(text, [](std::string_view control, std::string_view) {
+    return control == "\n" || control == "\t" ? " " : "?";
+  });
+}
+
+std::string printable_output(std::string_view text, bool has_colours) {
+  return replace_controls(text, [&](std::string_view control, std::string_view rest) {
+    const bool is_kept =
+        control == "\n" || control == "\t" || (has_colours && starts_with_colour(rest));
+    return std::string(is_kept ? control : "?");
+  });
+}
+
+std::string escape_controls(std::string_view json) {
+  return replace_controls(json, [](std::string_view control, std::string_view) {
+    return control == "\n" ? std::string(control) : fmt::format("\\u{:04x}", code_point(control));
+  });
 }
 
 std::string table(const Rows& rows, std::string_view indent) {

@@ -17,8 +17,14 @@ std::string moment(SysTime then, SysTime now);
 // "2", "10+": statuses have positions in coarse steps, 10 stands for 10 to 19. "-": no position.
 std::string coarse_position(int position);
 
-// Control characters become "?": text of objects must not control the terminal.
+// Control characters and direction marks (base/control_characters.h) become "?", lines and tabs
+// spaces: text of objects must not control the terminal.
 std::string printable(std::string_view text);
+// The same for a whole output, which keeps lines and tabs, and with `has_colours` what Paint adds.
+std::string printable_output(std::string_view text, bool has_colours);
+// JSON whose strings have such characters as escapes: "\u009b". `json` has escapes for those below
+// U+0020 already.
+std::string escape_controls(std::string_view json);
 
 // Breaks lines at spaces so that none has more than `width` bytes, if its words allow it. Lines
 // that begin with a space are code and stay as they are.

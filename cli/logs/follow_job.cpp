@@ -136,7 +136,7 @@ void LogPrinter::print(const kube::Pod& pod, std::string_view line) {
   }
   text += line;
   text += '\n';
-  write_out(text);
+  write_log_line(text);
 }
 
 void LogPrinter::print_end(const kube::Pod& pod, const Result<std::string>& end) {

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.h"
+#include "cli/output.h"
 #include "cli/text.h"
 #include "cli/validate/judge_queue.h"
 #include "job/aggregator_config.h"
@@ -342,7 +343,8 @@ std::string nothing_to_judge(const std::vector<std::string>& kinds) {
 
 std::string to_text(const std::vector<Verdict>& verdicts, Format format) {
   if (format == Format::kText) return as_text(verdicts);
-  return kube::to_text(format == Format::kJson ? as_json(verdicts) : as_sarif(verdicts)) + "\n";
+  return serialize_line(format == Format::kJson ? as_json(verdicts) : as_sarif(verdicts),
+                        Output::kJson);
 }
 
 }  // namespace nervex::cli

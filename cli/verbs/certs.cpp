@@ -120,7 +120,7 @@ int print(const CertsFlags& flags) {
                      {"kind", "List"},
                      {"items", Json::array({certs::authority_secret(flags.places, *made),
                                             certs::serving_secret(flags.places, *made)})}};
-  write_out(list.dump(2) + "\n");
+  write_out(serialize(list, Output::kJson));
   return kExitOk;
 }
 

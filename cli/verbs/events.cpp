@@ -51,7 +51,7 @@ void print_new_event(const JobEvent& event, const EventsFlags& flags) {
     write_out(table({event_cells(event, SystemClock().now(), paint)}, ""));
   } else {
     const Json json = versioned("JobEvent", to_json(event));
-    write_out(flags.output == Output::kJson ? kube::to_text(json) + "\n" : "---\n" + to_yaml(json));
+    write_out(serialize_line(json, flags.output));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "cli/jobs/job_choice.h"
 #include "cli/jobs/job_row.h"
 #include "cli/output.h"
+#include "cli/text.h"
 #include "cli/verbs/verbs.h"
 #include "kube/paged_list.h"
 
@@ -72,7 +73,7 @@ class RowPrinter {
       for (const auto& row : rows) items.push_back(to_json(row));
       put(serialize(versioned("JobList", {{"items", std::move(items)}}), output_));
     } else if (output_ == Output::kName) {
-      for (const auto& row : rows) put(qualified_name(row.name) + "\n");
+      for (const auto& row : rows) put(printable(qualified_name(row.name)) + "\n");
     } else {
       const SysTime now = SystemClock().now();
       Rows cells = {job_header(columns_)};
@@ -86,9 +87,9 @@ class RowPrinter {
     if (output_ == Output::kJson || output_ == Output::kYaml) {
       Json json = versioned("Job", to_json(row));
       if (is_deleted) json["deleted"] = true;
-      put(output_ == Output::kJson ? kube::to_text(json) + "\n" : "---\n" + to_yaml(json));
+      put(serialize_line(json, output_));
     } else if (output_ == Output::kName) {
-      put(qualified_name(row.name) + "\n");
+      put(printable(qualified_name(row.name)) + "\n");
     } else {
       JobRow shown = row;
       if (is_deleted) shown.reason = "Deleted";

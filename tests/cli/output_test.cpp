@@ -36,6 +36,26 @@ TEST_CASE("YAML output looks as kubectl's", "[cli][output]") {
         "kind: JobList\n");
 }
 
+TEST_CASE("JSON and YAML have control characters and direction marks as escapes", "[cli][output]") {
+  const Json value = {{"k\xC2\x9B",
+                       "csi \xC2\x9B"
+                       "31m del \x7F esc \x1b nel \xC2\x85 \xC3\xA4"},
+                      {"bidi", "\xE2\x80\xAE \xE2\x81\xA6 \xD8\x9C \xE2\x80\x8E \xE2\x80\xA8"}};
+  const Output output = GENERATE(Output::kJson, Output::kYaml);
+  const std::string text = serialize(value, output);
+  INFO(text);
+  for (const char* escape :
+       {"k\\u009b", "csi \\u009b31m del \\u007f esc \\u001b nel \\u0085 \xC3\xA4",
+        "\\u202e \\u2066 \\u061c \\u200e \\u2028"}) {
+    CHECK(text.find(escape) != std::string::npos);
+  }
+  const auto read = parse_manifests(text);
+  REQUIRE(read);
+  CHECK(read->front().object == value);
+  if (output == Output::kJson) CHECK(Json::parse(serialize_line(value, output)) == value);
+  CHECK(serialize_line(value, Output::kJson).find('\x7F') == std::string::npos);
+}
+
 TEST_CASE("JSON output has a version", "[cli][output]") {
   const Json job = versioned("Job", {{"name", "dqn"}});
   CHECK(job ==

@@ -17,6 +17,19 @@ TEST_CASE("control characters of objects do not reach the terminal", "[cli][text
   CHECK(printable("two\nlines\tand tabs") == "two lines and tabs");
   CHECK(printable("a \xC2\x9B b") == "a ? b");
   CHECK(printable("k\xC3\xB6ln") == "k\xC3\xB6ln");
+  CHECK(printable("del \x7F, right to left \xE2\x80\xAE, isolate \xE2\x81\xA7, marks "
+                  "\xE2\x80\x8F\xD8\x9C") == "del ?, right to left ?, isolate ?, marks ??");
+  CHECK(printable("not UTF-8: \x9B") == "not UTF-8: ?");
+}
+
+TEST_CASE("a whole output keeps its lines, and its colours on a terminal that shows them",
+          "[cli][text]") {
+  const std::string red = Paint(true)(Colour::kRed, "ab");
+  CHECK(printable_output("NAME\tA\nk\xC3\xB6ln\x1b[2J\x7F\n", true) ==
+        "NAME\tA\nk\xC3\xB6ln?[2J?\n");
+  CHECK(printable_output(red + "\x1b[31", true) == red + "?[31");
+  CHECK(printable_output(red, false) == "?[31mab?[0m");
+  CHECK(printable_output("\xC2\x9B \xE2\x80\xAE", true) == "? ?");
 }
 
 TEST_CASE("long lines are broken at spaces, and code is not", "[cli][text]") {

@@ -6,7 +6,7 @@ import datetime
 import re
 from typing import Optional, Sequence
 
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def parse_time(text: Optional[str]) -> Optional[datetime.datetime]:
