@@ -66,10 +66,17 @@ void set_base_replica_label(Role role, bool is_requested, Json& labels) {
   labels[std::string(kBaseReplicaLabel)] = kBaseReplicaLabelValue;
 }
 
+// Velero leaves out objects with this label. The policy nervex-pod-marks would refuse to restore a
+// job's pods, and a part of them would be a part of a gang: the controller creates them from the
+// job. A template's own value stays.
+constexpr std::string_view kBackupLabel = "velero.io/exclude-from-backup";
+
 Json make_metadata(const Job& job, const PodOrder& order, const Json& pod_template,
                    const std::string& main_name) {
   Json meta = object_meta(job, order.role, pod_name(job, order.role, order.slot), pod_template);
-  set_base_replica_label(order.role, order.entry != nullptr, object_at(meta, "labels"));
+  Json& labels = object_at(meta, "labels");
+  set_base_replica_label(order.role, order.entry != nullptr, labels);
+  labels.emplace(kBackupLabel, "true");
   Json& annotations = object_at(meta, "annotations");
   for (const auto& [key, value] : order.annotations) annotations[key] = value;
   if (!main_name.empty() && main_name != kMainContainer)

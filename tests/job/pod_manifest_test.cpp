@@ -39,7 +39,7 @@ TEST_CASE("a pod is made exactly as the contract says", "[job][pod_manifest][gol
       "name": "dqn-coordinator", "namespace": "rl",
       "labels": {"team": "a", "group-name": "nervex.sensetime.com", "nervexjob-name": "dqn",
                  "controller-name": "nervex-operator", "replica-type": "coordinator",
-                 "pod-name": "dqn-coordinator"},
+                 "pod-name": "dqn-coordinator", "velero.io/exclude-from-backup": "true"},
       "annotations": {"note": "kept", "nervex.sensetime.com/slot": "coordinator/0"},
       "finalizers": ["nervex.sensetime.com/job-tracking"],
       "ownerReferences": [{"apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob",
@@ -60,6 +60,19 @@ TEST_CASE("a pod is made exactly as the contract says", "[job][pod_manifest][gol
       "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
         {"nodeSelectorTerms": [{"matchFields":
           [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]}}}}})"));
+}
+
+TEST_CASE("backups leave out a job's pods unless its template says otherwise",
+          "[job][pod_manifest]") {
+  constexpr const char* kLabel = "velero.io/exclude-from-backup";
+  Job job = a_job(1, 1);
+  for (const Role role : {Role::kCoordinator, Role::kCollector, Role::kLearner}) {
+    CHECK(pod_manifest(job, an_order(role), a_context())["metadata"]["labels"][kLabel] == "true");
+  }
+  job.spec.coordinator_template["metadata"]["labels"][kLabel] = "false";
+  CHECK(pod_manifest(job, an_order(), a_context())["metadata"]["labels"][kLabel] == "false");
+  // Which domains its members count in, and so stored PodGroups, must not change.
+  CHECK_FALSE(make_pod_labels(job, Role::kCollector, false, a_context()).contains(kLabel));
 }
 
 TEST_CASE("only the coordinator's restart policy is chosen for the user", "[job][pod_manifest]") {
