@@ -40,8 +40,8 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   app.add_option_function<std::string>(
          "--server-auth",
          [&flags](const std::string& mode) { flags.server_token = mode == "token"; },
-         "must equal nervex-server's --auth; with token, pods of jobs get a token for "
-         "nervex-server")
+         "with token, new pods of jobs get a token for nervex-server, which its --auth=token and "
+         "--auth=transition need")
       ->type_name("")
       ->check(CLI::IsMember({"none", "token"}))
       ->default_str("none");

@@ -6,6 +6,14 @@
 #include "job/types.h"
 
 namespace nervex::server {
+namespace {
+
+AuthMode parse_auth(std::string_view mode) {
+  if (mode == "token") return AuthMode::kToken;
+  return mode == "transition" ? AuthMode::kTransition : AuthMode::kNone;
+}
+
+}  // namespace
 
 std::optional<int> parse(int argc, char** argv, Flags& flags) {
   CLI::App app(
@@ -14,13 +22,14 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       "nervex-server");
   add_common_flags(app, flags.common, "0.0.0.0:8080", "address of the replicas API");
   app.add_option_function<std::string>(
-         "--auth", [&flags](const std::string& mode) { flags.auth_by_token = mode == "token"; },
+         "--auth", [&flags](const std::string& mode) { flags.auth = parse_auth(mode); },
          "who may call. none: all callers. token: a pod for its own job, with the token that it "
          "gets from nervex-controller --server-auth=token; and users, who need the right to patch "
          "the job to change its replicas, to get it to see them, and to list nervexjobs to see "
-         "those of several jobs")
+         "those of several jobs. transition: as token, and a pod that was created without a token "
+         "for its own job, by its source address")
       ->type_name("")
-      ->check(CLI::IsMember({"none", "token"}))
+      ->check(CLI::IsMember({"none", "transition", "token"}))
       ->default_str("none");
   add_tls_flags(app, flags.tls);
   app.add_option("--max-connections", flags.max_connections,

@@ -11,9 +11,11 @@
 
 namespace nervex::server {
 
+enum class AuthMode { kNone, kTransition, kToken };
+
 struct Flags {
   CommonFlags common;
-  bool auth_by_token = false;
+  AuthMode auth = AuthMode::kNone;
   TlsFiles tls;  // none: plain HTTP
   std::string aggregator_config = "nervex-system/aggregator-config";
   std::size_t max_connections = 2048;           // one thread each

@@ -31,9 +31,12 @@ int main(int argc, char** argv) {
   // Names this process as leader election does: its pod, and a unique suffix.
   server::Replicas replicas(manager->client(), stores, manager->clock(),
                             {.writer = kube::make_lease_identity(), .limits = flags.limits});
+  const auto tokenless = flags.auth == server::AuthMode::kTransition ? server::Tokenless::kByAddress
+                                                                     : server::Tokenless::kRefused;
   const auto authorizer =
-      flags.auth_by_token ? server::authorize_by_token(manager->client(), stores, manager->clock())
-                          : server::allow_all();
+      flags.auth == server::AuthMode::kNone
+          ? server::allow_all()
+          : server::authorize_by_token(manager->client(), stores, manager->clock(), tokenless);
   server::add_replica_metrics(manager->metrics(), stores);
 
   server::RequestLimits limits(server::part_of_one_caller(flags.max_connections));

@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "base/text.h"
 #include "base/tls/sha256.h"
+#include "server/http/address_identity.h"
 
 namespace nervex::server {
 namespace {
@@ -18,6 +19,10 @@ using namespace std::chrono_literals;
 
 // How long a revoked token may still be accepted.
 constexpr auto kReviewAge = 10s;
+// How long an address is believed to be the pod's that had it, if the cache agrees; and how long
+// one is unknown whose pod's status is on its way.
+constexpr auto kAddressAge = 60s;
+constexpr auto kUnknownAddressAge = 1s;
 constexpr std::size_t kMaxReviewedBytes = std::size_t{8} << 20U;
 constexpr std::size_t kMaxReason = 300;  // of the API server's reason for refusing a token
 constexpr std::size_t kReviewsOfOnePeer = 8;
@@ -25,6 +30,12 @@ constexpr std::size_t kReviewsOfOnePeer = 8;
 // The API server's refusal of our own request is not the caller's fault, and may be temporary.
 Error not_now(const Error& error) {
   return {Code::kTransient, "cannot authenticate the caller: " + error.message};
+}
+
+// Lists the pods with this primary address, of all namespaces and owners.
+std::string pods_by_address_path(std::string_view address) {
+  return fmt::format("{}?fieldSelector=status.podIP%3D{}", kube::api_path(kube::kPods),
+                     kube::percent_encode(address));
 }
 
 bool is_own(const Caller& target, const Caller& self) {
@@ -52,25 +63,32 @@ class AllowAll final : public Authorizer {
 
 class TokenAuthorizer final : public Authorizer {
  public:
-  TokenAuthorizer(kube::Api& api, const Stores& stores, const Clock& clock)
-      : api_(api), lookup_(api, stores), clock_(clock) {}
+  TokenAuthorizer(kube::Api& api, const Stores& stores, const Clock& clock, Tokenless tokenless)
+      : api_(api), stores_(stores), lookup_(api, stores), clock_(clock), tokenless_(tokenless) {}
 
   Result<Identity> identify(const RequestHeaders& headers, const std::string& peer) override;
   Result<Nothing> allow(const Identity& who, const Subject& subject) override;
 
  private:
+  Result<Identity> identify_address(const std::string& peer);
+  bool has_address(const Identity& pod, const std::string& address) const;
+  std::optional<Result<Identity>> remembered_address(const std::string& peer);
+  void remember_address(const std::string& peer, const Result<Identity>& answer);
   Result<Json> ask(const char* group, const char* plural, const Json& review);
   std::optional<Result<Identity>> remembered(const std::string& token_hash);
   void remember(const std::string& token_hash, const Result<Identity>& answer);
   Result<Caller> find(const std::string& ns, const std::string& pod, const std::string& uid) const;
 
   kube::Api& api_;
+  const Stores& stores_;
   const Lookup lookup_;
   const Clock& clock_;
+  const Tokenless tokenless_;
   CountedTurns reviews_{kReviewsOfOnePeer};
   Mutex mutex_;
   // By the token's hash: tokens have any length and must stay secret.
   ExpiringCache<Result<Identity>> reviewed_ GUARDED_BY(mutex_){kMaxReviewedBytes};
+  ExpiringCache<Result<Identity>> addresses_ GUARDED_BY(mutex_){kMaxReviewedBytes};
 };
 
 // The approximate size of an answer.
@@ -83,6 +101,8 @@ std::size_t estimate_bytes(const Result<Identity>& answer) {
 }
 
 Result<Identity> TokenAuthorizer::identify(const RequestHeaders& headers, const std::string& peer) {
+  const bool is_tokenless = find_header(headers, "authorization") == nullptr;
+  if (is_tokenless && tokenless_ == Tokenless::kByAddress) return identify_address(peer);
   const auto token = bearer_token(headers);
   if (!token) return token.error();
   const std::string hash = sha256_hex(*token);
@@ -99,6 +119,28 @@ Result<Identity> TokenAuthorizer::identify(const RequestHeaders& headers, const 
   return answer;
 }
 
+Result<Identity> TokenAuthorizer::identify_address(const std::string& peer) {
+  if (auto known = remembered_address(peer)) {
+    if (!*known || has_address(**known, peer)) return *std::move(known);
+  }
+  const auto turn = reviews_.begin(peer);
+  if (!turn) return Error{Code::kTransient, "too many requests from this address, try again"};
+  const auto text = api_.send({"GET", pods_by_address_path(peer), "", ""});
+  if (!text) return not_now(text.error());
+  const auto pods = kube::parse_json(*text);
+  if (!pods) return not_now(pods.error());
+  auto answer = identify_by_address(peer, *pods);
+  remember_address(peer, answer);
+  return answer;
+}
+
+// According to the cache. A pod that has ended may have left its address to another one.
+bool TokenAuthorizer::has_address(const Identity& pod, const std::string& address) const {
+  const auto cached = stores_.pods.get(pod.pod_ns + "/" + pod.pod_name);
+  return cached && cached->meta.uid == pod.pod_uid && !cached->meta.deleting &&
+         !cached->is_finished() && cached->ip == address;
+}
+
 Result<Nothing> TokenAuthorizer::allow(const Identity& who, const Subject& subject) {
   Result<Caller> target = Caller{};
   if (!subject.pod.empty()) {
@@ -109,6 +151,9 @@ Result<Nothing> TokenAuthorizer::allow(const Identity& who, const Subject& subje
       if (!self) return self.error();
       if (self->pod && self->pod->meta.uid == who.pod_uid && is_own(*target, *self)) return ok();
     }
+  }
+  if (who.user.empty()) {
+    return Error{Code::kForbidden, "without a token a pod may use its own job only"};
   }
   const JobAccess access{access_verb(subject), subject.ns,
                          is_known(*target) ? target->job->meta.name : ""};
@@ -136,6 +181,21 @@ void TokenAuthorizer::remember(const std::string& token_hash, const Result<Ident
   reviewed_.put(token_hash, answer, estimate_bytes(answer), now + kReviewAge, now);
 }
 
+std::optional<Result<Identity>> TokenAuthorizer::remembered_address(const std::string& peer) {
+  const MutexLock lock(mutex_);
+  const auto* known = addresses_.find(peer, clock_.mono());
+  return known == nullptr ? std::nullopt : std::optional(*known);
+}
+
+void TokenAuthorizer::remember_address(const std::string& peer, const Result<Identity>& answer) {
+  const MutexLock lock(mutex_);
+  const MonoTime now = clock_.mono();
+  const bool may_pass = !answer && answer.error().code == Code::kTransient;
+  const auto refusal_age = may_pass ? kUnknownAddressAge : kReviewAge;
+  const auto age = answer ? kAddressAge : refusal_age;
+  addresses_.put(peer, answer, estimate_bytes(answer), now + age, now);
+}
+
 // From the cache if it knows the pod (with that uid, unless empty), else from the API server.
 Result<Caller> TokenAuthorizer::find(const std::string& ns, const std::string& pod,
                                      const std::string& uid) const {
@@ -149,8 +209,8 @@ Result<Caller> TokenAuthorizer::find(const std::string& ns, const std::string& p
 std::unique_ptr<Authorizer> allow_all() { return std::make_unique<AllowAll>(); }
 
 std::unique_ptr<Authorizer> authorize_by_token(kube::Api& api, const Stores& stores,
-                                               const Clock& clock) {
-  return std::make_unique<TokenAuthorizer>(api, stores, clock);
+                                               const Clock& clock, Tokenless tokenless) {
+  return std::make_unique<TokenAuthorizer>(api, stores, clock, tokenless);
 }
 
 }  // namespace nervex::server

@@ -34,11 +34,19 @@ class Authorizer {
 // --auth=none: callers are not identified and may do everything.
 std::unique_ptr<Authorizer> allow_all();
 
-// --auth=token. A pod may do everything to its own job. Every other caller, and a pod for another
-// job, needs the same right on the NerveXJob itself: patch to change, get or list to read. The API
-// server decides; token reviews are cached for ten seconds, rejections too. Each address may have
-// only a few reviews of new tokens in progress, because any client can send any number of tokens.
+// --auth=token and transition. A pod may do everything to its own job. Every other caller, and a
+// pod for another job, needs the same right on the NerveXJob itself: patch to change, get or list
+// to read. The API server decides; token reviews are cached for ten seconds, rejections too. Each
+// address may have only a few reviews of new tokens in progress, because any client can send any
+// number of tokens. `tokenless`: what becomes of a request without the header Authorization.
+enum class Tokenless {
+  kRefused,    // --auth=token
+  kByAddress,  // --auth=transition: it is of the pod at its source address, see
+               // address_identity.h, for that pod's own job alone. The pod is listed again each
+               // minute; in between the cache must show it alive with this address
+};
 std::unique_ptr<Authorizer> authorize_by_token(kube::Api& api, const Stores& stores,
-                                               const Clock& clock);
+                                               const Clock& clock,
+                                               Tokenless tokenless = Tokenless::kRefused);
 
 }  // namespace nervex::server

@@ -98,6 +98,63 @@ def test_a_token_ends_with_its_pod(jobs, core, namespace, call, token_of):
     wait_for(lambda: call("GET", token, "dies-coordinator").status == 401, "the token to be refused")
 
 
+@pytest.fixture
+def restart_with(programs, monkeypatch):
+    """restart_with(server="--auth=token"): the program has these flags until the test ends."""
+    changed = []
+
+    def restart(**flags):
+        for program, value in flags.items():
+            monkeypatch.setenv(f"NERVEX_{program.upper()}_ARGS", value)
+            changed.append(program)
+            programs.restart(program)
+    yield restart
+    monkeypatch.undo()
+    for program in set(changed):
+        programs.restart(program)
+
+
+def test_authentication_is_turned_on_while_a_client_of_2021_runs(programs, jobs, namespace, replicas_api, restart_with):
+    """The steps of docs/tasks/secure.md. The client sends neither token nor key. Its pod's address is ours."""
+    def call(method, coordinator, collectors=1, **headers):
+        if method == "GET":
+            return replicas_api.call("GET", namespace=namespace, coordinator=coordinator, headers=headers)
+        return replicas_api.call(method, headers=headers, body={
+            "namespace": namespace, "coordinator": coordinator, "collectors": {"replicas": collectors}})
+
+    def add(collectors):
+        """Numbers differ: a server that starts takes an equal request for the repeat of one before."""
+        reply = call("POST", "old-coordinator", collectors)
+        assert reply.status == 200 and len(reply.data["collectors"]) == collectors, reply
+
+    for name in ("old", "other"):
+        jobs.create(job(name))
+        jobs.wait_phase(name, "Running")
+    kubelet.change_status(programs.api(), namespace, "old-coordinator", lambda _, status: status.update(
+        podIP="127.0.0.1", podIPs=[{"ip": "127.0.0.1"}]))
+    add(1)
+
+    restart_with(controller="--server-auth=token")  # step 2
+    add(2)
+    jobs.create(job("new"))
+    jobs.wait_phase("new", "Running")
+
+    restart_with(server="--auth=transition")  # step 3
+    wait_for(lambda: call("GET", "old-coordinator").json["success"], "the list of replicas")
+    add(3)
+    for method in ("GET", "POST"):
+        for theirs in ("other-coordinator", "new-coordinator"):
+            assert call(method, theirs, **{"X-Forwarded-For": "10.0.0.1"}).status == 403
+    jobs.wait_pods("old", 2 + 6, "Running")
+    api = programs.api()
+    token = kubelet.pod_token(api, api.get(kubelet.pod_path(namespace, "new-coordinator")))
+    assert call("POST", "new-coordinator", Authorization=f"Bearer {token}").status == 200
+    assert call("POST", "old-coordinator", Authorization=f"Bearer {token}").status == 403
+
+    restart_with(server="--auth=token")  # step 5
+    assert call("GET", "old-coordinator").status == 401
+
+
 def test_the_mock_coordinator_completes_with_authentication_on(jobs, token_auth, node_agent):
     jobs.create(load_job("examples/nervex-mock-nervexjob.yaml"))
     jobs.wait_phase("nervexjob-example-1", "Running")

@@ -265,6 +265,8 @@ def rows():
     yield "controller.services", "per-pod", controller, args, Has("--services=per-pod"), {}
     yield "controller.directPlacement", True, controller, args, Has("--direct-placement"), {}
     yield "server.auth", "token", server, args, Has("--auth=token"), {}
+    yield "server.auth", "transition", server, args, Has("--auth=transition"), {}
+    yield "server.auth", "transition", controller, args, Has("--server-auth=token"), {}
     yield "server.auth", "token", controller, args, Has("--server-auth=token"), {}
     yield "server.auth", "token", "ClusterRole nervex-server-token-review", "rules[0].verbs", ["create"], {}
 

@@ -22,7 +22,7 @@
 {{- if .verifyClients }}{{ $args = append $args "--client-ca-file=/etc/nervex/tls/ca.crt" }}{{ end -}}
 {{- end -}}
 {{- else if eq .name "controller" -}}
-{{- if ne $values.server.auth "none" }}{{ $args = append $args (printf "--server-auth=%s" $values.server.auth) }}{{ end -}}
+{{- if ne $values.server.auth "none" }}{{ $args = append $args "--server-auth=token" }}{{ end -}}
 {{- with $values.controller -}}
 {{- if ne .services "shared" }}{{ $args = append $args (printf "--services=%s" .services) }}{{ end -}}
 {{- if .directPlacement }}{{ $args = append $args "--direct-placement" }}{{ end -}}
