@@ -389,6 +389,9 @@ TEST_CASE("a running job of a drained queue, or that is preempted, is requeued a
           "[controller][attempts]") {
   const std::string reason(GENERATE(gang::kReasonQueueDrained, gang::kReasonPreempted));
   World world = running(a_job_with_retries(0));
+  // Says what stays when the job ends: an attempt that ends for others keeps no pod.
+  world.seen.job.spec.clean_pod_policy =
+      GENERATE(job::CleanPodPolicy::kRunning, job::CleanPodPolicy::kNone);
   const auto queued = world.seen.job.status.queued_since;
   world.seen.now += 1h;
   world.change_group([&](gang::PodGroup& group) {

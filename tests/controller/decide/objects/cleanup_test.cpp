@@ -104,6 +104,24 @@ TEST_CASE("a job that its time limit ended keeps no pod that runs, whatever its 
   CHECK(world.pod_names() == Strings{world.name(Role::kCollector, 0)});
 }
 
+TEST_CASE("a job that its queue's time limit ended keeps no pod that runs, for every policy",
+          "[controller][cleanup]") {
+  World world(a_job(2, 1));
+  world.seen.job.spec.clean_pod_policy =
+      GENERATE(CleanPodPolicy::kNone, CleanPodPolicy::kRunning, CleanPodPolicy::kAll);
+  const bool is_patched_in = GENERATE(false, true);
+  world.make_gang();
+  world.run_all();
+  world.settle();
+  world.change_group([](gang::PodGroup& group) { group.status.queue = {"vision", 0, 30}; });
+  if (is_patched_in) world.seen.job.spec.clean_pod_policy = CleanPodPolicy::kNone;
+  world.seen.now += std::chrono::hours(1);
+  world.settle();
+  CHECK(world.seen.job.status.phase == job::Phase::kFailed);
+  CHECK(world.seen.job.status.reason == "DeadlineExceeded");
+  CHECK(world.pod_names().empty());
+}
+
 TEST_CASE("a limit that passes after the job has ended ends the pods that still run",
           "[controller][cleanup]") {
   World world(a_job(2, 0));
