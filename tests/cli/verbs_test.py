@@ -152,6 +152,17 @@ class Verbs(WithServer):
             events.terminate()
             self.assertEqual(events.wait(30), 130)
 
+    def test_no_output_has_characters_that_control_a_terminal(self):
+        name = "dqn\x1b[2J\x7f\u009b\u202e\u200f"
+        self.put_job(name, status=status("Running", name))
+        for words in (["list"], *(["list", "-o", one] for one in ("wide", "json", "yaml", "name")), ["explain", name]):
+            code, out, errors = self.run_verb(*words)
+            self.assertTrue("dqn" in out + errors, (words, code, errors))
+            self.assertEqual(set(name[3:]) & set(out + errors) - set("[2J"), set(), words)
+            if "json" in words:
+                self.assertEqual(code, 0, errors)
+                self.assertEqual(json.loads(out)["items"][0]["name"], name)
+
     def test_suspend_and_resume_skip_selected_jobs_that_have_ended(self):
         for verb, wanted in (("suspend", True), ("resume", False)):
             self.put_job("runs", status=status("Running"), spec={**JOB["spec"], "suspend": not wanted})
