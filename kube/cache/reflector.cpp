@@ -255,8 +255,7 @@ Result<Nothing> Reflector::list_pages_once(const std::stop_token& stop) {
       api_, options_.path, options_.page_size,
       [this](std::string_view item) {
         upsert_or_log(sink_, options_.path, item);
-        ++listed_;
-        return ok();
+        return count_listed();
       },
       stop);
   if (!version) return version.error();
@@ -272,6 +271,12 @@ void Reflector::begin_list() {
   listed_ = 0;
   follows_list_ = true;
   sink_.begin_list();
+}
+
+Result<Nothing> Reflector::count_listed() {
+  if (++listed_ <= options_.most_objects) return ok();
+  return Error{Code::kInvalid,
+               fmt::format("list: it has not ended after {} objects", options_.most_objects)};
 }
 
 void Reflector::finish_list(std::string version) {
@@ -335,7 +340,8 @@ Result<Nothing> Reflector::take(WatchEvent event) {
     case WatchType::kAdded:
     case WatchType::kModified:
       upsert_or_log(sink_, options_.path, event.object);
-      if (is_listing) ++listed_;
+      if (!is_listing) break;
+      if (auto counted = count_listed(); !counted) return counted;
       break;
     case WatchType::kDeleted:
       sink_.remove(event.object);

@@ -35,6 +35,8 @@ struct ReflectorOptions {
   // that is faster than the bookmark of a short watch, which larger kinds use (kube-apiserver 1.36:
   // 10 ms against 0.5 to 1.5 s).
   std::size_t few_objects = 500;
+  // A list with more objects is an error: a server that never ends it would fill the memory.
+  std::size_t most_objects = 5'000'000;
   // The kind may be missing because its CRD is not installed. Then a 404 counts as an empty list,
   // and the next request follows after this time. Not set: a 404 is an error.
   std::optional<std::chrono::milliseconds> retry_missing{};
@@ -105,6 +107,8 @@ class Reflector {
   // Error: the stream cannot be used any more.
   Result<Nothing> take(WatchEvent event);
   void begin_list();
+  // One more object of the current list. Error: too many.
+  Result<Nothing> count_listed();
   void finish_list(std::string version);
   void log_failure(const char* event, const Error& error);
   bool is_missing(const Error& error) const;

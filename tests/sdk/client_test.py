@@ -584,6 +584,15 @@ class Connect(unittest.TestCase):
         self.assertIn("KUBECONFIG", str(caught.exception))
 
 
+class Lists(WithApi):
+    def test_a_list_without_end_is_an_error(self):
+        api, more = self.client.api, iter(range(30))
+        with mock.patch.object(kubernetes_api, "MOST_PAGES", 20), \
+                mock.patch.object(api, "get", lambda *_: {"items": [], "metadata": {"continue": f"{next(more)}"}}):
+            with self.assertRaisesRegex(nervex.ApiError, "has not ended after 20 pages"):
+                api.list("/api/v1/pods")
+
+
 class Clock:
     """time.monotonic() and time.sleep() without waiting."""
 

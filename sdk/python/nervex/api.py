@@ -25,6 +25,7 @@ CALL_TIMEOUT = 30.0  # seconds for one try
 RECOVERY = 30.0  # seconds after an outage, in which 401 and 403 may be temporary
 REFRESH = 30.0  # a watch yields at least this often
 PAGE = 500
+MOST_PAGES = 10_000  # more are no list of an API server
 
 LOG = logging.getLogger("nervex")
 
@@ -116,13 +117,14 @@ class Api:
         """All items, page by page."""
         items: List[Json] = []
         more = ""
-        while True:
+        for _ in range(MOST_PAGES):
             page = self.get(path, [*query, ("limit", str(PAGE)), *([("continue", more)] if more else [])],
                             deadline)
             items += page.get("items") or []
             more = page["metadata"].get("continue", "")
             if not more:
                 return items
+        raise ApiError(f"GET {path}: the list has not ended after {MOST_PAGES} pages")
 
     def lines(self, path: str, query: Query, timeout: float, backoff: Optional[Backoff] = None) -> Iterator[bytes]:
         """The lines of an endless answer. Its headers reset the back-off. Raises Stalled after `timeout` seconds without

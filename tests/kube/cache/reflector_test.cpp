@@ -93,6 +93,22 @@ TEST_CASE("the first list, streamed or page by page, is complete when synced",
   CHECK(mirror.is_told({"->a@", "->b@", "->c@", "->d@", "->e@"}));
 }
 
+TEST_CASE("a list with more objects than any server has ends with an error, and is tried again",
+          "[kube][reflector]") {
+  const bool streaming = GENERATE(true, false);
+  FakeApi api;
+  for (const auto* name : {"a", "b", "c", "d", "e"}) api.add(kPods, "ns", a_pod(name));
+  ReflectorOptions options = quick(api_path(kPods), streaming);
+  options.most_objects = 4;
+  Mirror mirror(api, options);
+  CHECK(wait_until([&] { return api.requests() > 8; }));
+  REQUIRE_FALSE(mirror.reflector.synced());
+  CHECK_THAT(mirror.reflector.check_synced("pods").error().message,
+             ContainsSubstring("has not ended after 4 objects"));
+  api.remove(kPods, "ns", "e");
+  CHECK(mirror.has_keys({"ns/a", "ns/b", "ns/c", "ns/d"}));
+}
+
 TEST_CASE("changes arrive by watch, each reported once", "[kube][reflector]") {
   FakeApi api;
   api.add(kPods, "ns", a_pod("a"));
