@@ -79,6 +79,7 @@ Result<Nothing> Simulator::process(const std::string& key) {
                                                  kMostInNamespace)));
   }
   auto answered = answer(*simulation);
+  if (!answered && answered.error().code == Code::kNotFound) return ok();  // it was deleted
   if (!answered) return answered.error();
   const auto written = write(*simulation, *answered);
   const bool is_refused = !written && written.error().code == Code::kInvalid;
@@ -113,54 +114,60 @@ bool Simulator::is_one_too_many(const Simulation& simulation) const {
   return static_cast<std::size_t>(earlier) >= kMostInNamespace;
 }
 
-// A bug must not keep the question forever: it is answered, too.
 Result<Answer> Simulator::answer(const Simulation& simulation) {
-  const int added = std::accumulate(simulation.added.begin(), simulation.added.end(), 0,
+  const kube::Meta& meta = simulation.meta;
+  const auto text =
+      api_.send({"GET", kube::api_path(kube::kSimulations, meta.ns, meta.name), "", ""});
+  if (!text) return text.error();
+  const auto question = parse_question(*text);
+  return question ? answer(*question) : refuse(question.error().message);
+}
+
+// A bug must not keep the question forever: it is answered, too.
+Result<Answer> Simulator::answer(const Question& question) {
+  const int added = std::accumulate(question.added.begin(), question.added.end(), 0,
                                     [](int sum, const auto& nodes) { return sum + nodes.count; });
   if (added > kMostNodes) return refuse(fmt::format("more than {} nodes are added", kMostNodes));
   try {
-    const std::string ns = simulation.meta.ns.str();
+    const std::string& ns = question.ns;
     Snapshot snapshot = cache_.snapshot_for(ns, choose_running(preemption_, reservation_));
-    WhatIf question{ns, std::nullopt, simulation.added, simulation.removed};
-    if (simulation.growth || !simulation.job.is_null()) {
-      auto candidate = find_candidate(simulation, snapshot);
+    WhatIf what{ns, std::nullopt, question.added, question.removed};
+    if (question.growth || !question.job.is_null()) {
+      auto candidate = find_candidate(question, snapshot);
       if (!candidate && candidate.error().code == Code::kInvalid) {
         return refuse(candidate.error().message);
       }
       if (!candidate) return candidate.error();
-      question.candidate = *std::move(candidate);
+      what.candidate = *std::move(candidate);
     }
     const SysTime now = clock_.now();
-    Answer answer =
-        simulate(std::move(snapshot), question, now, healing_, preemption_, reservation_);
-    if (answer.verdict == SimulationVerdict::kWaits && question.candidate) {
-      answer.latest_start = find_latest_start(cache_.snapshot_for(ns, WithRunning::kYes), question,
-                                              now, healing_, preemption_);
+    Answer answer = simulate(std::move(snapshot), what, now, healing_, preemption_, reservation_);
+    if (answer.verdict == SimulationVerdict::kWaits && what.candidate) {
+      answer.latest_start = find_latest_start(cache_.snapshot_for(ns, WithRunning::kYes), what, now,
+                                              healing_, preemption_);
     }
     return answer;
   } catch (const std::exception& error) {
     log_error("simulation failed",
-              {{"simulation", simulation.meta.key()}, {"error", error.what()}});
+              {{"simulation", question.ns + "/" + question.name}, {"error", error.what()}});
     return refuse("an internal error, see the log of nervex-extender");
   }
 }
 
 // kInvalid: the question has no answer. Other errors: try again.
-Result<Candidate> Simulator::find_candidate(const Simulation& simulation,
-                                            const Snapshot& snapshot) {
-  if (!simulation.growth) return read_job(simulation);
-  auto of_job = find_job(simulation, snapshot);
+Result<Candidate> Simulator::find_candidate(const Question& question, const Snapshot& snapshot) {
+  if (!question.growth) return read_job(question);
+  auto of_job = find_job(question, snapshot);
   if (!of_job) return of_job.error();
-  return make_growth(*simulation.growth, *std::move(of_job), clock_.now());
+  return make_growth(*question.growth, *std::move(of_job), clock_.now());
 }
 
 // As the planner sees it, if the snapshot has it.
-Result<PodGroupPtr> Simulator::find_job(const Simulation& simulation,
-                                        const Snapshot& snapshot) const {
+Result<PodGroupPtr> Simulator::find_job(const Question& question, const Snapshot& snapshot) const {
   PodGroupPtr found;
   const auto look_at = [&](const PodGroupPtr& group) {
-    if (group->meta.ns != simulation.meta.ns || group->meta.deleting) return;
-    if (kube::label(group->meta, job::kJobLabel) != simulation.growth->job) return;
+    if (group->meta.ns != question.ns || group->meta.deleting) return;
+    if (kube::label(group->meta, job::kJobLabel) != question.growth->job) return;
     if (!found || found->spec.attempt < group->spec.attempt) found = group;
   };
   for (const GroupSeen& seen : snapshot.groups) look_at(seen.group);
@@ -169,16 +176,16 @@ Result<PodGroupPtr> Simulator::find_job(const Simulation& simulation,
   return Error{
       Code::kInvalid,
       fmt::format("job {} neither waits nor runs in namespace {}, or has not been seen yet",
-                  simulation.growth->job, simulation.meta.ns)};
+                  question.growth->job, question.ns)};
 }
 
-Result<Candidate> Simulator::read_job(const Simulation& simulation) {
+Result<Candidate> Simulator::read_job(const Question& question) {
   const auto config = read_aggregator_config(api_, aggregator_config_);
   if (!config) return with_context("read the AggregatorConfig", config.error());
   const auto classes = read_priority_classes(api_);
   if (!classes) return with_context("list PriorityClasses", classes.error());
   auto candidate =
-      make_candidate(simulation, {*config ? &**config : nullptr, *classes}, clock_.now());
+      make_candidate(question, {*config ? &**config : nullptr, *classes}, clock_.now());
   if (!candidate) return candidate.error();
   candidate->make = [this, make = std::move(candidate->make)](int replicas) {
     VolumesUsed used;

@@ -57,10 +57,12 @@ class Simulator {
   const kube::WorkQueue& queue() const { return queue_; }
 
  private:
+  // Reads its question. kNotFound: it was deleted.
   Result<Answer> answer(const Simulation& simulation);
-  Result<Candidate> find_candidate(const Simulation& simulation, const Snapshot& snapshot);
-  Result<PodGroupPtr> find_job(const Simulation& simulation, const Snapshot& snapshot) const;
-  Result<Candidate> read_job(const Simulation& simulation);
+  Result<Answer> answer(const Question& question);
+  Result<Candidate> find_candidate(const Question& question, const Snapshot& snapshot);
+  Result<PodGroupPtr> find_job(const Question& question, const Snapshot& snapshot) const;
+  Result<Candidate> read_job(const Question& question);
   Result<Nothing> write(const Simulation& simulation, const Answer& answer);
   // Others of its namespace were created before it and wait, too many to be answered.
   bool is_one_too_many(const Simulation& simulation) const;

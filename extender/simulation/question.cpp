@@ -115,13 +115,12 @@ void add_request(gang::PodGroup& group, const gang::MemberSet& like, job::Role r
 
 }  // namespace
 
-Result<Candidate> make_candidate(const Simulation& simulation, const JobSettings& settings,
+Result<Candidate> make_candidate(const Question& question, const JobSettings& settings,
                                  SysTime now) {
-  const Json object = {
-      {"apiVersion", job::kApiVersion},
-      {"kind", job::kKind},
-      {"metadata", {{"name", simulation.meta.name}, {"namespace", simulation.meta.ns}}},
-      {"spec", simulation.job.get()}};
+  const Json object = {{"apiVersion", job::kApiVersion},
+                       {"kind", job::kKind},
+                       {"metadata", {{"name", question.name}, {"namespace", question.ns}}},
+                       {"spec", question.job}};
   auto job = job::decode_job(object);
   if (!job) return Error{Code::kInvalid, "spec.job: " + job.error().message};
   job->spec.requests = {};

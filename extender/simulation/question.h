@@ -22,7 +22,7 @@ struct JobSettings {
 
 // The gang that the job would start with if it was submitted now, as the controller makes it.
 // kInvalid: the spec cannot be read, or names a PriorityClass that does not exist.
-Result<Candidate> make_candidate(const Simulation& simulation, const JobSettings& settings,
+Result<Candidate> make_candidate(const Question& question, const JobSettings& settings,
                                  SysTime now);
 
 // These replicas in the job's own PodGroup: part of its base gang while that waits; once it has

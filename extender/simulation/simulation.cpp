@@ -18,31 +18,51 @@ constexpr std::size_t kMostStarted = 100;
 }  // namespace
 
 Result<Simulation> parse_simulation(std::string_view json) {
-  const auto object = kube::parse_json(json);
+  const auto object = kube::parse_json(json, kube::kMaxJsonDepth, {"job", 1});
   if (!object) return with_context("simulation", object.error());
   Simulation simulation;
   simulation.meta = kube::decode_meta(*object);
-  if (const Json* job = kube::find(*object, {"spec", "job"})) simulation.job = *job;
+  simulation.meta.labels.clear();
+  simulation.meta.annotations.clear();
+  simulation.ttl_seconds =
+      static_cast<int>(kube::int_at(*object, {"spec", "ttlSeconds"}, kDefaultTtlSeconds));
+  const auto completed = parse_rfc3339(kube::string_at(*object, {"status", "completionTime"}));
+  if (completed) simulation.completed = *completed;
+  return simulation;
+}
+
+Result<Question> parse_question(std::string_view json) {
+  if (kube::count_json_at_most(json).values > kMostQuestionValues &&
+      kube::count_json(json).values > kMostQuestionValues) {
+    return Error{Code::kInvalid,
+                 fmt::format("the Simulation has more than {} values, such as variables or "
+                             "arguments",
+                             kMostQuestionValues)};
+  }
+  auto object = kube::parse_json(json);
+  if (!object) return with_context("simulation", object.error());
+  Question question;
+  question.ns = kube::string_at(*object, {"metadata", "namespace"});
+  question.name = kube::string_at(*object, {"metadata", "name"});
   if (const Json* grow = kube::find(*object, {"spec", "grow"})) {
     Growth growth;
     growth.job = kube::string_at(*grow, {"job"});
     const std::string role = kube::string_at(*grow, {"role"}, "collector");
     growth.role = role == "learner" ? job::Role::kLearner : job::Role::kCollector;
     growth.replicas = static_cast<int>(kube::int_at(*grow, {"replicas"}));
-    simulation.growth = std::move(growth);
+    question.growth = std::move(growth);
   }
   for (const Json& added : kube::array_at(*object, {"spec", "nodes", "add"})) {
-    simulation.added.push_back(
+    question.added.push_back(
         {kube::string_at(added, {"like"}), static_cast<int>(kube::int_at(added, {"count"}))});
   }
   for (const Json& removed : kube::array_at(*object, {"spec", "nodes", "remove"})) {
-    if (removed.is_string()) simulation.removed.push_back(removed);
+    if (removed.is_string()) question.removed.push_back(removed);
   }
-  simulation.ttl_seconds =
-      static_cast<int>(kube::int_at(*object, {"spec", "ttlSeconds"}, kDefaultTtlSeconds));
-  const auto completed = parse_rfc3339(kube::string_at(*object, {"status", "completionTime"}));
-  if (completed) simulation.completed = *completed;
-  return simulation;
+  if (kube::find(*object, {"spec", "job"}) != nullptr) {
+    question.job = std::move((*object)["spec"]["job"]);
+  }
+  return question;
 }
 
 Json encode_answer(const Answer& answer, SysTime completed) {

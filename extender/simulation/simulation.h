@@ -1,6 +1,7 @@
 // extender/simulation/simulation.h - the Simulation object as a value: what would happen if?
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +13,6 @@
 #include "job/types.h"
 #include "kube/model/json.h"
 #include "kube/model/meta.h"
-#include "kube/model/shared_json.h"
 
 namespace nervex::extender {
 
@@ -26,20 +26,34 @@ struct Growth {
 
 inline constexpr int kDefaultTtlSeconds = 300;
 
-// Of `job` and `growth` at most one is set.
+// What is kept of each Simulation: it costs the same whatever the question is. The question is read
+// when its turn comes.
 struct Simulation {
-  kube::Meta meta;
-  kube::SharedJson job;  // the spec of a NerveXJob that does not exist; null: none
-  std::optional<Growth> growth;
-  std::vector<AddedNodes> added;
-  std::vector<std::string> removed;      // nodes
+  kube::Meta meta;                       // without labels and annotations
   int ttl_seconds = kDefaultTtlSeconds;  // from completion
   std::optional<SysTime> completed{};
   bool operator==(const Simulation&) const = default;
 };
 
-// kInvalid names the field.
+// kInvalid: not JSON.
 Result<Simulation> parse_simulation(std::string_view json);
+
+// Of one question: it is read into memory, and its pods are rendered.
+inline constexpr std::size_t kMostQuestionValues = 50'000;
+
+// Its spec. Of `job` and `growth` at most one is set.
+struct Question {
+  std::string ns;
+  std::string name;  // of the Simulation
+  Json job;          // the spec of a NerveXJob that does not exist; null: none
+  std::optional<Growth> growth;
+  std::vector<AddedNodes> added;
+  std::vector<std::string> removed;  // nodes
+  bool operator==(const Question&) const = default;
+};
+
+// From the Simulation's JSON text. kInvalid: not JSON, or more than kMostQuestionValues values.
+Result<Question> parse_question(std::string_view json);
 
 // The status, within the limits of its schema: cuts long texts, and names at most 200 nodes and 100
 // jobs, with the number of all.

@@ -2,7 +2,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "extender/watches.h"
 #include "tests/extender/cluster.h"
+#include "tests/support/kept_bytes.h"
+#include "tests/support/sanitized.h"
 
 namespace nervex::extender {
 namespace {
@@ -125,6 +128,44 @@ TEST_CASE("a namespace keeps 20 answered Simulations, and 20 that wait", "[exten
   REQUIRE(cluster.process("s23"));
   cluster.see_simulations();
   CHECK(cluster.simulations.size() == 20);
+}
+
+TEST_CASE("what is kept of a Simulation does not grow with its question",
+          "[extender][simulation][memory]") {
+  if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
+  SimulatedCluster cluster;
+  const auto sink = simulation_sink(cluster.simulations, cluster.simulator);
+  const double kept = testing::kept_per_byte(sink, 26, [](int i) {
+    return R"({"metadata":{"namespace":"rl","name":"s)" + std::to_string(i) +
+           R"(","uid":"u","labels":{"a":"b"},"annotations":{"a":"b"}},"spec":{"job":{"x":[)" +
+           testing::repeat("{}", 200'000) + "]}}}";
+  });
+  CHECK(cluster.simulations.size() == 27);
+  INFO(kept << " bytes for each byte stored");
+  CHECK(kept < 0.01);
+}
+
+TEST_CASE("a Simulation with too many values is answered, and so is the next",
+          "[extender][simulation][memory]") {
+  SimulatedCluster cluster;
+  Json values = Json::array();
+  for (std::size_t i = 0; i < kMostQuestionValues; ++i) values.push_back(Json::object());
+  cluster.create("large", {{"job", {{"x", values}}}});
+  cluster.create("next");
+  REQUIRE(cluster.process("large"));
+  CHECK(cluster.status("large")["verdict"] == "Invalid");
+  CHECK(cluster.status("large")["message"] ==
+        "the Simulation has more than 50000 values, such as variables or arguments");
+  REQUIRE(cluster.process("next"));
+  CHECK(cluster.status("next")["verdict"] == "Never");
+}
+
+TEST_CASE("a Simulation that is deleted before its turn gets no answer", "[extender][simulation]") {
+  SimulatedCluster cluster;
+  cluster.create("gone");
+  cluster.api.remove(kube::kSimulations, kNs, "gone");
+  CHECK(cluster.process("gone"));
+  CHECK(cluster.api.writes().empty());
 }
 
 TEST_CASE("a question about nothing is answered, too", "[extender][simulation]") {

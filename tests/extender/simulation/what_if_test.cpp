@@ -232,12 +232,12 @@ TEST_CASE("a latest start counts on no job that its queue may get the nodes back
 
 const job::PriorityClasses kNoClasses;
 
-Simulation of_job(Json spec) {
-  Simulation simulation;
-  simulation.meta.ns = "rl";
-  simulation.meta.name = "simulate-x";
-  simulation.job = std::move(spec);
-  return simulation;
+Question of_job(Json spec) {
+  Question question;
+  question.ns = "rl";
+  question.name = "simulate-x";
+  question.job = std::move(spec);
+  return question;
 }
 
 Json a_spec(int collectors, int reserved = 0) {
@@ -364,20 +364,25 @@ TEST_CASE("a job without such replicas cannot be grown", "[extender][simulation]
 }
 
 TEST_CASE("a Simulation is read as the API server stores it", "[extender][simulation]") {
-  const auto simulation = parse_simulation(R"({
+  const std::string text = R"({
     "metadata": {"name": "s", "namespace": "rl", "uid": "u"},
     "spec": {"grow": {"job": "dqn", "role": "learner", "replicas": 4},
              "nodes": {"add": [{"like": "A100", "count": 8}], "remove": ["n1"]},
              "ttlSeconds": 60},
-    "status": {"completionTime": "2026-11-26T10:00:00Z"}})");
+    "status": {"completionTime": "2026-11-26T10:00:00Z"}})";
+  const auto simulation = parse_simulation(text);
   REQUIRE(simulation);
-  CHECK(simulation->growth == Growth{"dqn", job::Role::kLearner, 4});
-  CHECK(simulation->added == std::vector<AddedNodes>{{"A100", 8}});
-  CHECK(simulation->removed == Jobs{"n1"});
   CHECK(simulation->ttl_seconds == 60);
   CHECK(simulation->completed);
-  CHECK(simulation->job.is_null());
   CHECK_FALSE(parse_simulation("{"));
+  const auto question = parse_question(text);
+  REQUIRE(question);
+  CHECK(question->ns == "rl");
+  CHECK(question->growth == Growth{"dqn", job::Role::kLearner, 4});
+  CHECK(question->added == std::vector<AddedNodes>{{"A100", 8}});
+  CHECK(question->removed == Jobs{"n1"});
+  CHECK(question->job.is_null());
+  CHECK_FALSE(parse_question("{"));
 }
 
 TEST_CASE("the status names at most 200 nodes, and their number", "[extender][simulation]") {
