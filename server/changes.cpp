@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "job/kept.h"
 #include "server/decide/ordinals.h"
 #include "server/decide/replace.h"
 #include "server/decide/shrink.h"
@@ -298,7 +299,9 @@ Result<Nothing> Changes::write(const Snapshot& snapshot, const job::Requests& re
     }
   }
   // The next request must not be decided on a cache without this write.
-  if (auto now = job::decode_job(*stored)) stores_.jobs.update(job.meta.key(), *std::move(now));
+  if (auto now = job::decode_job(*stored)) {
+    stores_.jobs.update(job.meta.key(), job::without_templates(*std::move(now)));
+  }
   return ok();
 }
 

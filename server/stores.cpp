@@ -7,6 +7,7 @@
 
 #include "gang/slot.h"
 #include "job/counts.h"
+#include "job/kept.h"
 #include "job/names.h"
 
 namespace nervex::server {
@@ -69,7 +70,7 @@ void add_watches(kube::Reflectors& watches, Stores& stores,
   watches.add("pods", kube::with_label(pods, job::kGroupLabel, job::kGroupLabelValue), stores.pods,
               kube::sink_into<kube::Pod>(stores.pods, decode_pod, nullptr));
   watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), stores.jobs,
-              kube::sink_into<job::Job>(stores.jobs, job::parse_job, nullptr));
+              kube::sink_into<job::Job>(stores.jobs, job::parse_without_templates, nullptr));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.groups,
               kube::sink_into<gang::PodGroup>(stores.groups, gang::parse_pod_group, nullptr));
   watches.add("nodes", kube::api_path(kube::kNodes), stores.gpu_nodes,
@@ -101,7 +102,7 @@ Result<Caller> Lookup::live(const std::string& ns, const std::string& pod) const
 
   const std::string& owner = caller.pod->meta.owner->name;
   if (!may_exist(owner)) return caller;  // the API server does not validate an owner's name
-  auto found_job = read<job::Job>(api_, kube::kNervexJobs, ns, owner, job::parse_job);
+  auto found_job = read<job::Job>(api_, kube::kNervexJobs, ns, owner, job::parse_without_templates);
   if (!found_job) return found_job.error();
   caller.job = *found_job;
   if (!caller.job) return caller;
@@ -115,7 +116,8 @@ Result<Caller> Lookup::live(const std::string& ns, const std::string& pod) const
 
 Result<Caller> Lookup::live_job(const Caller& before) const {
   const kube::Meta& meta = before.job->meta;
-  auto job = read<job::Job>(api_, kube::kNervexJobs, meta.ns, meta.name, job::parse_job);
+  auto job =
+      read<job::Job>(api_, kube::kNervexJobs, meta.ns, meta.name, job::parse_without_templates);
   if (!job) return job.error();
   const bool same_attempt =
       *job && (*job)->meta.uid == meta.uid && (*job)->status.attempt == before.job->status.attempt;

@@ -8,6 +8,7 @@
 
 #include "controller/observe/observe.h"
 #include "gang/slot.h"
+#include "job/kept.h"
 #include "job/names.h"
 
 namespace nervex::controller {
@@ -296,7 +297,9 @@ Result<Nothing> Writes::update_status(const job::Status& status) {
                        {"status", job::encode_status(status)}};
   const auto updated = kube::update_object(api_, kube::kNervexJobs, meta.ns, object, "status");
   if (!updated) return with_context("write status of nervexjob " + meta.key(), updated.error());
-  if (auto job = job::decode_job(*updated)) stores_.jobs.update(meta.key(), *std::move(job));
+  if (auto job = job::decode_job(*updated)) {
+    stores_.jobs.update(meta.key(), job::packed(*std::move(job)));
+  }
   return ok();
 }
 

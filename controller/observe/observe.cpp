@@ -11,6 +11,7 @@
 #include "controller/decide/reconcile.h"
 #include "controller/decide/round/attempt.h"
 #include "controller/decide/round/observed.h"
+#include "job/kept.h"
 #include "job/names.h"
 #include "kube/model/node.h"
 #include "kube/paged_list.h"
@@ -22,7 +23,7 @@ namespace {
 Observed from_caches(const Stores& stores, const ObserveOptions& options, const job::Job& job,
                      SysTime now) {
   Observed seen;
-  seen.job = job;
+  seen.job = job::unpacked(job);
   seen.pods = stores.pods.by_index(job.meta.key());
   std::erase_if(seen.pods,
                 [&](const auto& pod) { return owner_job_uid(pod->meta) != job.meta.uid; });
@@ -38,7 +39,7 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
   const kube::SharedJson aggregator =
       seen.aggregator_config ? seen.aggregator_config->pod_template : kube::SharedJson();
   seen.dry_run = stores.dry_runs.report_on(job.meta.uid);
-  seen.priority = job::resolve_priority(job.spec, aggregator, stores.priority_classes.all());
+  seen.priority = job::resolve_priority(seen.job.spec, aggregator, stores.priority_classes.all());
   seen.server_url = options.server_url;
   seen.server_token = options.server_token;
   seen.retry_delay = options.retry_delay;
@@ -311,7 +312,7 @@ Result<Nothing> confirm_removals(kube::Api& api, Stores& stores, const job::Job&
   auto live = job::decode_job(*object);
   if (!live) return live.error();
   if (live->meta.resource_version == job.meta.resource_version || is_same(*live, job)) return ok();
-  stores.jobs.update(key, *std::move(live));
+  stores.jobs.update(key, job::packed(*std::move(live)));
   return Error{
       Code::kTransient,
       "nervexjob " + key +

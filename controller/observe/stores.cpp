@@ -5,6 +5,7 @@
 
 #include "gang/slot.h"
 #include "job/counts.h"
+#include "job/kept.h"
 #include "job/names.h"
 #include "kube/model/disruption.h"
 
@@ -263,7 +264,7 @@ void add_watches(kube::Reflectors& watches, Stores& stores, Queues& queues,
                  std::chrono::milliseconds pod_event_delay) {
   kube::WorkQueue& queue = queues.jobs;
   watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), stores.jobs,
-              kube::sink_into<job::Job>(stores.jobs, job::parse_job, job_changed(stores, queues),
+              kube::sink_into<job::Job>(stores.jobs, job::parse_packed, job_changed(stores, queues),
                                         [&queues](const std::string& key) {
                                           queues.jobs.add(key);
                                           const auto ns = kube::NamespacedName::parse(key).ns;

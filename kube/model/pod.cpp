@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <optional>
 
@@ -14,6 +15,9 @@
 
 namespace nervex::kube {
 namespace {
+
+// A longer annotation counts as absent: those that are read are names and numbers.
+constexpr std::size_t kMaxKeptAnnotation = 1024;
 
 using Amounts = std::vector<ResourceAmount>;
 
@@ -95,8 +99,10 @@ void scan_annotations(Value value, const PodFilter& filter, Draft& draft) {
   const auto& keep = filter.annotation_keys;
   each_field(value, [&](std::string_view key, Value item) {
     if (key == filter.scheduling_annotation) draft.has_scheduling_annotation = true;
-    if (std::find(keep.begin(), keep.end(), key) != keep.end()) {
-      draft.pod.meta.annotations.emplace(key, scan_string(item));
+    if (std::find(keep.begin(), keep.end(), key) == keep.end()) return;
+    const std::string_view text = scan_text(item);
+    if (text.size() <= kMaxKeptAnnotation) {
+      draft.pod.meta.annotations.emplace(key, std::string(text));
     }
   });
 }

@@ -3,7 +3,10 @@
 
 #include <concepts>
 #include <ostream>
+#include <stdexcept>
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "kube/model/json.h"
@@ -13,6 +16,10 @@ namespace nervex::kube {
 
 // Reads as a const Json&; a copy of any size costs one counter. To change it use operator[] or
 // edit(), which first give this copy its own value. Copies may live in different threads.
+//
+// A value is several times as large as its text, a hostile one thirty times. So caches keep it
+// packed, as compact text: only is_null(), is_object(), is_packed() and comparing with another
+// packed one are allowed then; the others throw std::logic_error.
 class SharedJson {
  public:
   SharedJson() = default;
@@ -24,16 +31,26 @@ class SharedJson {
 
   const Json& get() const {
     static const Json kNull;
+    check_unpacked();
     return value_ ? *value_ : kNull;
   }
   operator const Json&() const { return get(); }  // NOLINT: implicit
-  bool is_null() const { return get().is_null(); }
-  bool is_object() const { return get().is_object(); }
+  bool is_null() const { return !is_packed() && get().is_null(); }
+  bool is_object() const { return is_packed() ? text_->starts_with('{') : get().is_object(); }
 
-  Json& edit() { return value_.edit(); }
+  Json& edit() {
+    check_unpacked();
+    return value_.edit();
+  }
   Json& operator[](const char* key) { return edit()[key]; }
 
+  // Keeps the text instead of the value, and back. No effect if it is so already, or null.
+  void pack();
+  void unpack();
+  bool is_packed() const { return static_cast<bool>(text_); }
+
   friend bool operator==(const SharedJson& a, const SharedJson& b) {
+    if (a.is_packed() && b.is_packed()) return a.text_ == b.text_;
     return &a.get() == &b.get() || a.get() == b.get();
   }
   friend std::ostream& operator<<(std::ostream& out, const SharedJson& json) {
@@ -41,7 +58,12 @@ class SharedJson {
   }
 
  private:
+  void check_unpacked() const {
+    if (is_packed()) throw std::logic_error("a packed JSON value is read");
+  }
+
   Shared<Json> value_;
+  Shared<std::string> text_;  // packed; then there is no value_
 };
 
 }  // namespace nervex::kube
