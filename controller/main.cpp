@@ -1,4 +1,6 @@
 // nervex-controller - which objects does each NerveXJob need now?
+#include "base/clock.h"
+#include "base/malloc.h"
 #include "controller/act/dry_run.h"
 #include "controller/act/endpoint_slices.h"
 #include "controller/flags.h"
@@ -17,6 +19,11 @@ int main(int argc, char** argv) {
   const auto manager =
       kube::Manager::create("nervex-controller", flags.common, &flags.leader, flags.connections());
   if (manager == nullptr) return kExitFailure;
+
+  // A parsed job is large for a moment, and then packed.
+  manager->add_thread([](const std::stop_token& stop) {
+    while (!sleep_unless_stopped(std::chrono::seconds(5), stop)) give_free_memory_back();
+  });
 
   kube::AccessReviewApi reviewed(manager->client());
   kube::LeaderApi api(reviewed, manager->leadership());
