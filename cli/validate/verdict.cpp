@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "base/text.h"
-#include "cli/output.h"
 #include "cli/text.h"
 #include "cli/validate/judge_queue.h"
 #include "job/aggregator_config.h"
@@ -343,8 +342,9 @@ std::string nothing_to_judge(const std::vector<std::string>& kinds) {
 
 std::string to_text(const std::vector<Verdict>& verdicts, Format format) {
   if (format == Format::kText) return as_text(verdicts);
-  return serialize_line(format == Format::kJson ? as_json(verdicts) : as_sarif(verdicts),
-                        Output::kJson);
+  return escape_controls(
+             kube::to_text(format == Format::kJson ? as_json(verdicts) : as_sarif(verdicts))) +
+         "\n";
 }
 
 }  // namespace nervex::cli
