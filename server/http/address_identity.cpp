@@ -5,7 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "job/names.h"
 #include "job/server_token.h"
+#include "job/types.h"
+#include "kube/model/meta.h"
 
 namespace nervex::server {
 namespace {
@@ -29,9 +32,20 @@ bool has_our_token(const Json& pod) {
   });
 }
 
+bool is_of_job(const kube::Meta& pod) {
+  return kube::label(pod, job::kGroupLabel) == job::kGroupLabelValue && pod.owner &&
+         pod.owner->kind == job::kKind && pod.owner->api_version == job::kApiVersion;
+}
+
+bool is_in_node_network(const Json* pod) { return kube::bool_at(*pod, {"spec", "hostNetwork"}); }
+
 Error refused(const std::string& why) {
   return {Code::kUnauthorized,
           fmt::format("{}: send the header \"Authorization: Bearer TOKEN\"", why)};
+}
+
+Error not_yet(const std::string& why) {
+  return {Code::kTransient, fmt::format("{}: send a token or retry", why)};
 }
 
 }  // namespace
@@ -41,25 +55,25 @@ Result<Identity> identify_by_address(std::string_view address, const Json& pods)
   for (const Json& pod : kube::array_at(pods, {"items"})) {
     if (holds_address(pod, address)) holders.push_back(&pod);
   }
-  if (holders.empty()) {
-    return Error{Code::kTransient,
-                 fmt::format("no pod has the address {} yet: send a token or retry", address)};
-  }
-  if (holders.size() > 1) return refused(fmt::format("several pods have the address {}", address));
-  const Json& pod = *holders.front();
-  if (kube::bool_at(pod, {"spec", "hostNetwork"}))
+  if (holders.empty()) return not_yet(fmt::format("no pod has the address {} yet", address));
+  // First: a node's pods share its address for good.
+  if (std::any_of(holders.begin(), holders.end(), is_in_node_network)) {
     return refused("the pod is in its node's network");
-  if (!kube::string_at(pod, {"metadata", "deletionTimestamp"}).empty()) {
-    return refused("the pod is being deleted");
   }
+  if (holders.size() > 1) return not_yet(fmt::format("several pods have the address {}", address));
+  const Json& pod = *holders.front();
+  const kube::Meta meta = kube::decode_meta(pod);
+  // The server's cache has pods of jobs only, so it could not confirm another one.
+  if (!is_of_job(meta)) return refused("the pod is of no job");
   if (has_our_token(pod)) {
     return refused(fmt::format("the pod has a token for this server, in the file that {} names",
                                job::kServerTokenVariable));
   }
+  if (meta.deleting) return not_yet("the pod is being deleted");
   Identity who;
-  who.pod_ns = kube::string_at(pod, {"metadata", "namespace"});
-  who.pod_name = kube::string_at(pod, {"metadata", "name"});
-  who.pod_uid = kube::string_at(pod, {"metadata", "uid"});
+  who.pod_ns = meta.ns.str();
+  who.pod_name = meta.name;
+  who.pod_uid = meta.uid;
   if (!who.is_pod()) return refused("the pod has no UID");
   return who;
 }

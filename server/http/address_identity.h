@@ -12,9 +12,11 @@ namespace nervex::server {
 
 // The only live pod of `pods`, a PodList, that has this address: an identity without a user, so it
 // may use its own job and nothing else. `address` is the TCP source, never a header's text.
-//   kTransient     no live pod has the address: its kubelet may not have reported it yet
-//   kUnauthorized  several pods share it, as pods of a node's network do; or the pod is in that
-//                  network, is being deleted, or has a token for this server, which it must send
+//   kTransient     passes by itself, and 401 would end a client of 2021 for good: no live pod has
+//                  the address, as its kubelet may not have reported it yet; several have it; or
+//                  the pod is being deleted
+//   kUnauthorized  the pod is in its node's network, is of no job, or has a token for this server,
+//                  which it must send
 Result<Identity> identify_by_address(std::string_view address, const Json& pods);
 
 }  // namespace nervex::server

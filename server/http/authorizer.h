@@ -42,8 +42,8 @@ std::unique_ptr<Authorizer> allow_all();
 enum class Tokenless {
   kRefused,    // --auth=token
   kByAddress,  // --auth=transition: it is of the pod at its source address, see
-               // address_identity.h, for that pod's own job alone. The pod is listed again each
-               // minute; in between the cache must show it alive with this address
+               // address_identity.h, for that pod's own job alone. The pod is listed again after
+               // five minutes; in between the cache must show it alive with this address
 };
 std::unique_ptr<Authorizer> authorize_by_token(kube::Api& api, const Stores& stores,
                                                const Clock& clock,

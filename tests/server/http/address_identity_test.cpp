@@ -5,14 +5,29 @@
 
 #include <optional>
 
+#include "job/names.h"
 #include "job/server_token.h"
+#include "job/types.h"
 
 namespace nervex::server {
 namespace {
 
-// A running pod at 10.0.0.7, changed by `patch`.
+Json owner(std::string_view kind) {
+  return {{"apiVersion", job::kApiVersion},
+          {"kind", kind},
+          {"name", "dqn"},
+          {"uid", "j1"},
+          {"controller", true}};
+}
+
+// A running pod of a job at 10.0.0.7, changed by `patch`.
 Json pod(const Json& patch = Json::object()) {
-  Json made = {{"metadata", {{"name", "dqn-coordinator"}, {"namespace", "rl"}, {"uid", "u1"}}},
+  Json made = {{"metadata",
+                {{"name", "dqn-coordinator"},
+                 {"namespace", "rl"},
+                 {"uid", "u1"},
+                 {"labels", {{job::kGroupLabel, job::kGroupLabelValue}}},
+                 {"ownerReferences", Json::array({owner(job::kKind)})}}},
                {"spec", {{"containers", Json::array()}}},
                {"status", {{"phase", "Running"}, {"podIP", "10.0.0.7"}}}};
   made.merge_patch(patch);
@@ -42,6 +57,7 @@ TEST_CASE("a request without a token is of the only live pod at its address",
     std::string says;
   };
   const Json deleted = {{"metadata", {{"deletionTimestamp", "2026-11-21T14:00:00Z"}}}};
+  const Json in_node = {{"spec", {{"hostNetwork", true}}}};
   const Json finished = {{"metadata", {{"uid", "u0"}}}, {"status", {{"phase", "Failed"}}}};
   const Json succeeded = {{"status", {{"phase", "Succeeded"}}}};
   const auto row = GENERATE_COPY(values<Row>({
@@ -60,17 +76,30 @@ TEST_CASE("a request without a token is of the only live pod at its address",
        "no pod"},
       {"two live pods have it",
        {pod(), pod({{"metadata", {{"uid", "u2"}}}})},
-       Code::kUnauthorized,
+       Code::kTransient,
        "several pods"},
       {"a pod that is being deleted still has it",
        {pod(deleted), pod({{"metadata", {{"uid", "u2"}}}})},
-       Code::kUnauthorized,
+       Code::kTransient,
        "several pods"},
-      {"the pod is being deleted", {pod(deleted)}, Code::kUnauthorized, "being deleted"},
-      {"the address is its node's",
-       {pod({{"spec", {{"hostNetwork", true}}}})},
+      {"the pod is being deleted", {pod(deleted)}, Code::kTransient, "being deleted"},
+      {"the address is its node's", {pod(in_node)}, Code::kUnauthorized, "node's network"},
+      {"the address is its node's, and of others there",
+       {pod(in_node), pod(in_node)},
        Code::kUnauthorized,
        "node's network"},
+      {"the pod has not the label of jobs' pods",
+       {pod({{"metadata", {{"labels", nullptr}}}})},
+       Code::kUnauthorized,
+       "no job"},
+      {"the pod has no owner",
+       {pod({{"metadata", {{"ownerReferences", nullptr}}}})},
+       Code::kUnauthorized,
+       "no job"},
+      {"the pod is of another kind of owner",
+       {pod({{"metadata", {{"ownerReferences", Json::array({owner("Job")})}}}})},
+       Code::kUnauthorized,
+       "no job"},
       {"the pod has a token",
        {with_token(job::kServerTokenAudience)},
        Code::kUnauthorized,
