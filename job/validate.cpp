@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -251,14 +253,20 @@ std::int64_t base_pods(const Json& object) {
          base_replicas(object, "learner").count;
 }
 
-// Of the running attempt. Entries with errors count nothing: they are the server's own.
+// Of the running attempt, without replicas that have ended: the server drops these when a request
+// needs their places. Entries with errors count nothing: they are the server's own.
 std::int64_t requested_pods(const Json& object) {
   const auto job = decode_job(object);
   if (!job) return 0;
+  std::set<std::pair<Role, int>> ended;
+  for (const Status::Ended& one : job->status.ended) ended.emplace(one.role, one.slot.ordinal);
   std::int64_t pods = 0;
   for (const RequestEntry& entry : job->spec.requests.entries) {
     if (entry.attempt != job->status.attempt) continue;
-    pods += static_cast<std::int64_t>(entry.slots.size()) * pods_per_replica(entry);
+    for (const Slot slot : entry.slots) {
+      const bool has_ended = !is_multi_gpu(entry) && ended.count({entry.role, slot.ordinal}) > 0;
+      if (!has_ended) pods += pods_per_replica(entry);
+    }
   }
   return pods;
 }

@@ -326,7 +326,7 @@ TEST_CASE("a job has at most 5,000 pods", "[job][validate]") {
       "requested by the coordinator; at most 5000 are allowed";
   Json requests = {{"entries", Json::array()}};
   for (const auto& [attempt, role, split, count] :
-       {std::tuple{1, "collector", Json::array(), 100},
+       {std::tuple{1, "collector", Json::array(), 101},
         {1, "learner", Json{8, 2}, 2},
         {2, "collector", Json::array(), 500}}) {  // of another attempt
     Json entry = {{"id", requests["entries"].size() + 1}, {"attempt", attempt}, {"role", role}};
@@ -388,9 +388,11 @@ TEST_CASE("a job has at most 5,000 pods", "[job][validate]") {
   }));
   INFO("when " << row.when);
   const Json old_object = row.old_spec.empty() ? Json() : Json{{"spec", Json::parse(row.old_spec)}};
-  const Json object = {{"metadata", {{"name", "dqn"}, {"namespace", "rl"}, {"uid", "1"}}},
-                       {"spec", Json::parse(row.spec)},
-                       {"status", {{"attempt", 1}}}};
+  const Json object = {
+      {"metadata", {{"name", "dqn"}, {"namespace", "rl"}, {"uid", "1"}}},
+      {"spec", Json::parse(row.spec)},
+      {"status",
+       {{"attempt", 1}, {"ended", Json::array({{{"role", "collector"}, {"ordinal", 4196}}})}}}};
   CHECK(texts(check_pod_count(object, old_object)) == row.want);
   const Json absurd = {{"spec", {{"learner", {{"replicas", 18446744073709551615U}}}}}};
   CHECK(check_pod_count(absurd, Json()).size() == 1);
