@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -51,11 +53,19 @@ std::optional<milliseconds> ForeignWrites::write(const std::vector<ForeignGangSe
   std::map<std::string, const ForeignGangSeen*> by_key;
   for (const ForeignGangSeen& gang : seen) by_key.emplace(gang.key(), &gang);
   std::optional<milliseconds> again;
+  std::vector<NominationWrite> nominations;  // of all gangs: many have one pod
+  for (const ForeignDecision& decision : decisions) {
+    tell(decision);
+    nominations.insert(nominations.end(), decision.nominations.begin(), decision.nominations.end());
+  }
+  const auto results = nominate_all(api_, parallelism_, nominations);
+  auto result = results.begin();
   for (const ForeignDecision& decision : decisions) {
     const std::string key = foreign_key(*decision.group);
-    tell(decision);
     ForeignMemory::Gang& gang = memory.gangs[key];
-    const bool is_nominated = nominate(decision.nominations, gang);
+    const auto count = static_cast<std::ptrdiff_t>(decision.nominations.size());
+    const bool is_nominated = note_nominated(decision.nominations, {result, result + count}, gang);
+    result += count;
     const bool is_status_written = write_status(*by_key.at(key), gang, again);
     if (!is_nominated || !is_status_written) soonest(again, kRetryWrite);
   }
@@ -83,10 +93,9 @@ void ForeignWrites::tell(const ForeignDecision& decision) {
       {kube::EventType::kWarning, "Unschedulable", message});
 }
 
-bool ForeignWrites::nominate(const std::vector<NominationWrite>& writes,
-                             ForeignMemory::Gang& memory) {
-  if (writes.empty()) return true;
-  const auto results = nominate_all(api_, parallelism_, writes);
+bool ForeignWrites::note_nominated(const std::vector<NominationWrite>& writes,
+                                   std::span<const Result<std::string>> results,
+                                   ForeignMemory::Gang& memory) {
   bool all_done = true;
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const kube::Meta& meta = writes[i].pod->meta;

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -31,7 +33,9 @@ class ForeignWrites {
                                                  ForeignMemory& memory);
 
  private:
-  bool nominate(const std::vector<NominationWrite>& writes, ForeignMemory::Gang& memory);
+  // False: one is to be tried again.
+  bool note_nominated(const std::vector<NominationWrite>& writes,
+                      std::span<const Result<std::string>> results, ForeignMemory::Gang& memory);
   // True: written, or no write was needed.
   bool write_status(const ForeignGangSeen& seen, ForeignMemory::Gang& memory,
                     std::optional<std::chrono::milliseconds>& again);

@@ -67,13 +67,19 @@ void take_plans(const Snapshot& snapshot, CycleWork& work, Placer& placer, SysTi
 
 // A queue that is drained starts nothing that has only a plan, and pods whose resource claim does
 // not exist do not start.
-void drop_without_start(CycleWork& work, Ledger& ledger) {
+void drop_without_start(CycleWork& work, const queue::Facts& facts, Ledger& ledger) {
   for (GroupWork* group : work.groups) {
     if (group->seen->unconfirmed) continue;
     for (GangWork& gang : group->gangs) {
       const bool is_plan = !gang.committed && gang.is_reserved;
       if (is_plan && (group->is_drained || find_missing_claim(*group, gang))) yield(gang, ledger);
     }
+  }
+  for (ForeignWork& foreign : work.foreign) {
+    if (!foreign.is_reserved()) continue;
+    const auto queue = facts.find_queue("", foreign.make_used_workload().ns);
+    const auto* index = std::get_if<queue::QueueIndex>(&queue);
+    if (index != nullptr && facts.tree().is_drained(*index)) foreign.yield(ledger);
   }
 }
 
@@ -205,7 +211,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   // 1. What runs or is planned takes its capacity, as far as it can still have it.
   drop_unbindable(work, placer);
   take_plans(snapshot, work, placer, now);
-  drop_without_start(work, placer.ledger());
+  drop_without_start(work, snapshot.facts, placer.ledger());
   drop_rejected(work);
   // 2. Committed gangs get nodes for slots that they have lost, before anything starts.
   queue::Usage usage = count_class_use(work, snapshot.facts, placer.ledger());

@@ -106,7 +106,8 @@ Look WatchUpdates::pod_changed(const PodPtr& before, const PodPtr& after) {
   update_nominated(state_.nodes, before, after);
   state_.terminating.pod_changed(before, after);
   const bool is_foreign = foreign_pod_matters(before, after);
-  if (is_foreign) foreign_pod_changed(before, after);
+  if (is_foreign) state_.foreign.pod_changed(before, after);
+  forget_assumed(before, after);
   const PodChange change{before, after};
   const auto& was = change.was;
   const auto& is = change.is;
@@ -192,8 +193,8 @@ bool WatchUpdates::learn_requests(const gang::PodSlot& slot, const kube::Pod& po
   return true;
 }
 
-void WatchUpdates::foreign_pod_changed(const PodPtr& before, const PodPtr& after) {
-  state_.foreign.pod_changed(before, after);
+// Whatever its labels and owners say by now: they may have changed since it was assumed.
+void WatchUpdates::forget_assumed(const PodPtr& before, const PodPtr& after) {
   if (before && (!after || after->meta.uid != before->meta.uid)) {
     state_.assumed.forget(before->meta.uid);
   }

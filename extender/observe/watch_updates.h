@@ -58,7 +58,7 @@ class WatchUpdates {
   void note_bound(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(state_.mutex);
   void note_created_or_refused(const PodChange& change) REQUIRES(state_.mutex);
   bool learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(state_.mutex);
-  void foreign_pod_changed(const PodPtr& before, const PodPtr& after) REQUIRES(state_.mutex);
+  void forget_assumed(const PodPtr& before, const PodPtr& after) REQUIRES(state_.mutex);
   Look look_after_gang_pod(const PodPtr& before, const PodPtr& after) REQUIRES(state_.mutex);
 
   ClusterState& state_;

@@ -16,7 +16,7 @@
 namespace nervex::kube {
 namespace {
 
-// A longer annotation counts as absent: those that are read are names and numbers.
+// A longer annotation is cut: those that are read are names and numbers.
 constexpr std::size_t kMaxKeptAnnotation = 1024;
 
 using Amounts = std::vector<ResourceAmount>;
@@ -98,12 +98,13 @@ void scan_annotations(Value value, const PodFilter& filter, Draft& draft) {
   draft.pod.meta.annotations.clear();
   const auto& keep = filter.annotation_keys;
   each_field(value, [&](std::string_view key, Value item) {
-    if (key == filter.scheduling_annotation) draft.has_scheduling_annotation = true;
-    if (std::find(keep.begin(), keep.end(), key) == keep.end()) return;
     const std::string_view text = scan_text(item);
-    if (text.size() <= kMaxKeptAnnotation) {
-      draft.pod.meta.annotations.emplace(key, std::string(text));
+    if (key == filter.scheduling_annotation && !text.empty()) {
+      draft.has_scheduling_annotation = true;
     }
+    if (std::find(keep.begin(), keep.end(), key) == keep.end()) return;
+    // What is cut is no valid mark, and not a missing one either.
+    draft.pod.meta.annotations.emplace(key, std::string(text.substr(0, kMaxKeptAnnotation)));
   });
 }
 
@@ -482,6 +483,22 @@ PodSpecDetail make_spec_detail(const Draft& draft) {
   return {draft.is_gated, decode_node_constraints(spec), claim_names(spec)};
 }
 
+// A pod may request any amount. Sums of what pods use, which are kept and counted down again, never
+// reach the largest number: 64 TiB each of 130,000 pods.
+constexpr std::int64_t kMostOfOnePod = std::int64_t{1} << 46;
+
+Resources bounded(Resources requests) {
+  const bool is_any_larger =
+      std::any_of(requests.amounts().begin(), requests.amounts().end(),
+                  [](const ResourceAmount& one) { return one.amount > kMostOfOnePod; });
+  if (!is_any_larger) return requests;
+  Resources cut;
+  for (const ResourceAmount& one : requests.amounts()) {
+    cut.set(one.name, std::min(one.amount, kMostOfOnePod));
+  }
+  return cut;
+}
+
 bool is_to_be_planned(const Draft& draft, const PodFilter& filter) {
   const Pod& pod = draft.pod;
   return draft.has_spec_label ||
@@ -492,7 +509,7 @@ bool is_to_be_planned(const Draft& draft, const PodFilter& filter) {
 Pod complete(Draft draft, const PodFilter& filter) {
   Pod& pod = draft.pod;
   grow_to_given(draft);
-  pod.requests = total_requests(draft.need);
+  pod.requests = bounded(total_requests(draft.need));
   pod.is_named_by_namespace = !draft.subdomain.empty() &&
                               draft.subdomain == std::string_view(pod.meta.ns.str()) &&
                               draft.hostname == pod.meta.name;

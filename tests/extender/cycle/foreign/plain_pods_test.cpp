@@ -139,6 +139,42 @@ TEST_CASE("what bound plain pods of a namespace use is one workload",
   CHECK(c.used().empty());
 }
 
+TEST_CASE("a pod that requests any amount takes no other pod out of the count",
+          "[extender][foreign][plain]") {
+  Plain c;
+  c.add_node("n2", 8);
+  c.add_plain_pod("real", ask(4), "n1");
+  c.add_plain_pod("invented", ask(1), "n2");
+  c.change_pod(
+      "invented",
+      {{"spec",
+        {{"containers",
+          Json::array(
+              {{{"name", "c"},
+                {"resources", {{"requests", {{"nvidia.com/gpu", "9223372036854775807"}}}}}}})}}}});
+  c.see();
+  REQUIRE(c.used().size() == 1);
+  CHECK(c.used()[0].get("nvidia.com/gpu") == 4 + 8);
+  c.end_pod("invented", false);
+  c.see();
+  CHECK(c.used()[0].get("nvidia.com/gpu") == 4);
+  CHECK(c.reason_of_next(1) == "LimitExceeded");
+}
+
+TEST_CASE("a plain pod that has only a plan does not start in a drained queue",
+          "[extender][foreign][plain]") {
+  Plain c;
+  c.add_plain_pod("plain", ask(1));
+  c.plan();
+  REQUIRE(c.nominated("plain") == "n1");
+  auto team = with_limit(a_queue("team"), 4);
+  team.stop = queue::Queue::Stop::kHoldAndDrain;
+  c.set_queue(nullptr, team);
+  c.plan();
+  CHECK(c.nominated("plain").empty());
+  CHECK(c.ask_filter("plain").find("queue team is") != std::string::npos);
+}
+
 TEST_CASE("a pod of a DaemonSet starts at once, and counts", "[extender][foreign][plain]") {
   Plain c;
   c.add_plain_pod("first", ask(4), "n1");
