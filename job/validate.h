@@ -26,9 +26,9 @@ FieldErrors validate_aggregator_config(const Json& object);
 
 // Reports too many pods: coordinator, aggregator (unless OnDemand), and for collectors and learners
 // the larger of replicas and reservedReplicas may be kMaxPodsPerJob together. Names each field that
-// counts. `old_object` (null: none) is the stored job: an update that adds base replicas counts what
-// the coordinator has requested, too. One that adds none is allowed, so that users can fix a job
-// that exceeds the limit. Cost: such an update decodes the job.
+// counts. `old_object` (null: none) is the stored job: an update that adds base replicas counts
+// what the coordinator has requested, too. One that adds none is allowed, so that users can fix a
+// job that exceeds the limit. Cost: such an update decodes the job.
 FieldErrors check_pod_count(const Json& object, const Json& old_object);
 
 // ---- updates (validate_update.cpp)

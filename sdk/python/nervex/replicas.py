@@ -223,7 +223,7 @@ class ReplicasClient:
             return self._send(method, path, body, call_key, max(1.0, min(TRY_TIMEOUT, remaining)))
         except urllib.error.HTTPError as error:
             with error:
-                said = describe_redirect(error.headers) if 300 <= error.code < 400 else message_of(error.read())
+                said = describe_redirect(error.headers.get("Location", "")) if 300 <= error.code < 400 else message_of(error.read())
                 text = f"{method} {path}: {error.code} {said}"
             if error.code in GATEWAY_ERRORS:
                 raise ReplicasUnavailable(text) from error
@@ -281,8 +281,8 @@ def read_variable(*names: str) -> str:
     raise NervexError(f"the environment has no {' or '.join(names)}: this is not a pod of a NerveXJob")
 
 
-def describe_redirect(headers: Mapping[str, str]) -> str:
-    return f"the server redirects to {headers.get('Location', '')[:200]!a}; redirects are not followed"
+def describe_redirect(location: str) -> str:
+    return f"the server redirects to {location[:200]!a}; redirects are not followed"
 
 
 def message_of(body: bytes) -> str:
