@@ -11,6 +11,7 @@ from support.wait import wait_for
 
 NAME = "dqn"
 COORDINATOR = f"{NAME}-coordinator"
+PERIODS = 240.0  # seconds: an autoscaler looks each 15 s, and some looks have no metrics
 
 
 def documented():
@@ -50,19 +51,19 @@ def test_an_autoscaler_converges_on_base_collectors_alone(metrics, jobs, namespa
         found = status()
         return (found.get("currentReplicas"), found.get("desiredReplicas")) == (replicas_now, desired), found
 
-    wait_for(lambda: (replicas() == 4, status()), "twice as many base collectors")
+    wait_for(lambda: (replicas() == 4, status()), "twice as many base collectors", PERIODS)
     jobs.wait_pods(NAME, 9, "Running")
     metrics.millicores = 80  # the target
-    wait_for(lambda: sees(4, 4), "the autoscaler to be content")
+    wait_for(lambda: sees(4, 4), "the autoscaler to be content", PERIODS)
     # The coordinator takes its own back, then two of the base. The autoscaler counts what is left.
     replicas_api.remove(namespace, COORDINATOR, collectors=3)
     removed = replicas_api.remove(namespace, COORDINATOR, collectors=2).data["collectors"]
     assert len(removed) == 2 and not set(removed) & set(requested)
     jobs.wait_pods(NAME, 4, "Running")
     metrics.millicores = 120
-    wait_for(lambda: (replicas() == 3, status()), "three for the two that are left")
+    wait_for(lambda: (replicas() == 3, status()), "three for the two that are left", PERIODS)
     jobs.wait_pods(NAME, 5, "Running")
     metrics.millicores = 80
-    wait_for(lambda: sees(3, 3), "the autoscaler to be content again")
+    wait_for(lambda: sees(3, 3), "the autoscaler to be content again", PERIODS)
     (selector,) = metrics.asked
     assert "nervex.sensetime.com/base-replica=true" in selector
