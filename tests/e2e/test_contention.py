@@ -30,7 +30,7 @@ from support.queue_limits import Limits
 from support.queues import PLURAL, own_queues
 from support.replicas_api import ReplicasApi
 from support.stored import CLASS, Pod
-from support.wait import conflict, lasting, wait_for
+from support.wait import away, conflict, lasting, wait_for
 from test_priority import priority_class  # noqa: F401  a fixture
 
 SEED = os.environ.get("NERVEX_E2E_SEED", "20261122")
@@ -207,7 +207,7 @@ def create_again(jobs, make, name=""):
     again = make(int(name.removeprefix("c-")))
     with CREATING:
         jobs.delete(name)
-        wait_for(lambda: jobs.create(again), f"{name} to be gone", SETTLED, not_yet=[conflict])
+        wait_for(lambda: jobs.create(again), f"{name} to be gone", SETTLED, not_yet=[conflict, away])
 
 
 def settled(jobs):
@@ -294,7 +294,8 @@ def test_gangs_are_whole_or_absent_under_all_faults(jobs, queues, guests, priori
             stack.callback(faults.stop)
             faults.start()
             for number in range(JOBS):
-                jobs.create(make(number))
+                # The webhook refuses what it cannot check in time, as while the API server is busy.
+                wait_for(lambda: jobs.create(make(number)), "a job to be created", SETTLED, not_yet=[away])
             if queue_faults:
                 stack.callback(queue_faults.stop)
                 queue_faults.start()

@@ -41,10 +41,17 @@ def test_workers_that_the_kubelet_rejects_are_replaced(jobs, observer):
 def test_the_next_attempt_avoids_a_node_that_rejects_the_coordinator(jobs, target, observer):
     if not target.cluster:
         pytest.skip("the nodes of this cluster are its owner's")
-    with nodes.own_nodes(target.cluster.api(), {}, {}) as (pool, (first, second)):
+    api = target.cluster.api()
+
+    def cordon(node, is_cordoned):
+        api.call("PATCH", f"/api/v1/nodes/{node}", {"spec": {"unschedulable": is_cordoned}}, "application/merge-patch+json")
+    with nodes.own_nodes(api, {}, {}) as (pool, (first, second)):
         coordinator = template(nodeSelector={nodes.OWN: pool})
         coordinator["metadata"] = {"annotations": kubelet.annotations(rejected_on=first)}
+        cordon(second, True)  # so that the first attempt is on the other one
         jobs.create(job(NAME, coordinator={"template": coordinator}))
+        wait_for(lambda: jobs.pods(NAME, "coordinator"), "the pod of the first attempt")
+        cordon(second, False)
         jobs.wait_phase(NAME, "Running")
         status = jobs.get(NAME)["status"]
         assert status["attempt"] == 2, status
