@@ -23,7 +23,7 @@ constexpr auto kReviewAge = 10s;
 // one is refused for a cause that passes by itself.
 constexpr auto kAddressAge = 300s;
 constexpr auto kUnknownAddressAge = 1s;
-constexpr std::size_t kMaxReviewedBytes = std::size_t{8} << 20U;
+constexpr std::size_t kMaxAnsweredBytes = std::size_t{8} << 20U;
 constexpr std::size_t kMaxReason = 300;  // of the API server's reason for refusing a token
 constexpr std::size_t kReviewsOfOnePeer = 8;
 
@@ -56,6 +56,43 @@ std::string describe(const JobAccess& access) {
   return fmt::format("{} {} {}", access.verb, what, where);
 }
 
+// The approximate size of an answer.
+std::size_t estimate_bytes(const Result<Identity>& answer) {
+  if (!answer) return answer.error().message.size();
+  std::size_t bytes = sizeof(Identity) + answer->user.size() + answer->uid.size();
+  for (const auto& group : answer->groups) bytes += sizeof(std::string) + group.size();
+  constexpr std::size_t kOfOneByteOfJson = 8;
+  return bytes + kOfOneByteOfJson * kube::to_text(answer->extra).size();
+}
+
+// Who calls, as the API server said a short time ago. Thread-safe.
+class Answers {
+ public:
+  explicit Answers(const Clock& clock) : clock_(clock) {}
+
+  std::optional<Result<Identity>> find(const std::string& key) {
+    const MutexLock lock(mutex_);
+    const auto* known = answers_.find(key, clock_.mono());
+    return known == nullptr ? std::nullopt : std::optional(*known);
+  }
+  void put(const std::string& key, const Result<Identity>& answer, std::chrono::seconds age) {
+    const MutexLock lock(mutex_);
+    const MonoTime now = clock_.mono();
+    answers_.put(key, answer, estimate_bytes(answer), now + age, now);
+  }
+
+ private:
+  const Clock& clock_;
+  Mutex mutex_;
+  ExpiringCache<Result<Identity>> answers_ GUARDED_BY(mutex_){kMaxAnsweredBytes};
+};
+
+// How long an answer about an address counts.
+std::chrono::seconds address_age(const Result<Identity>& answer) {
+  if (answer) return kAddressAge;
+  return answer.error().code == Code::kTransient ? kUnknownAddressAge : kReviewAge;
+}
+
 class AllowAll final : public Authorizer {
  public:
   Result<Identity> identify(const RequestHeaders&, const std::string&) override {
@@ -75,11 +112,7 @@ class TokenAuthorizer final : public Authorizer {
  private:
   Result<Identity> identify_address(const std::string& peer);
   bool has_address(const Identity& pod, const std::string& address) const;
-  std::optional<Result<Identity>> remembered_address(const std::string& peer);
-  void remember_address(const std::string& peer, const Result<Identity>& answer);
   Result<Json> ask(const char* group, const char* plural, const Json& review);
-  std::optional<Result<Identity>> remembered(const std::string& token_hash);
-  void remember(const std::string& token_hash, const Result<Identity>& answer);
   Result<Caller> find(const std::string& ns, const std::string& pod, const std::string& uid) const;
 
   kube::Api& api_;
@@ -88,21 +121,10 @@ class TokenAuthorizer final : public Authorizer {
   const Clock& clock_;
   const Tokenless tokenless_;
   CountedTurns reviews_{kReviewsOfOnePeer};
-  CountedTurns lists_{1};  // any pod of the cluster can cause one, and two pods may be megabytes
-  Mutex mutex_;
-  // By the token's hash: tokens have any length and must stay secret.
-  ExpiringCache<Result<Identity>> reviewed_ GUARDED_BY(mutex_){kMaxReviewedBytes};
-  ExpiringCache<Result<Identity>> addresses_ GUARDED_BY(mutex_){kMaxReviewedBytes};
+  CountedTurns lists_{1};     // any pod of the cluster can cause one, and two pods may be megabytes
+  Answers reviewed_{clock_};  // by the token's hash: tokens have any length and must stay secret
+  Answers addresses_{clock_};
 };
-
-// The approximate size of an answer.
-std::size_t estimate_bytes(const Result<Identity>& answer) {
-  if (!answer) return answer.error().message.size();
-  std::size_t bytes = sizeof(Identity) + answer->user.size() + answer->uid.size();
-  for (const auto& group : answer->groups) bytes += sizeof(std::string) + group.size();
-  constexpr std::size_t kOfOneByteOfJson = 8;
-  return bytes + kOfOneByteOfJson * kube::to_text(answer->extra).size();
-}
 
 Result<Identity> TokenAuthorizer::identify(const RequestHeaders& headers, const std::string& peer) {
   const bool is_tokenless = find_header(headers, "authorization") == nullptr;
@@ -110,7 +132,7 @@ Result<Identity> TokenAuthorizer::identify(const RequestHeaders& headers, const 
   const auto token = bearer_token(headers);
   if (!token) return token.error();
   const std::string hash = sha256_hex(*token);
-  if (auto known = remembered(hash)) return *std::move(known);
+  if (auto known = reviewed_.find(hash)) return *std::move(known);
   const auto turn = reviews_.begin(peer);
   if (!turn) {
     return Error{Code::kTransient, "too many new tokens from this address at once, try again"};
@@ -119,12 +141,12 @@ Result<Identity> TokenAuthorizer::identify(const RequestHeaders& headers, const 
   if (!reply) return not_now(reply.error());
   auto answer = identity_in(*reply);
   if (!answer) answer = Error{answer.error().code, cut_text(answer.error().message, kMaxReason)};
-  remember(hash, answer);
+  reviewed_.put(hash, answer, kReviewAge);
   return answer;
 }
 
 Result<Identity> TokenAuthorizer::identify_address(const std::string& peer) {
-  if (auto known = remembered_address(peer)) {
+  if (auto known = addresses_.find(peer)) {
     if (!*known || has_address(**known, peer)) return *std::move(known);
   }
   const auto turn = lists_.begin("");  // one key: callers of all addresses share the turn
@@ -136,7 +158,7 @@ Result<Identity> TokenAuthorizer::identify_address(const std::string& peer) {
   const auto pods = kube::parse_json(*text);
   if (!pods) return not_now(pods.error());
   auto answer = identify_by_address(peer, *pods);
-  remember_address(peer, answer);
+  addresses_.put(peer, answer, address_age(answer));
   return answer;
 }
 
@@ -173,33 +195,6 @@ Result<Nothing> TokenAuthorizer::allow(const Identity& who, const Subject& subje
 
 Result<Json> TokenAuthorizer::ask(const char* group, const char* plural, const Json& review) {
   return kube::create_object(api_, {group, "v1", plural}, "", review);
-}
-
-std::optional<Result<Identity>> TokenAuthorizer::remembered(const std::string& token_hash) {
-  const MutexLock lock(mutex_);
-  const auto* known = reviewed_.find(token_hash, clock_.mono());
-  return known == nullptr ? std::nullopt : std::optional(*known);
-}
-
-void TokenAuthorizer::remember(const std::string& token_hash, const Result<Identity>& answer) {
-  const MutexLock lock(mutex_);
-  const MonoTime now = clock_.mono();
-  reviewed_.put(token_hash, answer, estimate_bytes(answer), now + kReviewAge, now);
-}
-
-std::optional<Result<Identity>> TokenAuthorizer::remembered_address(const std::string& peer) {
-  const MutexLock lock(mutex_);
-  const auto* known = addresses_.find(peer, clock_.mono());
-  return known == nullptr ? std::nullopt : std::optional(*known);
-}
-
-void TokenAuthorizer::remember_address(const std::string& peer, const Result<Identity>& answer) {
-  const MutexLock lock(mutex_);
-  const MonoTime now = clock_.mono();
-  const bool may_pass = !answer && answer.error().code == Code::kTransient;
-  const auto refusal_age = may_pass ? kUnknownAddressAge : kReviewAge;
-  const auto age = answer ? kAddressAge : refusal_age;
-  addresses_.put(peer, answer, estimate_bytes(answer), now + age, now);
 }
 
 // From the cache if it knows the pod (with that uid, unless empty), else from the API server.
