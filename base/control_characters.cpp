@@ -29,7 +29,7 @@ std::size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-// Of a valid character.
+// `character` is valid UTF-8.
 bool is_control(std::string_view character) {
   if (character.size() == 1) return character[0] < ' ' || character[0] == '\x7F';
   const auto last = static_cast<unsigned char>(character.back());

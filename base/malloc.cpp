@@ -2,7 +2,10 @@
 
 #include <malloc.h>
 
+#include <chrono>
 #include <cstddef>
+
+#include "base/clock.h"
 
 namespace nervex {
 
@@ -22,6 +25,10 @@ void give_free_memory_back() {
   constexpr std::size_t kMuch = 16 << 20;
   if (mallinfo2().fordblks > kMuch) malloc_trim(0);
 #endif
+}
+
+void keep_giving_memory_back(const std::stop_token& stop) {
+  while (!sleep_unless_stopped(std::chrono::seconds(5), stop)) give_free_memory_back();
 }
 
 }  // namespace nervex

@@ -1,6 +1,8 @@
 // base/malloc.h - when does glibc's malloc return freed memory to the system?
 #pragma once
 
+#include <stop_token>
+
 namespace nervex {
 
 // Blocks of 64 KiB and more now come from the system and return to it when freed, and memory freed
@@ -13,5 +15,7 @@ void give_large_blocks_back();
 // Returns free memory between used blocks if there is much (16 MiB): glibc does so only at the end
 // of each area. Takes some milliseconds, during which other threads may wait.
 void give_free_memory_back();
+// Does that each 5 s until the stop is requested: the body of a thread.
+void keep_giving_memory_back(const std::stop_token& stop);
 
 }  // namespace nervex

@@ -1,5 +1,4 @@
 // nervex-controller - which objects does each NerveXJob need now?
-#include "base/clock.h"
 #include "base/malloc.h"
 #include "controller/act/dry_run.h"
 #include "controller/act/endpoint_slices.h"
@@ -21,9 +20,7 @@ int main(int argc, char** argv) {
   if (manager == nullptr) return kExitFailure;
 
   // A parsed job is large for a moment, and then packed.
-  manager->add_thread([](const std::stop_token& stop) {
-    while (!sleep_unless_stopped(std::chrono::seconds(5), stop)) give_free_memory_back();
-  });
+  manager->add_thread(keep_giving_memory_back);
 
   kube::AccessReviewApi reviewed(manager->client());
   kube::LeaderApi api(reviewed, manager->leadership());

@@ -21,9 +21,7 @@ int main(int argc, char** argv) {
   const auto manager = kube::Manager::create("nervex-server", flags.common);
   if (manager == nullptr) return kExitFailure;
 
-  manager->add_thread([](const std::stop_token& stop) {
-    while (!sleep_unless_stopped(std::chrono::seconds(5), stop)) give_free_memory_back();
-  });
+  manager->add_thread(keep_giving_memory_back);
 
   server::Stores stores;
   server::add_watches(manager->caches(), stores,
