@@ -2,14 +2,12 @@
 
 import collections
 import contextlib
-import http.server
-import os
 import socket
-import ssl
-import subprocess
 import threading
 import time
 import urllib.parse
+
+from support.https_server import HttpsHandler, start_https
 
 LONGEST = 60.0  # seconds that a followed log stays open
 
@@ -22,33 +20,15 @@ class FakeKubelet:
         self._changed = threading.Condition()
         kubelet = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
+        class Handler(HttpsHandler):
             def do_GET(self):
                 with contextlib.suppress(OSError):
                     kubelet.answer(self)
 
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.handle_error = lambda *_: None
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*self.certificate(folder))
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        self._server = start_https(Handler, folder)
         for node in api.get("/api/v1/nodes")["items"]:
             api.call("PATCH", f"/api/v1/nodes/{node['metadata']['name']}/status", {"status": {
                 "daemonEndpoints": {"kubeletEndpoint": {"Port": self._server.server_port}}}}, "application/merge-patch+json")
-
-    @staticmethod
-    def certificate(folder):
-        key, certificate = os.path.join(folder, "kubelet.key"), os.path.join(folder, "kubelet.crt")
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                        "-subj", "/CN=localhost", "-days", "1", "-keyout", key, "-out", certificate],
-                       check=True, capture_output=True)
-        return certificate, key
 
     def close(self):
         self.cut()

@@ -2,13 +2,10 @@
 runs here. HorizontalPodAutoscalers of the cluster read it."""
 
 import datetime
-import http.server
 import json
-import ssl
-import threading
 import urllib.parse
 
-from support.fake_kubelet import FakeKubelet
+from support.https_server import HttpsHandler, start_https
 from support.wait import absent, wait_for
 
 GROUP, VERSION = "metrics.k8s.io", "v1beta1"
@@ -24,12 +21,7 @@ class MetricsApi:
         self.asked = set()  # the label selectors that callers used
         metrics = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
+        class Handler(HttpsHandler):
             def do_GET(self):
                 text = json.dumps(metrics.answer(urllib.parse.urlsplit(self.path))).encode()
                 self.send_response(200)
@@ -38,12 +30,7 @@ class MetricsApi:
                 self.end_headers()
                 self.wfile.write(text)
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.handle_error = lambda *_: None
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*FakeKubelet.certificate(folder))
-        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        self.server = start_https(Handler, folder)
 
     def __enter__(self):
         port = self.server.server_port
