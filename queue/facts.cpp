@@ -36,4 +36,10 @@ std::variant<QueueIndex, Inadmissible> Facts::find_queue(std::string_view wanted
   return kRoot;
 }
 
+std::optional<QueueIndex> Facts::find_default_queue(std::string_view ns) const {
+  const auto queue = find_queue("", ns);
+  const auto* index = std::get_if<QueueIndex>(&queue);
+  return index == nullptr ? std::nullopt : std::optional(*index);
+}
+
 }  // namespace nervex::queue

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -46,6 +47,8 @@ struct Facts {
   // Of a namespace that was not seen yet nothing is known but the root, if there are no queues.
   std::variant<QueueIndex, Inadmissible> find_queue(std::string_view wanted,
                                                     std::string_view ns) const;
+  // The queue of what names none. nullopt: the namespace was not seen yet, or has no queue.
+  std::optional<QueueIndex> find_default_queue(std::string_view ns) const;
 };
 
 }  // namespace nervex::queue

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "extender/cycle/preemption/ending.h"
 #include "queue/settled.h"
@@ -107,6 +106,14 @@ queue::Workload make_workload(const GroupWork& group, const GangWork& gang,
   return workload;
 }
 
+queue::Workload make_used_workload(const ForeignWork& gang, const queue::Facts& facts) {
+  queue::Workload workload = gang.make_used_workload();
+  if (const auto queue = facts.find_default_queue(workload.ns)) {
+    workload.queue = facts.tree()[*queue].name;
+  }
+  return workload;
+}
+
 kube::Resources count_taken_over(const GangWork& gang) {
   kube::Resources requests;
   for (const gang::MemberSet* set : gang.sets) {
@@ -184,13 +191,8 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
     }
   }
   for (ForeignWork& foreign : work.foreign) {
-    queue::Workload workload = foreign.make_used_workload();
-    if (workload.requests.empty()) continue;
-    const auto queue = facts.find_queue("", workload.ns);
-    if (const auto* index = std::get_if<queue::QueueIndex>(&queue)) {
-      workload.queue = tree[*index].name;
-    }
-    add(workload, count_classes(foreign, facts, ledger));
+    const queue::Workload workload = make_used_workload(foreign, facts);
+    if (!workload.requests.empty()) add(workload, count_classes(foreign, facts, ledger));
   }
   return usage;
 }

@@ -14,6 +14,8 @@ namespace nervex::extender {
 // its PodGroup, or its home (queue::find_home()) if that does not exist.
 queue::Workload make_workload(const GroupWork& group, const GangWork& gang,
                               const queue::QueueTree& tree);
+// What the foreign gang uses, in the queue of its namespace. Without requests: nothing.
+queue::Workload make_used_workload(const ForeignWork& gang, const queue::Facts& facts);
 
 // What a request that waits takes over from the base gang's reserved capacity: it stays in use.
 kube::Resources count_taken_over(const GangWork& gang);

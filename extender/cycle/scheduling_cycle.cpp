@@ -77,9 +77,8 @@ void drop_without_start(CycleWork& work, const queue::Facts& facts, Ledger& ledg
   }
   for (ForeignWork& foreign : work.foreign) {
     if (!foreign.is_reserved()) continue;
-    const auto queue = facts.find_queue("", foreign.make_used_workload().ns);
-    const auto* index = std::get_if<queue::QueueIndex>(&queue);
-    if (index != nullptr && facts.tree().is_drained(*index)) foreign.yield(ledger);
+    const auto queue = facts.find_default_queue(foreign.ns());
+    if (queue && facts.tree().is_drained(*queue)) foreign.yield(ledger);
   }
 }
 

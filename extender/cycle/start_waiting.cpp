@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "extender/cycle/class_limits.h"
+#include "extender/cycle/foreign/refused_plain_pods.h"
 #include "extender/cycle/growing.h"
 #include "extender/cycle/queue_use.h"
 #include "extender/cycle/reservation/limit_shares.h"
@@ -127,39 +128,6 @@ queue::ClassRequests count_classes_of(const Turn& turn, const queue::Facts& fact
   return turn.foreign != nullptr ? count_classes(*turn.foreign, facts, ledger)
                                  : count_classes(*turn.group, *turn.gang, facts, ledger);
 }
-
-// Plain pods that did not fit in this pass: capacity only becomes less in it, so others that are
-// alike need not be tried. There may be thousands.
-class RefusedPlainPods {
- public:
-  // Refuses it, too, if such a pod was refused.
-  bool refuse(ForeignWork& pod, const std::vector<placement::GroupLimit>& limits) const {
-    const gang::PodShape* shape = pod.plain_shape();
-    if (shape == nullptr) return false;
-    const auto [first, last] = refused_.equal_range(pod.priority());
-    const auto same = std::find_if(first, last, [&](const auto& entry) {
-      return entry.second.shape == *shape && entry.second.limits == limits;
-    });
-    if (same == last) return false;
-    pod.refuse(same->second.no_fit);
-    return true;
-  }
-  void note(const ForeignWork& pod, const std::vector<placement::GroupLimit>& limits) {
-    const gang::PodShape* shape = pod.plain_shape();
-    const gang::NoFit* no_fit = pod.common_no_fit();
-    if (shape == nullptr || no_fit == nullptr || refused_.size() == kMost) return;
-    refused_.emplace(pod.priority(), Refused{*shape, limits, *no_fit});
-  }
-
- private:
-  static constexpr std::size_t kMost = 64;  // each is compared with
-  struct Refused {
-    gang::PodShape shape;
-    std::vector<placement::GroupLimit> limits;
-    gang::NoFit no_fit;
-  };
-  std::multimap<int, Refused> refused_;  // by priority
-};
 
 // As our own gangs: first without any reserved nodes, then without those that it may not use.
 bool place_foreign(const queue::Backlog::Offer& offer, const Turn& turn, const queue::Facts& facts,

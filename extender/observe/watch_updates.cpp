@@ -147,7 +147,6 @@ void WatchUpdates::move_slot_pod(const PodChange& change) {
     state_.pods.set_unbound(*is, *after);
   } else {
     state_.pods.add(*is, *after);
-    state_.assumed.forget(after->meta.uid);
     note_bound(*is, *after);
   }
   state_.groups.refresh_slot(*is);
@@ -193,7 +192,7 @@ bool WatchUpdates::learn_requests(const gang::PodSlot& slot, const kube::Pod& po
   return true;
 }
 
-// Whatever its labels and owners say by now: they may have changed since it was assumed.
+// Asks no label or owner of the pod: they may have changed since it was assumed.
 void WatchUpdates::forget_assumed(const PodPtr& before, const PodPtr& after) {
   if (before && (!after || after->meta.uid != before->meta.uid)) {
     state_.assumed.forget(before->meta.uid);

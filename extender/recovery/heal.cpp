@@ -89,13 +89,12 @@ void heal_foreign(ForeignWork& foreign, CycleWork& work, Placer& placer,
                   const queue::Facts& facts) {
   const queue::QueueTree& tree = facts.tree();
   foreign.begin_pass();
+  const auto queue = facts.find_default_queue(foreign.ns());
+  if (!queue || tree.is_drained(*queue)) return;
   std::optional<queue::Usage> usage;  // counted again after a change
   for (const ForeignPart& part : foreign.list_waiting()) {
     if (!foreign.runs_in_part()) return;
     const queue::Workload workload = foreign.make_workload(part);
-    const auto found = facts.find_queue("", workload.ns);
-    const auto* queue = std::get_if<queue::QueueIndex>(&found);
-    if (queue == nullptr || tree.is_drained(*queue)) return;
     if (!usage) usage = count_use(work, facts, placer.ledger(), PreemptingUse::kBeyondVictims);
     if (queue::find_exceeded_limit(tree, *usage, *queue, workload)) continue;
     const auto caps = queue::find_caps(tree, *usage, *queue, workload, std::nullopt);

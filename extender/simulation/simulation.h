@@ -26,7 +26,7 @@ struct Growth {
 
 inline constexpr int kDefaultTtlSeconds = 300;
 
-// What is kept of each Simulation: it costs the same whatever the question is. The question is read
+// What is kept of each Simulation: it costs the same for each question. The question is read
 // when its turn comes.
 struct Simulation {
   kube::Meta meta;                       // without labels and annotations

@@ -56,6 +56,7 @@ class ForeignWork {
   ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang* before, SysTime now);
 
   std::string key() const { return seen_.key(); }
+  const std::string& ns() const { return seen_.group->meta.ns.str(); }
   int priority() const;  // the highest of its unbound pods
   queue::Rank rank() const;
   // Forgets why pods wait: all of them are tried once more.
@@ -80,7 +81,7 @@ class ForeignWork {
   // this pass.
   void note_full(const ForeignPart& part, const std::vector<placement::GroupLimit>& limits);
   bool is_full(const ForeignPart& part, const std::vector<placement::GroupLimit>& limits) const;
-  // Of a plain pod that waits: what the planner knows of it. nullptr: it is not such a pod.
+  // What the planner knows of a plain pod that waits. nullptr: the gang is none.
   const gang::PodShape* plain_shape() const;
   // Why it does not start, if that would keep any pod of its shape and priority from starting.
   const gang::NoFit* common_no_fit() const;

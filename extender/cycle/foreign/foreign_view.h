@@ -39,9 +39,9 @@ struct ForeignCounts {
 std::string foreign_key(const kube::ForeignPodGroup& group);
 std::string plain_key(const kube::Meta& pod);
 
-// As messages name it: "podgroup train", "pod web-0".
+// The name of a gang in messages: "podgroup train", "pod web-0".
 std::string describe_foreign(const kube::ForeignPodGroup& group);
-// The same for the gang of a pod, which may not exist.
+// The name of the gang of this pod; its PodGroup may not exist.
 std::string describe_foreign_of(const kube::Meta& pod);
 
 // What filter needs to know about a pod's gang.

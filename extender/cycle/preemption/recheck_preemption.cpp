@@ -132,7 +132,7 @@ bool exceeds_limit(const Snapshot& snapshot, CycleWork& work, const GroupWork& g
   const queue::Workload workload = make_workload(snapshot, group, gang);
   const queue::QueueIndex queue = queue::find_home(tree, workload);
   const queue::Usage usage = count_use(work, snapshot.facts, ledger, PreemptingUse::kLeftOut);
-  // Limits alone: whatever else its queue says, the victims have ended for it.
+  // Only limits are asked. The victims have ended for it, also if its queue was stopped meanwhile.
   return queue::find_exceeded_limit(tree, usage, queue, workload) ||
          !is_within(queue::find_caps(tree, usage, queue, workload, std::nullopt),
                     workload.class_requests);

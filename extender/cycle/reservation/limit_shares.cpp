@@ -80,8 +80,8 @@ bool LimitShares::is_taken(const Share& share) const {
   });
 }
 
-// Its start takes from the share. The pods of a foreign gang exist, so ResourceQuotas have counted
-// them.
+// The start of the workload takes from the share. ResourceQuotas have counted a foreign gang
+// already: its pods exist.
 bool LimitShares::takes_from(const Share& share, const queue::Workload& workload) const {
   const bool is_foreign = !workload.kind;
   if (is_foreign && !share.ns.empty()) return false;
@@ -157,12 +157,8 @@ void LimitShares::list_tenants() {
     }
   }
   for (const ForeignWork& foreign : work_.foreign) {
-    queue::Workload workload = foreign.make_used_workload();
+    queue::Workload workload = make_used_workload(foreign, facts_);
     if (workload.requests.empty()) continue;
-    const auto queue = facts_.find_queue("", workload.ns);
-    if (const auto* index = std::get_if<queue::QueueIndex>(&queue)) {
-      workload.queue = facts_.tree()[*index].name;
-    }
     workload.started_at = workload.queued_since;
     add_tenant(workload, std::nullopt);
   }

@@ -34,7 +34,7 @@ bool is_pin(const Json& term) {
   });
 }
 
-// Its controller has pinned it to its node, and creates it again if it does not start there.
+// A DaemonSet has pinned the pod to its node, and creates it again if it does not start there.
 bool is_of_daemon_set(const kube::Pod& pod) {
   const auto& owner = pod.meta.owner;
   if (!owner || owner->kind != "DaemonSet" || owner->api_version != "apps/v1") return false;

@@ -69,7 +69,7 @@ class OrphanedPods {
     bool is_orphaned(const GangPod& pod) const;
   };
   using Gangs = std::map<std::string, Gang, std::less<>>;
-  // Of the bound plain pods of a namespace.
+  // What the bound plain pods of a namespace request.
   struct PlainUse {
     kube::Resources total;
     std::map<std::string, kube::Resources, std::less<>> by_node;

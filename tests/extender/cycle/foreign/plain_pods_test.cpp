@@ -271,7 +271,7 @@ TEST_CASE("plain pods that are alike are refused alike, and others have their tu
       "pod e waits: pod: does not fit: it needs nvidia.com/gpu 8; no node has it free, 1 is full");
 }
 
-// docs/reference/marks.md: after `delete --cascade=orphan` whoever may edit the pods can also
+// docs/reference/marks.md: after `delete --cascade=orphan` users who may edit the pods can also
 // remove what says where they count.
 TEST_CASE("pods of a deleted job count in the queue of their namespace without their annotations",
           "[extender][orphaned][marks]") {
