@@ -29,7 +29,7 @@ Json versioned(std::string_view kind, Json body);
 
 // kJson and kYaml, with a final newline. Pure.
 std::string serialize(const Json& value, Output output);
-// The same for one of several values: in JSON on one line, in YAML after "---".
+// One of several values: in JSON on one line, in YAML after "---".
 std::string serialize_line(const Json& value, Output output);
 
 // YAML that kubectl and parse_manifests() read as the same value. Pure.

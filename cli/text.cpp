@@ -50,7 +50,7 @@ bool starts_with_colour(std::string_view text) {
   return end <= 2 && is_digits(text.substr(0, end));
 }
 
-// Of a character below U+10000, or of a byte that is none.
+// The number of a character below U+10000; of a byte that is no character its value.
 unsigned code_point(std::string_view character) {
   const auto bits = [&](std::size_t i, unsigned mask) {
     return static_cast<unsigned char>(character[i]) & mask;

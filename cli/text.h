@@ -20,7 +20,8 @@ std::string coarse_position(int position);
 // Control characters and direction marks (base/control_characters.h) become "?", lines and tabs
 // spaces: text of objects must not control the terminal.
 std::string printable(std::string_view text);
-// The same for a whole output, which keeps lines and tabs, and with `has_colours` what Paint adds.
+// What printable() makes of a whole output, but lines and tabs stay, and with `has_colours` those
+// of Paint.
 std::string printable_output(std::string_view text, bool has_colours);
 // JSON whose strings have such characters as escapes: "\u009b". `json` has escapes for those below
 // U+0020 already.
