@@ -114,7 +114,10 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
   for (const Json& one : kube::array_at(from, {"growing"})) {
     if (one.is_number_integer()) member.growing.push_back(one.get<int>());
   }
-  std::sort(member.growing.begin(), member.growing.end());
+  if (!member.growing.empty()) {
+    auto& growing = member.growing.edit();
+    std::sort(growing.begin(), growing.end());
+  }
   return member;
 }
 

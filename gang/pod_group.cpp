@@ -101,12 +101,12 @@ Json encode_member(const MemberSet& member) {
   if (member.bind_last) out["bindLast"] = true;
   if (member.heals_alone) out["healsAlone"] = true;
   if (member.reserved_pods > 0) out["reserved"] = member.reserved_pods;
-  if (!member.growing.empty()) out["growing"] = member.growing;
+  if (!member.growing.empty()) out["growing"] = member.growing.items();
   add_implicit(member.shape.requests, kube::kHostPort, "hostPorts", out);
   add_implicit(member.shape.requests, kube::kPodAntiAffinity, "podAntiAffinity", out);
-  if (!member.shape.claims.empty()) out["claims"] = member.shape.claims;
-  if (!member.resource_claims.empty()) out["resourceClaims"] = member.resource_claims;
-  if (!member.shape.together.empty()) out["podAffinity"] = member.shape.together;
+  if (!member.shape.claims.empty()) out["claims"] = member.shape.claims.items();
+  if (!member.resource_claims.empty()) out["resourceClaims"] = member.resource_claims.items();
+  if (!member.shape.together.empty()) out["podAffinity"] = member.shape.together.items();
   if (member.from_reserved.count > 0) {
     out["fromReserved"] = {{"set", member.from_reserved.set},
                            {"count", member.from_reserved.count}};
@@ -158,7 +158,7 @@ Json encode_queue_place(const QueuePlace& place) {
   if (!place.name.empty()) out["name"] = place.name;
   if (place.position > 0) out["position"] = place.position;
   if (place.max_runtime_seconds) out["maxRuntimeSeconds"] = *place.max_runtime_seconds;
-  if (!place.parents.empty()) out["parents"] = place.parents;
+  if (!place.parents.empty()) out["parents"] = place.parents.items();
   return out;
 }
 

@@ -17,6 +17,7 @@
 #include "kube/model/meta.h"
 #include "kube/model/node.h"
 #include "kube/model/resources.h"
+#include "kube/model/shared.h"
 
 namespace nervex::gang {
 
@@ -51,10 +52,11 @@ using SlotKey = std::pair<std::string_view, SlotId>;
 struct PodShape {
   kube::Resources requests;  // of one pod, "pods" and implicit resources included
   kube::NodeConstraints constraints;
-  std::vector<std::string> claims{};  // PersistentVolumeClaims of the PodGroup's namespace, sorted
+  kube::SharedVector<std::string>
+      claims{};  // PersistentVolumeClaims of the PodGroup's namespace, sorted
   // Required affinity of the pods to each other, kube::self_affinity(): pods that share an entry
   // must run in one group of nodes. JSON: podAffinity.
-  std::vector<std::string> together{};
+  kube::SharedVector<std::string> together{};
   bool operator==(const PodShape&) const = default;
 };
 
@@ -93,12 +95,12 @@ struct MemberSet {
   AdmittedPod admitted = {};
   // "ResourceClaim/gpus" and "ResourceClaimTemplate/gpus" of the PodGroup's namespace, sorted:
   // kube-scheduler keeps the pods back, without a word, until these exist.
-  std::vector<std::string> resource_claims = {};
+  kube::SharedVector<std::string> resource_claims = {};
   int part = 0;  // of ddp-learners: index of these pods in their multi-GPU learners
   // Ordinals, sorted, of slots whose last pod has finished, and which are to have another one.
   // Until they have a placement they use nothing, get none but within limits, and a committed gang
   // does not heal for them.
-  std::vector<int> growing = {};
+  kube::SharedVector<int> growing = {};
   bool operator==(const MemberSet&) const = default;
 };
 
@@ -349,7 +351,7 @@ struct QueuePlace {
   std::optional<std::int64_t> max_runtime_seconds{};
   // The queues that it was a part of then, its parent first: should the Queue be deleted, the job
   // counts there.
-  std::vector<std::string> parents{};
+  kube::SharedVector<std::string> parents{};
   bool operator==(const QueuePlace&) const = default;
 };
 

@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "kube/model/anti_affinity.h"
-#include "kube/model/device_class.h"
 
 namespace nervex::placement {
 namespace {
@@ -211,6 +210,7 @@ Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluste
                           std::span<const GroupLimit> group_limits) {
   Capacity capacity;
   capacity.cluster = &cluster;
+  capacity.delegates = cluster.delegates();
   capacity.resources = list_resources(members);
   find_columns(capacity);
   for (const gang::MemberSet& member : members) {
@@ -232,6 +232,7 @@ Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluste
 Capacity when_empty(const Capacity& capacity) {
   Capacity empty;
   empty.cluster = capacity.cluster;
+  empty.delegates = capacity.delegates;
   empty.when = Capacity::When::kEmptyCluster;
   empty.resources = capacity.resources;
   empty.group_limits = capacity.group_limits;
@@ -251,11 +252,6 @@ std::int64_t Capacity::allocatable(std::size_t node, std::size_t resource) const
   if (column[resource] >= 0) return cluster->allocatable_row(node)[column[resource]];
   if (resource >= resources.size() - group_limits) return kUnbounded;
   return kube::is_implicit(resources[resource]) ? 1 : 0;
-}
-
-bool Capacity::is_delegated(std::size_t node, std::size_t resource) const {
-  return column[resource] >= 0 &&
-         kube::is_delegated(cluster->allocatable_row(node)[column[resource]]);
 }
 
 std::int64_t Capacity::times_on(const SetNeed& need, std::size_t node) const {

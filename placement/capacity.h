@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gang/pod_group.h"
+#include "kube/model/device_class.h"
 #include "placement/cluster.h"
 
 namespace nervex::placement {
@@ -95,6 +96,7 @@ struct Capacity {
   enum class When { kNow, kEmptyCluster };
 
   const Cluster* cluster = nullptr;
+  bool delegates = false;  // Cluster::delegates()
   When when = When::kNow;
   // Sorted. The last ones stand for the group limits; an empty cluster has no bound of them.
   std::vector<std::string> resources;
@@ -114,7 +116,10 @@ struct Capacity {
   // Amount of that resource on an empty node.
   std::int64_t allocatable(std::size_t node, std::size_t resource) const;
   // The node leaves the resource to kube-scheduler: how much it has says nothing.
-  bool is_delegated(std::size_t node, std::size_t resource) const;
+  bool is_delegated(std::size_t node, std::size_t resource) const {
+    return delegates && column[resource] >= 0 &&
+           kube::is_delegated(cluster->allocatable_row(node)[column[resource]]);
+  }
   // How many more pods of the set the node holds; 0 if the node may not be used.
   std::int64_t times_on(const SetNeed& need, std::size_t node) const;
   bool shares_domains(const SetNeed& need) const;

@@ -103,6 +103,10 @@ Cluster::Cluster(std::span<const NodeView> views) {
   }
   nodes->delegates =
       std::any_of(nodes->allocatable.begin(), nodes->allocatable.end(), kube::is_delegated);
+  nodes->has_soft_taints =
+      std::any_of(nodes->nodes.begin(), nodes->nodes.end(), [](const auto& node) {
+        return std::any_of(node->taints.begin(), node->taints.end(), kube::is_soft);
+      });
   nodes_ = std::move(nodes);
   memo_ = std::make_shared<Memo>();
   free_.assign(sorted.size() * width(), 0);
@@ -270,20 +274,13 @@ class NodeKinds {
   std::vector<std::string_view> now_, then_;
 };
 
-// Taints may also keep pods away that prefer no node.
-bool may_prefer(const kube::NodeConstraints& constraints,
-                const std::vector<std::shared_ptr<const kube::Node>>& nodes) {
-  return !constraints.preferred_terms.empty() ||
-         std::any_of(nodes.begin(), nodes.end(),
-                     [](const auto& node) { return !node->taints.empty(); });
-}
-
 Verdicts judge_all(const kube::NodeConstraints& constraints,
-                   const std::vector<std::shared_ptr<const kube::Node>>& nodes) {
+                   const std::vector<std::shared_ptr<const kube::Node>>& nodes,
+                   bool has_soft_taints) {
   Verdicts out;
   out.fits.resize(nodes.size());
   out.selected.resize(nodes.size());
-  const bool prefers = may_prefer(constraints, nodes);
+  const bool prefers = has_soft_taints || !constraints.preferred_terms.empty();
   if (prefers) out.score.resize(nodes.size());
   bool has_preference = false;
   NodeKinds kinds(constraints);
@@ -321,7 +318,8 @@ std::shared_ptr<const Verdicts> Cluster::verdicts(const kube::NodeConstraints& c
   for (const auto& [known, verdicts] : memo.known) {
     if (known == constraints) return verdicts;
   }
-  auto verdicts = std::make_shared<const Verdicts>(judge_all(constraints, nodes_->nodes));
+  auto verdicts = std::make_shared<const Verdicts>(
+      judge_all(constraints, nodes_->nodes, nodes_->has_soft_taints));
   if (memo.known.size() < kMostKnown) {
     memo.known.emplace_back(constraints, verdicts);
   } else {

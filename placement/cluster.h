@@ -99,6 +99,7 @@ class Cluster {
     std::vector<std::int64_t> allocatable;  // rows
     std::vector<bool> delegated;            // by column
     bool delegates = false;
+    bool has_soft_taints = false;  // kube::is_soft()
   };
   std::size_t width() const { return nodes_->columns.size(); }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -88,7 +87,9 @@ bool choose_queue(const queue::Facts& facts, queue::Workload& workload, const Tu
 
 Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& placer) {
   Waiting waiting;
-  const auto add = [&](queue::Workload workload, const Turn& turn) {
+  waiting.workloads.reserve(work.queue.size());  // most have one gang
+  waiting.turns.reserve(work.queue.size());
+  const auto add = [&](queue::Workload workload, Turn turn) {
     if (!choose_queue(facts, workload, turn, placer)) return;
     if (turn.gang != nullptr) {
       if (const auto missing = find_missing_claim(*turn.group, *turn.gang)) {
@@ -96,7 +97,7 @@ Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& plac
       }
     }
     waiting.workloads.push_back(std::move(workload));
-    waiting.turns.push_back(turn);
+    waiting.turns.push_back(std::move(turn));
   };
   const Overloaded collect{
       [&](ForeignWork* foreign) {
@@ -243,6 +244,8 @@ void set_positions(const Waiting& waiting, const queue::Usage& usage,
 std::vector<queue::Workload> list_gangs(Waiting&& waiting, std::vector<RefusedTurn>& refused) {
   std::vector<queue::Workload> gangs;
   std::vector<std::size_t> index;
+  gangs.reserve(waiting.turns.size());
+  index.reserve(waiting.turns.size());
   for (std::size_t i = 0; i < waiting.turns.size(); ++i) {
     index.push_back(gangs.size());
     if (waiting.turns[i].is_first) gangs.push_back(std::move(waiting.workloads[i]));
@@ -270,14 +273,16 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   Restorer restorer(work, placer, ClassLimits(facts, placer.ledger(), backlog.edit_usage()));
   std::vector<RefusedTurn> refused;
   RefusedPlainPods refused_pods;
-  std::set<const GangWork*> known;  // a gang may have two turns: within quota, and beyond
+  // By workload: one may be offered twice, within quota and beyond it.
+  std::vector<bool> is_refused(waiting.workloads.size());
   // By limits that are kept for gangs ahead: these end nothing, either.
   std::map<const GangWork*, queue::Inadmissible> kept_off;
   const auto note_refused = [&](const queue::Workload& workload) {
     const Turn& turn = waiting.turn(workload);
-    if (turn.gang == nullptr || !known.insert(turn.gang).second) return;
-    refused.push_back(
-        {turn.group, turn.gang, static_cast<std::size_t>(&workload - waiting.workloads.data())});
+    const auto index = static_cast<std::size_t>(&workload - waiting.workloads.data());
+    if (turn.gang == nullptr || is_refused[index]) return;
+    is_refused[index] = true;
+    refused.push_back({turn.group, turn.gang, index});
   };
   std::size_t held = 0;  // of backlog.held(): those whose share is kept
   const auto keep_for_held = [&] {

@@ -117,6 +117,11 @@ bool selects(const NodeConstraints& constraints, const Node& node,
 bool evicts(const Node& node, const NodeConstraints& constraints,
             const ConstraintIndex& index = {});
 
+// Pods that may run on the node may still prefer others because of this taint: preference().
+inline bool is_soft(const Taint& taint) {
+  return taint.effect == "PreferNoSchedule" || taint.effect == "NoExecute";
+}
+
 // How much such a pod prefers this node, from the most to the least important:
 //  - that it is not evicted from the node (evicts());
 //  - the fewest untolerated taints with effect PreferNoSchedule;

@@ -147,8 +147,8 @@ class SharedVector {
   operator const std::vector<T>&() const { return items(); }  // NOLINT: implicit
   auto begin() const { return items().begin(); }
   auto end() const { return items().end(); }
-  bool empty() const { return items().empty(); }
-  std::size_t size() const { return items().size(); }
+  bool empty() const { return !items_ || items_->empty(); }
+  std::size_t size() const { return items_ ? items_->size() : 0; }
   const T& operator[](std::size_t i) const { return items()[i]; }
   const T& front() const { return items().front(); }
   const T& back() const { return items().back(); }
@@ -158,7 +158,8 @@ class SharedVector {
   std::vector<T>& edit() { return items_.edit(); }
 
   friend bool operator==(const SharedVector& a, const SharedVector& b) {
-    return &a.items() == &b.items() || a.items() == b.items();
+    if (a.empty() || b.empty()) return a.empty() && b.empty();
+    return a.items_ == b.items_;
   }
 
  private:
