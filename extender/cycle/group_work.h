@@ -38,7 +38,7 @@ struct GroupWork {
 
 inline bool may_place(const GroupWork& group, const GangWork& gang) {
   return !group.seen->unconfirmed && !gang.is_whole() && !gang.is_rejected && !gang.is_paused &&
-         gang.preempted.empty();
+         !gang.is_over_limit && gang.preempted.empty();
 }
 
 // A PodGroup of this suite, or a gang of another operator.

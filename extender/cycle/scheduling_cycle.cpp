@@ -66,19 +66,25 @@ void take_plans(const Snapshot& snapshot, CycleWork& work, Placer& placer, SysTi
 }
 
 // A queue that is drained starts nothing that has only a plan, and pods whose resource claim does
-// not exist do not start.
+// not exist do not start. A job in a queue that is stopped loses its plan, too: pods with
+// scheduling gates would start when their user removes these.
 void drop_without_start(CycleWork& work, const queue::Facts& facts, Ledger& ledger) {
+  const queue::QueueTree& tree = facts.tree();
   for (GroupWork* group : work.groups) {
     if (group->seen->unconfirmed) continue;
+    const auto queue = tree.find(group->seen->group->status.queue.name);
+    const bool is_stopped = queue && tree.problem(*queue) != nullptr;
     for (GangWork& gang : group->gangs) {
-      const bool is_plan = !gang.committed && gang.is_reserved;
-      if (is_plan && (group->is_drained || find_missing_claim(*group, gang))) yield(gang, ledger);
+      if (gang.committed || !gang.is_reserved) continue;
+      const bool may_not_start =
+          group->is_drained || (is_stopped && gang.kind == gang::GangKind::kBase);
+      if (may_not_start || find_missing_claim(*group, gang)) yield(gang, ledger);
     }
   }
   for (ForeignWork& foreign : work.foreign) {
     if (!foreign.is_reserved()) continue;
     const auto queue = facts.find_default_queue(foreign.ns());
-    if (queue && facts.tree().is_drained(*queue)) foreign.yield(ledger);
+    if (queue && tree.is_drained(*queue)) foreign.yield(ledger);
   }
 }
 

@@ -4,7 +4,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -117,14 +119,54 @@ void heal_foreign(CycleWork& work, Placer& placer, const queue::Facts& facts) {
   }
 }
 
+// A gang that runs has what its queue allows, so it heals past every limit. But pods that were
+// taken from its job, by another owner or a changed mark, count beside their successors: then these
+// start within limits only. nullopt: they may.
+std::optional<gang::NotAdmitted> find_exceeded(const GroupWork& group, const GangWork& gang,
+                                               const queue::Facts& facts, queue::Usage usage) {
+  const queue::QueueTree& tree = facts.tree();
+  queue::Workload lacking = make_workload(group, gang, tree);
+  lacking.requests = {};
+  lacking.class_requests.clear();
+  for (const gang::MemberSet& set : gang.missing) {
+    const auto pods = static_cast<std::int64_t>(set.slots.size());
+    queue::add_requests(lacking.requests, set.shape.requests, pods);
+  }
+  const queue::QueueIndex home = queue::find_home(tree, lacking);
+  usage.remove(tree, home, lacking);
+  const auto exceeded = queue::find_exceeded_limit(tree, usage, home, lacking);
+  if (!exceeded) return std::nullopt;
+  return queue::describe(*exceeded);
+}
+
+// Sets GangWork::is_over_limit. Cost: the work's gangs, if a PodGroup that lacks placements has
+// pods for which no slot accounts.
+void hold_beside_taken_pods(CycleWork& work, const queue::Facts& facts, const Ledger& ledger) {
+  std::set<std::string_view> orphaned;  // PodGroups, by namespace and UID
+  for (const queue::Workload& pods : facts.orphaned) orphaned.insert(pods.id);
+  if (orphaned.empty()) return;
+  std::optional<queue::Usage> usage;
+  for (GroupWork* group : work.groups) {
+    const kube::Meta& meta = group->seen->group->meta;
+    if (orphaned.count(meta.ns + "/" + meta.uid) == 0) continue;
+    for (GangWork& gang : group->gangs) {
+      if (!gang.committed || gang.is_whole()) continue;
+      if (!usage) usage = count_use(work, facts, ledger, PreemptingUse::kBeyondVictims);
+      const auto exceeded = find_exceeded(*group, gang, facts, *usage);
+      gang.is_over_limit = exceeded.has_value();
+      if (exceeded) gang.no_fit = *exceeded;
+    }
+  }
+}
+
 }  // namespace
 
 bool heal(CycleWork& work, Placer& placer, const queue::Facts& facts, ClassLimits& limits) {
+  hold_beside_taken_pods(work, facts, placer.ledger());
   for (GroupWork* group : work.groups) {
     if (group->seen->unconfirmed || group->is_drained) continue;
     for (GangWork& gang : group->gangs) {
-      if (!gang.committed || gang.is_whole() || gang.is_rejected) continue;
-      if (!gang.preempted.empty()) continue;
+      if (!gang.committed || !may_place(*group, gang)) continue;
       limits.place(*group, gang, [&] { placer.complete(*group, gang); });
       if (!lacks_nodes(gang) || is_released(gang)) continue;
       limits.place(*group, gang,

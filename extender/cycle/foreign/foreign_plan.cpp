@@ -42,6 +42,7 @@ ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang*
                          SysTime now)
     : seen_(seen), now_(now) {
   if (before != nullptr) memory_ = *before;
+  if (seen.counts.bound > 0 && needed() == 0) memory_.whole_with = seen.group->min_member;
   for (const ForeignPod& pod : seen.pending) add_shape(pod);
   for (Shape& shape : shapes_) {
     shape.set.role = seen.group->is_pod    ? "pod"

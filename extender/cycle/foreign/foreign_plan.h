@@ -101,8 +101,12 @@ class ForeignWork {
   void take_again(Ledger& ledger) const;
   // Drops the plan until recheck() or complete().
   void yield(Ledger& ledger);
-  // Some pods run, but fewer than minMember: waiting gangs must not prolong that.
-  bool runs_in_part() const { return seen_.counts.bound > 0 && needed() > placed(); }
+  // It was whole and has lost pods: waiting gangs must not prolong that. A gang whose minMember was
+  // raised since waits for its turn, as its author may raise it at will.
+  bool runs_in_part() const {
+    return seen_.counts.bound > 0 && needed() > placed() &&
+           seen_.group->min_member <= memory_.whole_with;
+  }
   // It has nodes from the ledger that no nomination of its pods shows yet.
   bool holds_unseen() const;
 

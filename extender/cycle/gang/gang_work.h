@@ -47,6 +47,8 @@ struct GangWork {
   std::vector<std::string> losses;    // placements lost in this cycle, and why
   bool is_paused = false;             // not planned again yet (refusals.h)
   bool is_rejected = false;           // the API server rejects a plan for them
+  // Committed, and pods that were taken from its job use what its queue allows: no_fit says so.
+  bool is_over_limit = false;
   // Starts have failed for what its start needs, too: before this it preempts nothing.
   std::optional<SysTime> preempts_after{};
   // What its status says beside `no_fit`: why nothing ends and no node is reserved for it.

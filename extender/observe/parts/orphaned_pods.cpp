@@ -15,11 +15,16 @@ std::string make_key(std::string_view ns, std::string_view id) {
   return key += id;
 }
 
+// Of another operator's PodGroup: not even a forged UID makes the key of one of ours.
+std::string make_foreign_key(std::string_view key) { return "/" + std::string(key); }
+
 // "": it belongs to no gang, or does not occupy a node.
 std::string find_gang_key(const PodPtr& pod) {
   if (!pod || !pod->occupies()) return "";
   const std::string& uid = kube::annotation(pod->meta, gang::kPodGroupUidAnnotation);
-  return uid.empty() ? foreign_gang_name(*pod) : make_key(pod->meta.ns.str(), uid);
+  if (!uid.empty()) return make_key(pod->meta.ns.str(), uid);
+  const std::string gang = foreign_gang_name(*pod);
+  return gang.empty() ? gang : make_foreign_key(gang);
 }
 
 bool is_plain_use(const PodPtr& pod) { return pod && pod->occupies() && is_plain(*pod); }
@@ -110,7 +115,7 @@ void OrphanedPods::erase_group(std::string_view ns, std::string_view uid) {
 }
 
 void OrphanedPods::set_foreign_group(std::string_view ns, std::string_view name, bool exists) {
-  const auto at = gangs_.try_emplace(make_key(ns, name)).first;
+  const auto at = gangs_.try_emplace(make_foreign_key(make_key(ns, name))).first;
   at->second.accounts_for_all = exists;
   group_changed(at);
 }

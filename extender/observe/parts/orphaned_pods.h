@@ -85,7 +85,7 @@ class OrphanedPods {
   // Keeps orphaned_ as the gang's count says, and forgets a gang without pods and PodGroup.
   void index(Gangs::iterator at);
 
-  Gangs gangs_;                                  // by "namespace/id" of the PodGroup
+  Gangs gangs_;  // by "namespace/UID" of the PodGroup, or "/namespace/name" of another operator's
   std::set<std::string, std::less<>> orphaned_;  // keys of gangs_ with orphaned pods
   std::map<std::string, PlainUse> plain_;        // by namespace
 };

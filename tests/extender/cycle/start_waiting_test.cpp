@@ -347,6 +347,21 @@ TEST_CASE("a drained queue releases what runs and drops what is planned",
   }
 }
 
+TEST_CASE("a job that has only a plan does not start in a queue that is held since",
+          "[extender][start_waiting]") {
+  Teams world({open_to_all(a_queue("vision"))});
+  world.add("runs", "vision", 2);
+  world.add("planned", "vision", 2, 1);
+  world.cycle();
+  world.base("runs").committed = true;
+  world.set_queues({stopped(open_to_all(a_queue("vision")))});
+  world.cycle();
+  CHECK(world.base("runs").reason == gang::kReasonPlanned);
+  CHECK(world.base("planned").reason == "QueueStopped");
+  CHECK(world.base("planned").placements.empty());
+  CHECK(world.cycle() == 0);
+}
+
 placement::NodeView of_model(const std::string& name, const std::string& model) {
   return view(testing::labelled(a_node(name, 8), "model", model));
 }

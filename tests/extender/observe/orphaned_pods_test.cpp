@@ -173,6 +173,48 @@ TEST_CASE("after delete --cascade=orphan pods count with their PodGroup or besid
   CHECK(c.reason_of_next() == "LimitExceeded");
 }
 
+TEST_CASE("a PodGroup of another operator with our UID as its name accounts for none of our pods",
+          "[extender][orphaned][marks]") {
+  LimitedCluster c;
+  c.run("job", 4);
+  const std::string uid = c.group("job").meta.uid;
+  c.api.remove(kube::kPodGroups, kNs, "job");
+  REQUIRE(c.reason_of_next() == "LimitExceeded");
+  c.api.add(kube::kForeignPodGroups, kNs,
+            {{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
+             {"kind", "PodGroup"},
+             {"metadata", {{"name", uid}, {"namespace", kNs}}},
+             {"spec", {{"minMember", 1}}}});
+  c.see_foreign_groups();
+  CHECK(c.reason_of_next() == "LimitExceeded");
+}
+
+TEST_CASE("a pod that was taken from its job counts, and its successor starts within the limit",
+          "[extender][orphaned][marks][healing]") {
+  LimitedCluster c;
+  const auto pods = c.run_all("job", 2, 2);
+  const std::string& pod = pods.at(1);
+  c.api.change(kube::kPodGroups, kNs, "job", owned_by("job-uid"));
+  for (const std::string& one : pods) c.api.change(kube::kPods, kNs, one, owned_by("job-uid"));
+  c.see();
+  c.api.change(kube::kPods, kNs, pod, {{"metadata", {{"ownerReferences", nullptr}}}});
+  auto members = std::vector{testing::Member(a_set("learner", 2, ask(2)))};
+  members[0].slots[1].incarnation = 1;  // the controller misses it
+  c.set_members("job", members);
+  c.see();
+  c.planner.schedule_once();
+  c.see();
+  const auto placed = [&] { return c.group("job").status.gangs.at(0).placements.size(); };
+  CHECK(placed() == 1);
+  CHECK(kube::to_text(c.api.get(kube::kPodGroups, kNs, "job")).find("LimitExceeded") !=
+        std::string::npos);
+  c.api.remove(kube::kPods, kNs, pod);
+  c.see();
+  c.planner.schedule_once();
+  c.see();
+  CHECK(placed() == 2);
+}
+
 TEST_CASE("the end of an orphaned pod wakes the planner where there are queues",
           "[extender][orphaned]") {
   LimitedCluster c;

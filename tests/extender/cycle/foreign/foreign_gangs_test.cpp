@@ -343,7 +343,7 @@ TEST_CASE("what a foreign gang gives up is for gangs that waited for it", "[exte
   CHECK(c.planned_nodes("a") == "n1");
 }
 
-TEST_CASE("a foreign gang that runs in part gets what it lacks before a gang starts",
+TEST_CASE("a foreign gang that has lost pods gets what it lacks before a gang starts",
           "[extender][foreign]") {
   Foreign c;
   c.add_node("n1", 8);
@@ -351,10 +351,32 @@ TEST_CASE("a foreign gang that runs in part gets what it lacks before a gang sta
   c.add_foreign_group("foreign", 2);
   c.add_pods("foreign", 2, 8);
   c.api.change(kube::kPods, kNs, "foreign-0", {{"spec", {{"nodeName", "n1"}}}});
+  c.api.change(kube::kPods, kNs, "foreign-1", {{"spec", {{"nodeName", "n2"}}}});
   c.add_group("high", {a_set("learner", 1, ask(8))}, 0, 9);
+  c.plan();
+  REQUIRE(c.planned_nodes("high") == "waits");
+  c.api.remove(kube::kPods, kNs, "foreign-1");
+  c.add_pods("foreign", 1, 8, 2);
   c.plan();
   CHECK(c.nominated("foreign") == "n2");
   CHECK(c.planned_nodes("high") == "waits");
+}
+
+TEST_CASE("a foreign gang whose minMember was raised waits for its turn",
+          "[extender][foreign][marks]") {
+  Foreign c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  c.add_foreign_group("foreign", 1);
+  c.add_pods("foreign", 1, 8);
+  c.api.change(kube::kPods, kNs, "foreign-0", {{"spec", {{"nodeName", "n1"}}}});
+  c.plan();
+  c.api.change(kube::kForeignPodGroups, kNs, "foreign", {{"spec", {{"minMember", 2}}}});
+  c.add_pods("foreign", 1, 8, 1);
+  c.add_group("high", {a_set("learner", 1, ask(8))}, 0, 9);
+  c.plan();
+  CHECK(c.nominated("foreign") == "-");
+  CHECK(c.planned_nodes("high") == "n2");
 }
 
 TEST_CASE("nominated pods take capacity from pods that no gang plans", "[extender][foreign]") {
