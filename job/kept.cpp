@@ -49,6 +49,22 @@ Job unpacked(Job job) {
   return job;
 }
 
+std::size_t template_bytes(const Job& job) {
+  std::size_t bytes = job.left_out_bytes;
+  const auto add = [&](const kube::SharedJson& part) { bytes += part.packed_bytes(); };
+  add(job.spec.volumes);
+  add(job.spec.coordinator_template);
+  if (job.spec.collector) add(job.spec.collector->pod_template);
+  if (job.spec.learner) add(job.spec.learner->pod_template);
+  return bytes;
+}
+
+Job left_out(Job job) {
+  job.left_out_bytes = template_bytes(job);
+  each_written_part(job.spec, [](kube::SharedJson& part) { part = kube::SharedJson(); });
+  return job;
+}
+
 Job without_templates(Job job) {
   job.spec.volumes = Json::array();
   keep_port(job.spec.coordinator_template, Role::kCoordinator);

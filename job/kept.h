@@ -2,6 +2,7 @@
 // how large it is.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "base/error.h"
@@ -16,6 +17,12 @@ Job packed(Job job);
 Result<Job> parse_packed(std::string_view json);
 // The same job with templates and volumes that can be read. Cost: parses them.
 Job unpacked(Job job);
+
+// Bytes of the text of a packed job's templates and volumes, whether kept or left out.
+std::size_t template_bytes(const Job& job);
+// A packed job without its templates and volumes: who needs them reads the job again. Job::
+// left_out_bytes says so.
+Job left_out(Job job);
 
 // For a program that makes no pods: of each template only the main container's port is left, no
 // volumes, labels or annotations.

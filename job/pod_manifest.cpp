@@ -79,8 +79,10 @@ Json make_metadata(const Job& job, const PodOrder& order, const Json& pod_templa
   labels.emplace(kBackupLabel, "true");
   Json& annotations = object_at(meta, "annotations");
   for (const auto& [key, value] : order.annotations) annotations[key] = value;
-  if (!main_name.empty() && main_name != kMainContainer)
+  annotations.erase(std::string(kMainContainerAnnotation));  // of the template
+  if (!main_name.empty() && main_name != kMainContainer) {
     annotations[std::string(kMainContainerAnnotation)] = main_name;
+  }
   const bool is_own_aggregator = order.role == Role::kAggregator && order.slot.ordinal == 0;
   if (!is_own_aggregator) meta["finalizers"] = Json::array({kTrackingFinalizer});
   return meta;

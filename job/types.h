@@ -309,6 +309,8 @@ struct Job {
   kube::Meta meta;
   Spec spec;
   Status status;
+  // Bytes of the templates and volumes that a cache has left out (job/kept.h); 0: none.
+  std::size_t left_out_bytes = 0;
   bool operator==(const Job&) const = default;
 };
 

@@ -163,9 +163,14 @@ TEST_CASE("a template's fields reach the pods of its role", "[job][pod_manifest]
 TEST_CASE("a main container with another name is recorded in an annotation",
           "[job][pod_manifest]") {
   Job job = a_job();
+  const std::string mark = "nervex.sensetime.com/main-container";
   job.spec.coordinator_template = a_template("train");
+  job.spec.coordinator_template["metadata"]["annotations"][mark] = "other";
+  CHECK(pod_manifest(job, an_order(), a_context())["metadata"]["annotations"][mark] == "train");
+  job.spec.coordinator_template = a_template("nervex-container");
+  job.spec.coordinator_template["metadata"]["annotations"][mark] = "other";
   const Json pod = pod_manifest(job, an_order(), a_context());
-  CHECK(pod["metadata"]["annotations"]["nervex.sensetime.com/main-container"] == "train");
+  CHECK_FALSE(pod["metadata"]["annotations"].contains(mark));
 }
 
 TEST_CASE("the main container's port is found, or the role's default", "[job][pod_manifest]") {
