@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   kube::EventRecorder events(manager->client(), manager->clock(), "nervex-controller");
   controller::Queues queues(manager->clock());
   controller::Stores stores;
-  controller::add_watches(manager->caches(), stores, queues);
+  controller::add_watches(manager->caches(), stores, queues, flags.aggregator_config);
   controller::WritePool pool(static_cast<std::size_t>(flags.concurrent_writes));
   controller::Performer performer(api, stores, events, pool);
   const controller::ObserveOptions options{flags.server_url,       flags.aggregator_config,

@@ -104,29 +104,34 @@ Result<Outcome> Worker::work(const std::string& key) {
     queue_.add_after(key, std::chrono::seconds(10));
   }
   if (unreadable) return Outcome::kSuccess;
-  auto seen = observe_caches(stores_, options_, key, clock_.now());
-  if (!seen) {
+  const auto cached = stores_.jobs.get(key);
+  if (cached == nullptr) {
     stores_.status_writes.forget(key);
     if (auto removed = remove_unused_service(kube::NamespacedName::parse(key).ns); !removed) {
       return removed.error();
     }
     return Outcome::kSuccess;
   }
+  const auto share = parsed_.take(*cached);
+  if (!share) return share.error();
+  const auto job = read_templates(api_, stores_, cached);
+  if (!job) return job.error();
+  Observed seen = observe_caches(stores_, options_, **job, clock_.now());
   std::optional<Round> round;
-  if (auto read = observe_live(api_, stores_, *seen, round); !read) return read.error();
+  if (auto read = observe_live(api_, stores_, seen, round); !read) return read.error();
   Decision decision = reconcile(*round);
-  coalesce_status(*seen, decision);
+  coalesce_status(seen, decision);
   if (decision.requeue_after) queue_.add_after(key, *decision.requeue_after);
   if (decision.actions.empty()) {
     return decision.requeue_after ? Outcome::kRequeueAfter : Outcome::kSuccess;
   }
-  const auto confirmed = confirm_removals(api_, stores_, seen->job, decision.actions);
+  const auto confirmed = confirm_removals(api_, stores_, seen.job, decision.actions);
   if (!confirmed) return confirmed.error();
   // Trying is enough: what only informs may wait if the write fails.
   if (status_update(decision.actions) != decision.actions.end()) {
     stores_.status_writes.note_write(key, clock_.mono());
   }
-  const auto failed = performer_.perform(seen->job, decision.actions);
+  const auto failed = performer_.perform(seen.job, decision.actions);
   queue_slices(key, decision.actions);
   if (failed) {
     report(key, *failed);
@@ -168,6 +173,12 @@ Result<Nothing> Worker::let_orphans_go(const std::string& key,
   const auto most = std::chrono::ceil<std::chrono::seconds>(options_.max_termination_grace);
   auto shortened = orphans_to_shorten(pods, uid, clock_.now(), most);
   if (!shortened.empty()) actions.push_back(DeletePods{std::move(shortened)});
+  auto ended = orphans_to_end(pods, stores_.queues.tree().get(), clock_.now());
+  if (!ended.due.empty()) actions.push_back(DeletePods{std::move(ended.due)});
+  if (ended.next) {
+    const auto left = *ended.next - clock_.now();
+    queue_.add_after(key, std::chrono::ceil<std::chrono::milliseconds>(left));
+  }
   auto groups = orphaned_groups(stores_.pod_groups.by_index(key));
   if (!groups.empty()) actions.push_back(DeletePodGroups{std::move(groups)});
   if (actions.empty()) return ok();
@@ -191,11 +202,14 @@ void Worker::report(const std::string& key, const Failure& failure) {
   const int before = queue_.failures(key);
   if (failure.event_reason.empty() || !is_worth_reporting(failure.error.code, before)) return;
   // With the status, and the objects, that this round has written.
-  const auto seen = observe_caches(stores_, options_, key, clock_.now());
-  if (!seen) return;
+  const auto cached = stores_.jobs.get(key);
+  if (cached == nullptr) return;
+  const auto job = read_templates(api_, stores_, cached);
+  if (!job) return;
+  const Observed seen = observe_caches(stores_, options_, **job, clock_.now());
   const bool is_first = before == 0 || !is_worth_reporting(failure.error.code, before - 1);
   if (const auto failed =
-          performer_.perform(seen->job, handle_failed_write(*seen, failure, is_first))) {
+          performer_.perform(seen.job, handle_failed_write(seen, failure, is_first))) {
     log_warn("cannot report a failure on the job",
              {{"job", key}, {"error", failed->error.message}});
   }

@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "controller/act/perform.h"
 #include "controller/decide/reconcile.h"
+#include "controller/observe/kept_templates.h"
 #include "controller/observe/observe.h"
 #include "controller/observe/stores.h"
 #include "kube/api.h"
@@ -43,8 +44,8 @@ class Worker {
 
  private:
   Result<Outcome> work(const std::string& key);
-  // Releases the pods of a deleted job, which are no longer recorded, and deletes its orphaned
-  // PodGroups. No other program does.
+  // Releases the pods of a deleted job, which are no longer recorded, ends those that a limit or a
+  // drain of their queue covers, and deletes its orphaned PodGroups. No other program does.
   Result<Nothing> let_orphans_go(const std::string& key,
                                  const std::optional<kube::Unreadable>& unreadable);
   void report_unreadable(const std::string& key, const kube::Unreadable& what);
@@ -62,6 +63,7 @@ class Worker {
   Performer& performer_;
   const Clock& clock_;
   const ObserveOptions options_;
+  ParsedTemplates parsed_;
 };
 
 // -- controller-runtime's metrics of this controller's rounds

@@ -1,6 +1,7 @@
 #include "controller/act/dry_run.h"
 
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,22 +31,25 @@ bool PodDryRuns::answer_next() {
 void PodDryRuns::answer(const DryRuns::Question& question) {
   DryRunReport report{question.subject, question.asked, true, false, {}, {}};
   try {
-    const auto seen = observe_caches(stores_, options_, question.job, clock_.now());
-    if (!seen || seen->job.meta.uid != question.job_uid) return;
-    const Round round = make_round(*seen);
+    const auto cached = stores_.jobs.get(question.job);
+    if (!cached || cached->meta.uid != question.job_uid) return;
+    const auto job = read_templates(api_, stores_, cached);
+    if (!job) throw std::runtime_error(job.error().message);
+    const Observed seen = observe_caches(stores_, options_, **job, clock_.now());
+    const Round round = make_round(seen);
     if (dry_run_subject(round) != question.subject) return;  // another question follows
     const auto pods = pods_to_dry_run(round);
     report.is_incomplete = pods.empty();  // it does not wait now, but may again
     for (const auto& [role, manifest] : pods) {
       if (are_needs_alone_asked(round)) break;  // the dry run would find the names taken
-      const auto reply = send(seen->job.meta.ns, manifest);
+      const auto reply = send(seen.job.meta.ns, manifest);
       add_dry_run_answer(role, reply ? nullptr : &reply.error(), report);
       if (reply) add_dry_run_size(role, *reply, report);
       if (report.is_incomplete) break;  // others wait for their answers
     }
     // A refusal says enough, and the needs of one job must not delay the answers of others.
     const bool is_needed = !report.is_incomplete && report.refusals.empty();
-    if (is_needed) check_needs(list_start_needs(pods, seen->job.meta.ns.str()), report);
+    if (is_needed) check_needs(list_start_needs(pods, seen.job.meta.ns.str()), report);
   } catch (const std::exception& e) {  // a library's
     log_warn("dry run of pods failed", {{"job", question.job}, {"error", e.what()}});
     report.is_incomplete = true;

@@ -297,9 +297,7 @@ Result<Nothing> Writes::update_status(const job::Status& status) {
                        {"status", job::encode_status(status)}};
   const auto updated = kube::update_object(api_, kube::kNervexJobs, meta.ns, object, "status");
   if (!updated) return with_context("write status of nervexjob " + meta.key(), updated.error());
-  if (auto job = job::decode_job(*updated)) {
-    stores_.jobs.update(meta.key(), job::packed(*std::move(job)));
-  }
+  if (auto job = job::decode_job(*updated)) stores_.update_job(*std::move(job));
   return ok();
 }
 
@@ -310,7 +308,7 @@ Result<Nothing> Writes::delete_job() {
   const auto deleted =
       kube::delete_object(api_, kube::kNervexJobs, meta.ns, meta.name, meta.uid, options);
   if (!deleted) return with_context("delete nervexjob " + meta.key(), deleted.error());
-  stores_.jobs.forget(meta.key(), meta.uid);
+  stores_.forget_job(meta);
   return ok();
 }
 

@@ -20,8 +20,13 @@ namespace nervex::controller {
 
 namespace {
 
+Error deleted(const kube::Meta& job) {
+  return {Code::kTransient, "nervexjob " + job.key() + " was deleted, but is still in the cache"};
+}
+
 Observed from_caches(const Stores& stores, const ObserveOptions& options, const job::Job& job,
                      SysTime now) {
+  NERVEX_CHECK(job.left_out_bytes == 0);
   Observed seen;
   seen.job = job::unpacked(job);
   seen.pods = stores.pods.by_index(job.meta.key());
@@ -38,6 +43,7 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
   seen.aggregator_config_name = options.aggregator_config;
   const kube::SharedJson aggregator =
       seen.aggregator_config ? seen.aggregator_config->pod_template : kube::SharedJson();
+  seen.queues = stores.queues.tree();
   seen.dry_run = stores.dry_runs.report_on(job.meta.uid);
   seen.priority = job::resolve_priority(seen.job.spec, aggregator, stores.priority_classes.all());
   seen.server_url = options.server_url;
@@ -49,6 +55,14 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
       std::chrono::ceil<std::chrono::seconds>(options.max_termination_grace);
   seen.now = now;
   return seen;
+}
+
+// kTransient: the cache still has a job that was deleted.
+Result<job::Job> read_live_job(kube::Api& api, const kube::Meta& cached) {
+  const auto object = kube::get_object(api, kube::kNervexJobs, cached.ns, cached.name);
+  if (object) return job::decode_job(*object);
+  if (object.error().code != Code::kNotFound) return object.error();
+  return deleted(cached);
 }
 
 // The object, or null: there is none that belongs to the job.
@@ -191,17 +205,24 @@ Result<Nothing> read_live(kube::Api& api, const Stores& stores, const LiveChecks
 
 }  // namespace
 
-std::optional<Observed> observe_caches(const Stores& stores, const ObserveOptions& options,
-                                       const std::string& key, SysTime now) {
-  const auto job = stores.jobs.get(key);
-  if (!job) return std::nullopt;
-  Observed seen = from_caches(stores, options, *job, now);
+Result<JobPtr> read_templates(kube::Api& api, Stores& stores, const JobPtr& job) {
+  if (job->left_out_bytes == 0) return job;
+  auto live = read_live_job(api, job->meta);
+  if (!live) return live.error();
+  if (live->meta.uid != job->meta.uid) return deleted(job->meta);
+  stores.update_job(*live);
+  return std::make_shared<const job::Job>(*std::move(live));
+}
+
+Observed observe_caches(const Stores& stores, const ObserveOptions& options, const job::Job& job,
+                        SysTime now) {
+  Observed seen = from_caches(stores, options, job, now);
   if (seen.pod_groups.empty()) {
     const bool has_config = seen.aggregator_config != nullptr;
     seen.predecessor =
-        predecessor_remains(stores, *job, job::wants_aggregator(job->spec, has_config));
+        predecessor_remains(stores, job, job::wants_aggregator(job.spec, has_config));
   }
-  if (job->status.phase == job::Phase::kNone) begin_job(seen);
+  if (job.status.phase == job::Phase::kNone) begin_job(seen);
   return seen;
 }
 
@@ -303,19 +324,13 @@ Result<Nothing> confirm_removals(kube::Api& api, Stores& stores, const job::Job&
   if (is_final(job.status.phase) || std::none_of(actions.begin(), actions.end(), is_removal)) {
     return ok();
   }
-  const std::string key = job.meta.key();
-  const auto object = kube::get_object(api, kube::kNervexJobs, job.meta.ns, job.meta.name);
-  if (!object) {
-    if (object.error().code != Code::kNotFound) return object.error();
-    return Error{Code::kTransient, "nervexjob " + key + " was deleted, but is still in the cache"};
-  }
-  auto live = job::decode_job(*object);
+  auto live = read_live_job(api, job.meta);
   if (!live) return live.error();
   if (live->meta.resource_version == job.meta.resource_version || is_same(*live, job)) return ok();
-  stores.jobs.update(key, job::packed(*std::move(live)));
+  stores.update_job(*std::move(live));
   return Error{
       Code::kTransient,
-      "nervexjob " + key +
+      "nervexjob " + job.meta.key() +
           " is newer than the cache: its objects are deleted only after the cache is up to date"};
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -29,10 +30,15 @@ struct ObserveOptions {
   std::chrono::milliseconds max_termination_grace{0};                // --max-termination-grace
 };
 
-// From the caches only: what this process knows now, including its own writes. nullopt: no such
-// job.
-std::optional<Observed> observe_caches(const Stores& stores, const ObserveOptions& options,
-                                       const std::string& key, SysTime now);
+using JobPtr = std::shared_ptr<const job::Job>;
+// The cached job with its templates: read from the API server if the cache has left them out
+// (KeptTemplates). kTransient: the cache is stale.
+Result<JobPtr> read_templates(kube::Api& api, Stores& stores, const JobPtr& job);
+
+// From the caches only: what this process knows now, including its own writes. `job` has its
+// templates.
+Observed observe_caches(const Stores& stores, const ObserveOptions& options, const job::Job& job,
+                        SysTime now);
 
 // Makes the round of `seen`, after reading into `seen` what live_checks() requires. Fails only if
 // those reads fail, and with kTransient while a cache is stale. `round` borrows from `seen`.

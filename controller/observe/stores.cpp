@@ -23,9 +23,15 @@ std::string by_job_uid(const gang::PodGroup& group) {
   return uid.empty() ? orphans_key(group.meta.ns) : uid;
 }
 
+// It was a job's: it has our finalizer, or a slot.
+bool is_orphan(const kube::Pod& pod) {
+  return owner_job_uid(pod.meta).empty() &&
+         (pod.has_finalizer || pod.meta.annotations.contains(gang::kPodGroupUidAnnotation));
+}
+
 std::string by_job_key(const kube::Pod& pod) {
   std::string key = owner_job_key(pod.meta);
-  return key.empty() && pod.has_finalizer ? orphans_key(pod.meta.ns) : key;
+  return key.empty() && is_orphan(pod) ? orphans_key(pod.meta.ns) : key;
 }
 
 }  // namespace
@@ -36,6 +42,16 @@ Stores::Stores()
       services(by_job),
       endpoint_slices(by_namespace),
       pod_groups(by_job_uid) {}
+
+void Stores::update_job(job::Job job) {
+  const std::string key = job.meta.key();
+  jobs.update(key, templates.keep(job::packed(std::move(job))));
+}
+
+void Stores::forget_job(const kube::Meta& job) {
+  jobs.forget(job.key(), job.uid);
+  templates.forget(job);
+}
 
 Result<kube::Pod> decode_pod(std::string_view json) {
   static const kube::PodFilter kFilter = [] {
@@ -101,7 +117,7 @@ Changed<kube::Pod> pod_changed(Stores& stores, Queues& queues, std::chrono::mill
     if (!key.empty() && changes_endpoint(before.get(), after.get())) {
       slices.add_after(orphans_key((after ? after : before)->meta.ns), kEndpointSliceDelay);
     }
-    if (key.empty() && after != nullptr && after->has_finalizer) key = orphans_key(after->meta.ns);
+    if (key.empty() && after != nullptr && is_orphan(*after)) key = orphans_key(after->meta.ns);
     if (key.empty()) return;
     if (after != nullptr && can_be_coalesced(*after)) {
       queue.add_after(key, delay);  // later ones fold into it
@@ -139,11 +155,42 @@ Changed<EndpointSlice> slice_changed(kube::WorkQueue& queue) {
   };
 }
 
+std::function<Result<job::Job>(std::string_view)> keep_job(Stores& stores) {
+  return [&stores](std::string_view json) {
+    auto job = job::parse_packed(json);
+    return job ? stores.templates.keep(*std::move(job)) : std::move(job);
+  };
+}
+
+// Others count as absent: users may create them, and large ones.
+std::function<Result<AggregatorConfig>(std::string_view)> decode_config(std::string key) {
+  return [key = std::move(key)](std::string_view json) -> Result<AggregatorConfig> {
+    const auto id = kube::identify(json);
+    if (id && id->key != key) return Error{Code::kNotFound, "aggregatorconfig " + id->key};
+    return job::parse_aggregator_config(json);
+  };
+}
+
+// Its stop or limit may end pods that no round of a running job looks at.
+Changed<queue::Queue> queue_changed(Stores& stores, kube::WorkQueue& queue) {
+  return [&stores, &queue](const auto& before, const auto& after) {
+    const bool is_same_spec =
+        before && after && before->uid == after->uid && before->generation == after->generation;
+    if (is_same_spec) return;
+    stores.queues.update();
+    for (const auto& key : stores.jobs.keys()) queue.add(key);
+    for (const auto& pod : stores.pods.all()) {
+      if (is_orphan(*pod)) queue.add(orphans_key(pod->meta.ns));
+    }
+  };
+}
+
 Changed<job::Job> job_changed(Stores& stores, Queues& queues) {
   return [&stores, &queue = queues.jobs, &slices = queues.endpoint_slices](const auto& before,
                                                                            const auto& after) {
     const job::Job& job = after ? *after : *before;
     if (after == nullptr) {
+      stores.templates.forget(job.meta);
       stores.cleared_attempts.forget(job.meta.uid);
       stores.dry_runs.forget(job.meta.uid);
       stores.disrupted_coordinators.erase(job.meta.ns + "/" +
@@ -261,10 +308,10 @@ void StatusWriteLimiter::forget(const std::string& job) {
 }
 
 void add_watches(kube::Reflectors& watches, Stores& stores, Queues& queues,
-                 std::chrono::milliseconds pod_event_delay) {
+                 const std::string& aggregator_config, std::chrono::milliseconds pod_event_delay) {
   kube::WorkQueue& queue = queues.jobs;
   watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), stores.jobs,
-              kube::sink_into<job::Job>(stores.jobs, job::parse_packed, job_changed(stores, queues),
+              kube::sink_into<job::Job>(stores.jobs, keep_job(stores), job_changed(stores, queues),
                                         [&queues](const std::string& key) {
                                           queues.jobs.add(key);
                                           const auto ns = kube::NamespacedName::parse(key).ns;
@@ -282,13 +329,18 @@ void add_watches(kube::Reflectors& watches, Stores& stores, Queues& queues,
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.pod_groups,
               kube::sink_into<gang::PodGroup>(stores.pod_groups, gang::parse_pod_group,
                                               pod_group_changed(queue)));
+  // Optional, so that an upgrade may install its CRD later.
+  watches.add_optional("queues", kube::api_path(kube::kQueues), stores.queues.store,
+                       kube::sink_into<queue::Queue>(stores.queues.store, queue::parse_queue,
+                                                     queue_changed(stores, queue)),
+                       [](bool) {});
   const auto add_all_jobs = [&queue, &stores](const auto&, const auto&) {
     for (const auto& key : stores.jobs.keys()) queue.add(key);
   };
   watches.add("aggregatorconfigs", kube::api_path(kube::kAggregatorConfigs),
               stores.aggregator_configs,
               kube::sink_into<AggregatorConfig>(stores.aggregator_configs,
-                                                job::parse_aggregator_config, add_all_jobs));
+                                                decode_config(aggregator_config), add_all_jobs));
   watches.add("priorityclasses", kube::api_path(kube::kPriorityClasses), stores.priority_classes,
               kube::sink_into<job::PriorityClass>(stores.priority_classes,
                                                   job::decode_priority_class, add_all_jobs));

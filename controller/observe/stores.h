@@ -15,6 +15,8 @@
 #include "base/mutex.h"
 #include "controller/decide/objects/endpoint_slices.h"
 #include "controller/decide/round/observed.h"
+#include "controller/observe/kept_templates.h"
+#include "controller/observe/queues.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
 #include "kube/cache/reflectors.h"
@@ -123,8 +125,8 @@ class StatusWriteLimiter {
 // -- what is cached?
 
 // The queues' key for objects that no job owns in this namespace: its Service, its EndpointSlices,
-// and pods with our finalizer and PodGroups without a job as their owner; the index has those under
-// this key too. No job has this name.
+// and pods of ours and PodGroups without a job as their owner; the index has those under this key
+// too. No job has this name.
 inline std::string orphans_key(const std::string& ns) { return ns + "/"; }
 
 // Jobs are indexed by namespace; pods by the key of the owning job; the others by the owner's uid.
@@ -133,13 +135,20 @@ inline std::string orphans_key(const std::string& ns) { return ns + "/"; }
 struct Stores {
   Stores();
 
-  kube::Store<job::Job> jobs;
+  // Folds in the API server's answer to a write or a read of a job.
+  void update_job(job::Job job);
+  // The API server has confirmed that this job was deleted.
+  void forget_job(const kube::Meta& job);
+
+  kube::Store<job::Job> jobs;  // packed (job/kept.h)
+  KeptTemplates templates;     // of `jobs`
   kube::Store<kube::Pod> pods;
   kube::Store<Service> services;
   kube::Store<EndpointSlice> endpoint_slices;  // of namespaces' Services
   kube::Store<gang::PodGroup> pod_groups;
   kube::Store<AggregatorConfig> aggregator_configs;
   kube::Store<job::PriorityClass> priority_classes;
+  CachedQueues queues;
   // Not a kind: the last state of deleted coordinators that were marked as about to be disrupted;
   // the latest one per job.
   kube::Store<kube::Pod> disrupted_coordinators;
@@ -180,8 +189,10 @@ struct Queues {
 
 // Adds every kind of `stores`. Each change queues the key of the owning job; a change of an
 // AggregatorConfig or a PriorityClass queues all jobs. Pod changes that affect at most counts are
-// queued after `pod_event_delay`.
+// queued after `pod_event_delay`. Of the AggregatorConfigs, which users may create, only the one
+// with the key `aggregator_config` counts.
 void add_watches(kube::Reflectors& watches, Stores& stores, Queues& queues,
+                 const std::string& aggregator_config,
                  std::chrono::milliseconds pod_event_delay = kPodEventDelay);
 
 }  // namespace nervex::controller

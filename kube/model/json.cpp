@@ -146,6 +146,20 @@ JsonCount count_json_at_most(std::string_view text) {
           .strings = (marks.quotes + 1) / 2};
 }
 
+std::size_t document_bytes(const Json& value) {
+  constexpr std::size_t kValue = sizeof(Json);
+  constexpr std::size_t kBlock = 48;   // a container or a text, with the allocator's share
+  constexpr std::size_t kMember = 80;  // a node of a map with its key
+  if (value.is_string()) return kValue + kBlock + value.get_ref<const std::string&>().size();
+  if (!value.is_structured()) return kValue;
+  std::size_t bytes = kValue + kBlock;
+  for (auto item = value.begin(); item != value.end(); ++item) {
+    if (value.is_object()) bytes += kMember + item.key().size();
+    bytes += document_bytes(*item);
+  }
+  return bytes;
+}
+
 namespace {
 
 // From the leaves up: a value without children is freed directly.

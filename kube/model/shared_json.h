@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -48,6 +49,8 @@ class SharedJson {
   void pack();
   void unpack();
   bool is_packed() const { return static_cast<bool>(text_); }
+  // Bytes of the text; 0: not packed.
+  std::size_t packed_bytes() const { return text_ ? text_->size() : 0; }
 
   friend bool operator==(const SharedJson& a, const SharedJson& b) {
     if (a.is_packed() && b.is_packed()) return a.text_ == b.text_;

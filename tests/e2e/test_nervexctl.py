@@ -10,13 +10,14 @@ from support.wait import wait_for
 
 @pytest.fixture
 def waiting(jobs):
-    """A job that needs more memory than any node has."""
+    """A job that needs more memory than any node has, with its final answer."""
     jobs.create(job("waits", learner={"replicas": 2, "template": template(memory="1000Ti")}))
 
     def look():  # before it the job says that the planner has not answered
         conditions = jobs.get("waits").get("status", {}).get("conditions", [])
         return [one for one in conditions if one["type"] == "Scheduled" and one["reason"] == "Unschedulable"]
-    return wait_for(look, "the planner's answer")
+    wait_for(look, "the planner's answer")
+    jobs.wait_checked("waits")
 
 
 def test_a_waiting_job_is_explained(waiting, nervexctl, namespace):

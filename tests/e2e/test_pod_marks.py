@@ -67,12 +67,18 @@ def test_the_marks_of_a_jobs_pod_are_fixed(core, namespace, running):
         refusal(core.patch_namespaced_pod, running.name, namespace, {"metadata": {"labels": {label: None}}})
 
 
+def test_a_pod_stays_with_its_job(core, namespace, running):
+    """It would run on beside its successor. See test_an_orphaned_pod_keeps_its_marks for the garbage collector."""
+    for change in (None, [{"$patch": "replace"}]):
+        assert "--cascade=orphan" in refusal(core.patch_namespaced_pod, running.name, namespace,
+                                             {"metadata": {"ownerReferences": change}}), change
+
+
 def test_other_changes_of_a_jobs_pod_pass(core, namespace, running):
     change = {"metadata": {"annotations": {"seen-by": "a-webhook"}, "labels": {"a": "b"}, "finalizers": None}}
     core.patch_namespaced_pod(running.name, namespace, change, dry_run="All")
     condition = {"type": "example.com/Checked", "status": "True"}
     core.patch_namespaced_pod_status(running.name, namespace, {"status": {"conditions": [condition]}})
-    core.patch_namespaced_pod(running.name, namespace, {"metadata": {"ownerReferences": None}}, dry_run="All")
 
 
 def test_kubectl_debug_copies_a_pod_without_its_marks(kubectl, namespace, running):

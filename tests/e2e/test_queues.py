@@ -12,7 +12,7 @@ import signal
 import kubernetes
 import pytest
 from support import nodes
-from support.jobs import Jobs, job, refusal_of, template
+from support.jobs import GROUP, VERSION, Jobs, job, refusal_of, template
 from support.queues import own_queues
 from tools.base import processes
 from tools.cluster import pod_groups
@@ -340,6 +340,20 @@ def test_a_job_may_run_as_long_as_its_queue_allows(jobs, queues, gpus):
     assert jobs.get("long")["status"]["reason"] == "DeadlineExceeded"
     (event,) = jobs.events("long", "NerveXJobFailed")
     assert queues.name("short") in event.message, event.message
+
+
+def test_pods_of_a_deleted_job_end_when_their_queue_is_drained(jobs, queues, gpus, core, namespace):
+    queues.create("team")
+    jobs.create(gpus("runs", 2, queue=queues.name("team")))
+    wait_running(jobs, "runs")
+    kubernetes.client.CustomObjectsApi(core.api_client).delete_namespaced_custom_object(
+        GROUP, VERSION, namespace, "nervexjobs", "runs", propagation_policy="Orphan")
+
+    def orphans():
+        return [one for one in jobs.pods("runs") if not one.metadata.owner_references]
+    wait_for(lambda: (len(orphans()) == 2, len(orphans())), "the garbage collector to orphan the pods", LONG)
+    queues.patch("team", stop="HoldAndDrain")
+    jobs.wait_pods("runs", 0, timeout=LONG)
 
 
 def kill_the_leader(programs):

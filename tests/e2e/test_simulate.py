@@ -57,6 +57,7 @@ def wait_unschedulable(jobs, name):
         seen = jobs.condition(name, "Scheduled") or {}
         return seen.get("reason") == "Unschedulable", seen
     wait_for(look, f"{name} to wait for capacity")
+    jobs.wait_checked(name)
     return jobs.condition(name, "Scheduled")["message"]
 
 

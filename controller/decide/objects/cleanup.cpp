@@ -6,6 +6,7 @@
 
 #include "controller/decide/attempt/limits.h"
 #include "controller/decide/reasons.h"
+#include "gang/slot.h"
 #include "job/counts.h"
 #include "job/names.h"
 
@@ -19,14 +20,33 @@ constexpr std::chrono::seconds kSidecarGrace{60};
 // Clocks differ, and deletionTimestamp has whole seconds.
 constexpr std::chrono::seconds kClockDifference{60};
 
+std::optional<SysTime> earlier(std::optional<SysTime> a, std::optional<SysTime> b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+// When the queue ends a pod that no gang accounts for any more: at once if it is drained, else
+// after the queue's maxRuntimeSeconds. nullopt: it does not.
+std::optional<SysTime> queue_end(const kube::Pod& pod, const queue::QueueTree* queues) {
+  const std::string& name = kube::annotation(pod.meta, gang::kQueueAnnotation);
+  const auto queue = queues == nullptr || name.empty() ? std::nullopt : queues->find(name);
+  if (!queue) return std::nullopt;
+  if (queues->is_drained(*queue)) return SysTime{};
+  const auto most = queues->max_runtime_seconds(*queue);
+  if (!most) return std::nullopt;
+  return pod.meta.created + std::chrono::seconds(*most);
+}
+
 // When the pod goes; nullopt: it stays.
-std::optional<SysTime> deletion_time(const kube::Pod& pod, const job::Job& job) {
+std::optional<SysTime> deletion_time(const kube::Pod& pod, const Observed& seen) {
+  const job::Job& job = seen.job;
   const SysTime now{};  // the epoch: due at any time
   if (job.spec.clean_pod_policy == job::CleanPodPolicy::kAll) return now;
   if (pod.is_finished()) return std::nullopt;
   // A limit must free the capacity, also if it passes after the job has ended.
   if (job.status.reason == kDeadlineExceeded || job.status.reason == kScheduleTimeout) return now;
-  if (job.spec.clean_pod_policy == job::CleanPodPolicy::kNone) return deadline_after_end(job);
+  if (job.spec.clean_pod_policy == job::CleanPodPolicy::kNone) {
+    return earlier(deadline_after_end(job), queue_end(pod, seen.queues.get()));
+  }
   const job::PodState state = job::pod_state(pod);
   if (state == job::PodState::kPending || state == job::PodState::kRunning) return now;
   // The main container has ended, and a sidecar keeps the pod's capacity.
@@ -96,7 +116,7 @@ Actions clean_up(const Observed& seen) {
   std::vector<Target> pods;
   for (const auto& pod : seen.pods) {
     if (pod->meta.deleting) continue;
-    const auto due = deletion_time(*pod, seen.job);
+    const auto due = deletion_time(*pod, seen);
     if (due && *due <= seen.now) pods.push_back(pod_target(*pod));
   }
   std::vector<Target> released = pods_to_release_at_end(seen, pods);
@@ -117,7 +137,7 @@ Actions clean_up(const Observed& seen) {
 std::optional<SysTime> next_clean_up(const Observed& seen) {
   std::optional<SysTime> next;
   for (const auto& pod : seen.pods) {
-    const auto due = pod->meta.deleting ? std::nullopt : deletion_time(*pod, seen.job);
+    const auto due = pod->meta.deleting ? std::nullopt : deletion_time(*pod, seen);
     if (due && *due > seen.now && (!next || *due < *next)) next = due;
   }
   return next;
@@ -230,6 +250,22 @@ std::vector<Target> orphans_to_shorten(const Ptrs<kube::Pod>& pods, const std::s
     targets.push_back(with_grace(*pod, most));
   }
   return targets;
+}
+
+OrphansToEnd orphans_to_end(const Ptrs<kube::Pod>& pods, const queue::QueueTree* queues,
+                            SysTime now) {
+  OrphansToEnd end;
+  for (const auto& pod : pods) {
+    const bool is_orphan = owner_job_uid(pod->meta).empty();
+    if (!is_orphan || pod->is_finished() || pod->meta.deleting) continue;
+    const auto due = queue_end(*pod, queues);
+    if (due && *due <= now) {
+      end.due.push_back(pod_target(*pod));
+    } else {
+      end.next = earlier(end.next, due);
+    }
+  }
+  return end;
 }
 
 std::vector<Target> orphaned_groups(const Ptrs<gang::PodGroup>& groups) {

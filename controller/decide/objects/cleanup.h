@@ -64,6 +64,16 @@ std::vector<Target> orphans_to_release(const Ptrs<kube::Pod>& pods, const std::s
 std::vector<Target> orphans_to_shorten(const Ptrs<kube::Pod>& pods, const std::string& job_uid,
                                        SysTime now, std::chrono::seconds most);
 
+// Unfinished pods without a job (kubectl delete --cascade=orphan) that their queue ends, as it ends
+// jobs: it is drained, or its time limit has passed since the pod was created. The queue is the one
+// that their annotation names. `next`: when the first other one is due.
+struct OrphansToEnd {
+  std::vector<Target> due;
+  std::optional<SysTime> next{};
+};
+OrphansToEnd orphans_to_end(const Ptrs<kube::Pod>& pods, const queue::QueueTree* queues,
+                            SysTime now);
+
 // PodGroups of ours that were orphaned (kubectl delete --cascade=orphan): `groups` have no job as
 // their owner. The garbage collector does not delete them, and their capacity would stay reserved.
 // Only in the version seen: one that gets an owner meanwhile survives.

@@ -16,6 +16,7 @@
 #include "controller/decide/round/pod_context.h"
 #include "gang/outage_tolerations.h"
 #include "job/names.h"
+#include "kube/model/json.h"
 
 namespace nervex::controller {
 
@@ -151,6 +152,8 @@ Taken taken_by(const Round& round, const std::vector<Target>& leaving) {
 // Maximum number of workers that one round creates; the next one continues. Their manifests are in
 // memory together, and during the writes neither a deletion nor a suspension of the job is noticed.
 constexpr std::size_t kMostCreatedAtOnce = 250;
+// The same in bytes, for large templates. At least one is created.
+constexpr std::size_t kMostCreatedBytes = std::size_t{4} << 20U;
 
 // The difference between wanted and existing pods.
 struct Gap {
@@ -158,7 +161,21 @@ struct Gap {
   const WantedPod* coordinator = nullptr;  // to create after all others
 };
 
-Gap find_gap(const Wanted& wanted, const Taken& taken, bool config_exists) {
+std::size_t most_created_at_once(const Round& round) {
+  const job::Spec& spec = round.job.spec;
+  std::size_t largest = 1;
+  const auto measure = [&](const Json& pod_template) {
+    largest = std::max(largest, kube::document_bytes(pod_template));
+  };
+  if (spec.collector) measure(spec.collector->pod_template);
+  if (spec.learner) measure(spec.learner->pod_template);
+  if (round.seen.aggregator_config) measure(round.seen.aggregator_config->pod_template);
+  largest += kube::document_bytes(spec.volumes);
+  return std::clamp<std::size_t>(kMostCreatedBytes / largest, 1, kMostCreatedAtOnce);
+}
+
+Gap find_gap(const Round& round, const Wanted& wanted, const Taken& taken) {
+  const bool config_exists = round.seen.aggregator_config != nullptr;
   Gap gap;
   bool coordinator_may_start = wanted.base_is_placed;
   for (const auto& want : wanted.pods) {
@@ -175,8 +192,9 @@ Gap find_gap(const Wanted& wanted, const Taken& taken, bool config_exists) {
       gap.workers.push_back(&want);
     }
   }
-  if (gap.workers.size() > kMostCreatedAtOnce) {
-    gap.workers.resize(kMostCreatedAtOnce);
+  const std::size_t most = gap.workers.size() > 1 ? most_created_at_once(round) : 1;
+  if (gap.workers.size() > most) {
+    gap.workers.resize(most);
     coordinator_may_start = false;
   }
   if (!coordinator_may_start) gap.coordinator = nullptr;
@@ -297,8 +315,7 @@ Actions pod_steps(const Round& round, bool spec_changes) {
   if (spec_changes || !is_plan_current(*round.attempt.group)) return steps;
   const Wanted wanted = wanted_pods(round.job, slots, *round.attempt.group, placements);
   const Taken taken = taken_by(round, leaving);
-  add_creations(round, find_gap(wanted, taken, round.seen.aggregator_config != nullptr), has_names,
-                steps);
+  add_creations(round, find_gap(round, wanted, taken), has_names, steps);
   return steps;
 }
 

@@ -24,7 +24,14 @@ Result<Service> decode_service(std::string_view json) {
   Service service{kube::decode_meta(*object), service_shape(*object),
                   !kube::array_at(*object, {"metadata", "ownerReferences"}).empty(),
                   kube::string_at(*object, {"spec", "clusterIP"}) == "None"};
-  service.meta.annotations.clear();  // the user's; of no use here
+  // Users may create such a Service: nothing is kept that they make as large as they like.
+  service.meta.annotations.clear();
+  const kube::StringMap labels = std::exchange(service.meta.labels, {});
+  for (const auto key : {job::kGroupLabel, job::kControllerLabel}) {
+    if (const auto at = labels.find(key); at != labels.end()) {
+      service.meta.labels.emplace(at->first, at->second);
+    }
+  }
   if (service.meta.name.empty()) return Error{Code::kInvalid, "service: metadata.name is missing"};
   return service;
 }

@@ -20,6 +20,7 @@
 #include "kube/model/json.h"
 #include "kube/model/meta.h"
 #include "kube/model/pod.h"
+#include "queue/tree.h"
 
 namespace nervex::controller {
 
@@ -123,6 +124,7 @@ struct Observed {
   bool pod_group_is_gone = false;
   // No object of the attempt exists yet, and this object still has a name that it needs.
   Predecessor predecessor;
+  std::shared_ptr<const queue::QueueTree> queues;  // null: not known
   std::optional<DryRunReport> dry_run;  // nullopt: not asked by this process yet
   job::Priority priority;               // of the job, by the current PriorityClasses
   std::chrono::milliseconds retry_delay = kRetryDelay;

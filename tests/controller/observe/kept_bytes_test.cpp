@@ -53,6 +53,37 @@ TEST_CASE("what a cache keeps of a job is at most three times its text", "[job][
   }
 }
 
+TEST_CASE("what a cache keeps of all jobs together has a bound", "[job][memory]") {
+  if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
+  kube::Store<job::Job> jobs;
+  KeptTemplates templates(4'000'000, 4'000'000);
+  const auto keep = [&](std::string_view json) {
+    auto job = job::parse_packed(json);
+    return job ? templates.keep(*std::move(job)) : std::move(job);
+  };
+  const double kept = kept_per_byte(kube::sink_into<job::Job>(jobs, keep, nullptr), 40,
+                                    [](int number) { return hostile_job(number, "args"); });
+  CHECK(jobs.size() == 41);
+  INFO(kept << " bytes for each byte stored");
+  CHECK(kept < 0.25);  // 4 of 20 MB, and 40 small jobs
+  CHECK(kept > 0.1);   // it measures
+}
+
+TEST_CASE("document_bytes is about what a parsed document uses", "[json][memory]") {
+  if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
+  for (const std::string where : {"args", "objects", "volumes", "labels"}) {
+    const std::string text = hostile_job(1, where);
+    const std::size_t before = testing::bytes_in_use();
+    const auto document = kube::parse_json(text);
+    const auto used = static_cast<double>(testing::bytes_in_use() - before);
+    REQUIRE(document);
+    const auto estimate = static_cast<double>(kube::document_bytes(*document));
+    INFO(where << ": " << used << " bytes used, estimated " << estimate);
+    CHECK(estimate > used * 2 / 3);
+    CHECK(estimate < used * 3 / 2);
+  }
+}
+
 // A pod with an annotation of 250 kB where a name or a number is expected.
 std::string hostile_pod(int number) {
   return R"({"metadata":{"namespace":"rl","name":"p)" + std::to_string(number) +

@@ -18,11 +18,12 @@ const ObserveOptions kOptions{"server:8080", "nervex-system/aggregator-config"};
 
 Result<std::optional<Observed>> look(ControllerCluster& cluster) {
   const Stores& stores = cluster.controller->stores;
-  auto seen = observe_caches(stores, kOptions, kJobKey, cluster.clock.now());
-  if (!seen) return seen;
+  const JobPtr job = stores.jobs.get(kJobKey);
+  if (!job) return std::optional<Observed>();
+  Observed seen = observe_caches(stores, kOptions, *job, cluster.clock.now());
   std::optional<Round> round;
-  if (auto read = observe_live(cluster.api, stores, *seen, round); !read) return read.error();
-  return seen;
+  if (auto read = observe_live(cluster.api, stores, seen, round); !read) return read.error();
+  return std::optional(std::move(seen));
 }
 
 TEST_CASE("a job that does not exist needs no decision", "[controller][observe]") {

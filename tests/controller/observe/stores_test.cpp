@@ -107,6 +107,8 @@ TEST_CASE("jobs that wait to write their status are served in order", "[controll
 
 // -- the threads, against an API server in memory: watches fill caches, workers act
 
+const std::string kConfig = "nervex-system/aggregator-config";
+
 // Bounded, so that a failure ends the test; how long it takes is asserted nowhere.
 bool comes_true(const std::function<bool()>& condition) {
   for (int i = 0; i < 2000 && !condition(); ++i) {
@@ -120,7 +122,7 @@ TEST_CASE("a running controller takes a job from its creation to its end",
   ControllerCluster cluster;
   testing::Process& parts = *cluster.controller;
   kube::Reflectors watches(cluster.api);
-  add_watches(watches, parts.stores, parts.queues, std::chrono::milliseconds(0));
+  add_watches(watches, parts.stores, parts.queues, kConfig, std::chrono::milliseconds(0));
   const SystemClock clock;
   Metrics metrics;
   const RoundMetrics rounds(metrics, 3);
@@ -172,7 +174,7 @@ TEST_CASE("the last state of a coordinator that was marked is kept as long as it
   Stores stores;
   Queues queues(cluster.clock);
   kube::Reflectors watches(cluster.api);
-  add_watches(watches, stores, queues, std::chrono::milliseconds(0));
+  add_watches(watches, stores, queues, kConfig, std::chrono::milliseconds(0));
   watches.start();
   REQUIRE(
       comes_true([&] { return watches.check_synced().has_value() && stores.pods.size() == 2; }));
@@ -207,7 +209,7 @@ TEST_CASE("an object that changes its owner requeues its previous job", "[contro
   cluster.api.add(kind, "rl", owned_by("dqn"));
   testing::Process& parts = *cluster.controller;
   kube::Reflectors watches(cluster.api);
-  add_watches(watches, parts.stores, parts.queues, std::chrono::milliseconds(0));
+  add_watches(watches, parts.stores, parts.queues, kConfig, std::chrono::milliseconds(0));
   watches.start();
   CHECK(parts.queues.jobs.next() == "rl/dqn");
   parts.queues.jobs.done("rl/dqn");

@@ -186,5 +186,16 @@ class Jobs:
             return (True, found[0]) if found else (False, seen)
         return self.wait(look, f"condition {kind}={status} on job {name}", timeout)
 
+    def wait_checked(self, name, timeout=TIMEOUT):
+        """A job that waits is checked a moment later, which changes its PodGroup: until the planner has answered that,
+        too, its state is not final."""
+        def look():
+            groups = self.pod_groups(name)
+            seen = [(one["metadata"]["generation"], one.get("status", {}).get("observedGeneration"),
+                     one["spec"]["gangs"][0].get("startCheck", {}).get("state")) for one in groups]
+            return bool(seen) and all(
+                generation == observed and state in ("Passed", "Blocked") for generation, observed, state in seen), seen
+        wait_for(look, f"{name} to be checked", timeout)
+
     def wait_event(self, name, reason, timeout=TIMEOUT):
         return self.wait(lambda: self.events(name, reason), f"event {reason} on job {name}", timeout)[0]

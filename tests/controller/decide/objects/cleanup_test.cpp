@@ -4,7 +4,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "gang/slot.h"
 #include "tests/controller/world.h"
+#include "tests/queue/builders.h"
 #include "tests/support/job_builders.h"
 
 namespace nervex::controller {
@@ -152,6 +154,73 @@ TEST_CASE("a job that its schedule limit ended keeps no pod that is not finished
   world.seen.job.status.reason = "ScheduleTimeout";
   world.settle();
   CHECK(world.pod_names().empty());
+}
+
+// In queue "part" of queue "team".
+std::shared_ptr<const queue::QueueTree> a_tree(queue::Queue::Stop stop,
+                                               std::optional<std::int64_t> max_runtime_seconds) {
+  queue::Queue team = testing::a_queue("team");
+  team.stop = stop;
+  team.max_runtime_seconds = max_runtime_seconds;
+  return std::make_shared<const queue::QueueTree>(
+      std::vector{std::make_shared<const queue::Queue>(std::move(team)),
+                  std::make_shared<const queue::Queue>(testing::a_queue("part", "team"))});
+}
+
+TEST_CASE("a queue ends pods that no job manages any more", "[controller][cleanup][queue]") {
+  struct Row {
+    std::string when;
+    std::shared_ptr<const queue::QueueTree> queues;
+    std::string queue;  // of the pods
+    bool ends;
+    std::optional<std::int64_t> next_seconds;  // after their creation
+  };
+  using Stop = queue::Queue::Stop;
+  const auto row = GENERATE(values<Row>({
+      {"the queue has no rule", a_tree(Stop::kNone, {}), "part", false, {}},
+      {"it is held", a_tree(Stop::kHold, {}), "part", false, {}},
+      {"it is drained", a_tree(Stop::kHoldAndDrain, {}), "part", true, {}},
+      {"its limit has passed", a_tree(Stop::kNone, 60), "part", true, {}},
+      {"its limit passes later", a_tree(Stop::kNone, 600), "part", false, 600},
+      {"another queue is drained", a_tree(Stop::kHoldAndDrain, {}), "other", false, {}},
+      {"they name no queue", a_tree(Stop::kHoldAndDrain, {}), "", false, {}},
+      {"queues are not known", nullptr, "part", false, {}},
+  }));
+  INFO("when " << row.when);
+  World world(a_job(2, 0));
+  world.seen.job.spec.clean_pod_policy = CleanPodPolicy::kNone;
+  world.make_gang();
+  world.run_all();
+  world.settle();
+  world.end("dqn-coordinator", true);
+  world.end(world.name(Role::kCollector, 1), true);
+  world.settle();
+  REQUIRE(world.seen.job.status.phase == job::Phase::kSucceeded);
+  REQUIRE(world.pod_names().size() == 3);
+  const SysTime created = world.seen.now - std::chrono::seconds(100);
+  for (const std::string& name : world.pod_names()) {
+    world.change_pod(name, [&](kube::Pod& pod) {
+      pod.meta.created = created;
+      pod.meta.annotations[std::string(gang::kQueueAnnotation)] = row.queue;
+    });
+  }
+  const auto next = row.next_seconds
+                        ? std::optional(created + std::chrono::seconds(*row.next_seconds))
+                        : std::nullopt;
+  world.seen.queues = row.queues;
+  SECTION("of a job that ended by itself") {
+    CHECK(next_clean_up(world.seen) == next);
+    world.settle();
+    CHECK(world.pod_names().size() == (row.ends ? 2 : 3));  // finished ones stay
+  }
+  SECTION("of a job that was deleted with --cascade=orphan") {
+    for (const std::string& name : world.pod_names()) {
+      world.change_pod(name, [](kube::Pod& pod) { pod.meta.owner.reset(); });
+    }
+    const auto end = orphans_to_end(world.seen.pods, row.queues.get(), world.seen.now);
+    CHECK(end.due.size() == (row.ends ? 1 : 0));
+    CHECK(end.next == next);
+  }
 }
 
 TEST_CASE("a grace period of years is shortened", "[controller][cleanup]") {

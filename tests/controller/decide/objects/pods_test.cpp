@@ -241,6 +241,32 @@ TEST_CASE("a request of another attempt, or one that was deleted, gets no pods",
   CHECK(world.created.empty());
 }
 
+TEST_CASE("pods of a large template are created a few at a time, the coordinator last",
+          "[controller][pods][memory]") {
+  job::Job job = a_job(20, 0);
+  Json args = Json::array();
+  for (int i = 0; i < 40'000; ++i) args.push_back("");  // 120 kB of text, more than 2 MB parsed
+  job.spec.collector->pod_template["spec"]["containers"][0]["args"] = std::move(args);
+  World world(job);
+  world.settle();
+  world.plan();
+  std::size_t most = 0;
+  while (true) {
+    world.look();
+    const Actions actions = reconcile(world.seen).actions;
+    if (actions.empty()) break;
+    for (const Action& action : actions) {
+      const auto* pods = std::get_if<CreatePods>(&action);
+      if (pods != nullptr) most = std::max(most, pods->manifests.size());
+    }
+    world.apply(actions);
+  }
+  CHECK(most > 0);
+  CHECK(most <= 3);
+  CHECK(world.pod_names().size() == 21);
+  CHECK(world.created.back() == "pod dqn-coordinator");
+}
+
 TEST_CASE("an aggregator whose template was deleted is waited for", "[controller][pods]") {
   World world(a_job());
   world.add_aggregator_config();
