@@ -10,6 +10,7 @@
 #include "controller/decide/attempt/created_pods.h"
 #include "controller/decide/attempt/creation_failures.h"
 #include "controller/decide/attempt/limits.h"
+#include "controller/decide/attempt/overdue_pods.h"
 #include "controller/decide/attempt/pod_problems.h"
 #include "controller/decide/attempt/previous_attempt.h"
 #include "controller/decide/attempt/queueing.h"
@@ -129,12 +130,13 @@ Actions release_pods(const Observed& seen) {
 using Delay = std::optional<std::chrono::milliseconds>;
 using Timer = Delay (*)(const Round& round);
 
-constexpr std::array<Timer, 7> kTimers{
+constexpr std::array<Timer, 8> kTimers{
     time_until_limit,
     time_until_late,
     time_until_reservation_ends,
     time_until_requeue,
     time_until_in_the_way,
+    time_until_overdue,
     time_until_dry_run,
     [](const Round& round) { return Delay(round.losses.look_again); }};
 

@@ -36,6 +36,7 @@ struct Draft {
   std::vector<std::optional<SysTime>> finished_at;  // one per container
   std::optional<SysTime> deletion_timestamp;        // when its grace period ends
   std::int64_t deletion_grace_seconds = 0;          // time from the request to delete to that end
+  std::vector<std::string_view> other_finalizers;   // texts of the scan
   bool has_detail_label = false;
   bool has_scheduling_annotation = false;
   bool has_spec_label = false;
@@ -119,7 +120,12 @@ void scan_life(std::string_view key, Value item, const PodFilter& filter, Draft&
     if (const auto created = scan_time(item)) meta.created = *created;
   } else if (key == "finalizers" && !filter.finalizer.empty()) {
     each_item(item, [&](Value one) {
-      if (scan_text(one) == filter.finalizer) draft.pod.has_finalizer = true;
+      const std::string_view finalizer = scan_text(one);
+      if (finalizer == filter.finalizer) {
+        draft.pod.has_finalizer = true;
+      } else if (draft.other_finalizers.size() < kMaxFinalizers) {
+        draft.other_finalizers.push_back(finalizer);
+      }
     });
   }
 }
@@ -506,6 +512,15 @@ bool is_to_be_planned(const Draft& draft, const PodFilter& filter) {
           pod.node.empty() && !draft.has_scheduling_annotation);
 }
 
+std::vector<std::string> cut_finalizers(const Draft& draft) {
+  std::vector<std::string> names;
+  for (const std::string_view name : draft.other_finalizers) {
+    const bool is_long = name.size() > kMaxFinalizerLength;
+    names.push_back(std::string(name.substr(0, kMaxFinalizerLength)) + (is_long ? "..." : ""));
+  }
+  return names;
+}
+
 Pod complete(Draft draft, const PodFilter& filter) {
   Pod& pod = draft.pod;
   grow_to_given(draft);
@@ -520,6 +535,7 @@ Pod complete(Draft draft, const PodFilter& filter) {
     compare_with_deletion(draft);
     pod.containers = std::move(draft.containers);
     pod.ip = draft.ip;
+    if (pod.meta.deleting) pod.other_finalizers = cut_finalizers(draft);
   } else {
     pod.message = {};
     pod.bound_since = {};

@@ -1,6 +1,7 @@
 // kube/model/pod.h - what does the suite know of a pod: node, owner, progress, and resources?
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,10 @@ inline constexpr std::string_view kNodeLostCondition = "nervex.sensetime.com/Nod
 
 enum class PodPhase { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 const char* to_string(PodPhase phase);
+
+// Pod::other_finalizers. They are for messages: a user can give a pod any number.
+inline constexpr std::size_t kMaxFinalizers = 4;
+inline constexpr std::size_t kMaxFinalizerLength = 100;
 
 struct ContainerState {
   std::string name;
@@ -53,6 +58,9 @@ struct Pod {
   SharedString reason;         // status.reason: "Evicted", "OutOfcpu"
   SharedString message;        // status.message
   bool has_finalizer = false;  // the one in PodFilter
+  // The other finalizers of a kept pod that is being deleted: at most kMaxFinalizers, long names
+  // cut.
+  SharedVector<std::string> other_finalizers;
   // status.startTime is set: the kubelet has started the pod, or rejected it (phase Failed).
   bool has_start_time = false;
   bool ready = false;              // condition Ready

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.long
 
 NAME = "heals"
 SERVER = "system:serviceaccount:nervex-system:nervex-server"
+HELD = "example.com/kept"
 QUICK = "--bind-deadline=2s --node-lost-after=2s --healing-deadline=8s"
 
 
@@ -219,6 +220,54 @@ def test_a_pod_that_ends_slowly_is_waited_for(jobs, healing, core, namespace, pa
     assert others < {pod.metadata.uid for pod in jobs.pods(NAME)}
     assert status(jobs)["attempt"] == 1
     wait_for(lambda: ("healingSince" not in gang(jobs), gang(jobs)), "the gang to be whole again")
+
+
+def hold(core, namespace, pod):
+    """A finalizer of another program, which keeps the pod after its deletion."""
+    core.patch_namespaced_pod(pod, namespace, {"metadata": {"finalizers": [HELD]}})
+    core.delete_namespaced_pod(pod, namespace)
+
+
+def release(core, namespace, pod):
+    core.patch_namespaced_pod(pod, namespace, {"metadata": {"finalizers": None}})
+
+
+def wait_named(jobs, condition, pod):
+    """The controller gives the kubelet half a minute."""
+    parts = (f"pod {pod.metadata.name} ", f"on node {pod.spec.node_name}", "should have ended at 20", f"finalizer {HELD} keeps it")
+
+    def look():
+        said = jobs.condition(NAME, condition)
+        return said["status"] == "False" and all(part in said["message"] for part in parts), said
+    wait_for(look, f"{condition} to name the pod and its finalizer", 90)
+
+
+def test_a_job_runs_on_without_collector_and_aggregator_that_a_foreign_finalizer_keeps(jobs, healing, core, namespace, pair):
+    start(jobs, 3, collector={"replicas": 1, "template": on(pair)})
+    (collector,), (aggregator,) = jobs.pods(NAME, "collector"), jobs.pods(NAME, "aggregator")
+    for pod in (collector, aggregator):
+        hold(core, namespace, pod.metadata.name)
+    wait_named(jobs, "Scheduled", collector)
+    wait_named(jobs, "Ready", aggregator)
+    assert (status(jobs)["phase"], status(jobs)["attempt"]) == ("Running", 1)
+    for pod in (collector, aggregator):
+        release(core, namespace, pod.metadata.name)
+    jobs.wait_condition(NAME, "Scheduled")
+    jobs.wait_condition(NAME, "Ready")
+    assert status(jobs)["attempt"] == 1
+    assert not {collector.metadata.uid, aggregator.metadata.uid} & {pod.metadata.uid for pod in jobs.wait_pods(NAME, 3, "Running")}
+
+
+def test_a_job_whose_learner_a_foreign_finalizer_keeps_is_requeued_and_waits_for_it(jobs, healing, core, namespace, pair):
+    start(jobs, 3, learner={"replicas": 1, "template": on(pair)})
+    (learner,) = jobs.pods(NAME, "learner")
+    hold(core, namespace, learner.metadata.name)
+    assert jobs.wait_condition(NAME, "Requeued")["reason"] == "HealingDeadlineExceeded"
+    wait_named(jobs, "Scheduled", learner)
+    assert status(jobs)["reason"] == "PreviousAttemptTerminating"
+    release(core, namespace, learner.metadata.name)
+    jobs.wait_phase(NAME, "Running")
+    assert status(jobs)["attempt"] == 2
 
 
 def test_a_lost_coordinator_s_job_begins_again_though_its_pod_never_ends(jobs, healing, own_node):

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "controller/decide/attempt/overdue_pods.h"
 #include "controller/decide/round/attempt.h"
 #include "gang/slot.h"
 #include "job/names.h"
@@ -22,8 +23,6 @@ using std::chrono::seconds;
 
 // A plan that waits for less than this keeps its capacity.
 constexpr seconds kShortTermination{60};
-// Kubelets need some time beyond the grace period. One that needs more does not respond.
-constexpr seconds kOverdue{30};
 
 // What the attempt begins with: what is requested comes later, and under ordinals of its own.
 struct FirstPods {
@@ -60,17 +59,9 @@ std::vector<const kube::Pod*> earlier_pods(const Round& round) {
   return found;
 }
 
-bool is_terminating(const kube::Pod* pod) {
-  return pod != nullptr && pod->meta.deleting && pod->deletion_timestamp != SysTime{};
-}
-
-bool is_overdue(const kube::Pod& pod, SysTime now) {
-  return now >= pod.deletion_timestamp + kOverdue;
-}
-
 // Of a pod that was asked to go.
 bool will_stay(const kube::Pod& pod, SysTime now) {
-  if (!is_terminating(&pod)) return false;
+  if (!is_terminating(pod)) return false;
   return is_overdue(pod, now) || pod.deletion_timestamp > now + kShortTermination;
 }
 
@@ -105,9 +96,8 @@ std::string terminating(const kube::Pod& pod, std::string_view whose, std::strin
   }
   const std::string node = pod.node.empty() ? "" : fmt::format(" on node {}", pod.node);
   return fmt::format(
-      "pod {} of {} should have ended at {} and still exists{}: {} starts when it is deleted; a "
-      "finalizer blocks that, or its node does not respond: kubectl describe pod -n {} {}",
-      name, whose, until, node, starts, ns, name);
+      "pod {} of {} should have ended at {} and still exists{}: {} starts when it is deleted; {}",
+      name, whose, until, node, starts, describe_keeper(pod));
 }
 
 }  // namespace
@@ -122,7 +112,8 @@ std::string previous_attempt_terminating(const Round& round) {
 std::string previous_job_terminating(const Observed& seen) {
   constexpr std::string_view kWhose = "the deleted job of the same name";
   const auto& [object, pod] = seen.predecessor;
-  if (is_terminating(pod.get())) return terminating(*pod, kWhose, "this job", seen.now);
+  if (pod != nullptr && is_terminating(*pod))
+    return terminating(*pod, kWhose, "this job", seen.now);
   return fmt::format("{} of {} still exists: this job starts when it is deleted", object, kWhose);
 }
 
@@ -145,7 +136,7 @@ std::optional<std::chrono::milliseconds> time_until_in_the_way(const Round& roun
   std::vector<const kube::Pod*> pods = earlier_pods(round);
   if (round.seen.predecessor.pod != nullptr) pods.push_back(round.seen.predecessor.pod.get());
   for (const kube::Pod* pod : pods) {
-    if (!is_terminating(pod)) continue;
+    if (!is_terminating(*pod)) continue;
     for (const SysTime change :
          {pod->deletion_timestamp - kShortTermination, pod->deletion_timestamp + kOverdue}) {
       if (change <= round.seen.now) continue;

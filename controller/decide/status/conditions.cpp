@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "controller/decide/attempt/overdue_pods.h"
 #include "controller/decide/attempt/pod_problems.h"
 #include "controller/decide/objects/pod_dry_run.h"
 #include "controller/decide/objects/services.h"
@@ -30,7 +31,8 @@ const AttemptPod* find_failed_aggregator(const Attempt& attempt) {
   return has_failed ? own : nullptr;
 }
 
-Finding ready(const Attempt& attempt, const job::Status& status) {
+Finding ready(const Round& round, const job::Status& status) {
+  const Attempt& attempt = round.attempt;
   if (const AttemptPod* failed = find_failed_aggregator(attempt)) {
     return {false, kAggregatorFailed,
             fmt::format("the job's aggregator has failed, and the job runs on without it: see the "
@@ -39,7 +41,8 @@ Finding ready(const Attempt& attempt, const job::Status& status) {
   }
   const bool all = status.ready == status.desired && status.desired > 0;
   if (all && status.phase == Phase::kRunning) return {true, kPodsReady, "all pods are ready"};
-  const std::string why = cannot_start(attempt);
+  std::string why = cannot_start(attempt);
+  if (why.empty()) why = describe_overdue_pod(round);
   return {false, kPodsNotReady,
           why.empty() ? "not all pods are ready" : "not all pods are ready: " + why};
 }
@@ -180,7 +183,7 @@ void set_conditions(const Round& round, bool nothing_to_create, job::Status& sta
   set_best_effort(round, status);
   report_services(round, status);
   report_dry_run(round, status);
-  apply(round.seen, status, kReady, ready(round.attempt, status));
+  apply(round.seen, status, kReady, ready(round, status));
   status.reason = summarize_reason(round, status);
 }
 

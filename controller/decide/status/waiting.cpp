@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "controller/decide/attempt/creation_failures.h"
+#include "controller/decide/attempt/overdue_pods.h"
 #include "controller/decide/attempt/pod_problems.h"
 #include "controller/decide/attempt/previous_attempt.h"
 #include "controller/decide/attempt/queueing.h"
@@ -23,6 +24,14 @@ namespace {
 // Every slot has a node, but lost pods are not replaced yet, or the extender has given it up.
 bool is_interrupted(const gang::GangStatus& gang) {
   return gang.reason == gang::kReasonHealing || gang::is_released(gang);
+}
+
+// The planner's message about a gang that is not whole, and which pod that does not end keeps it
+// so.
+std::string explain_gap(const Round& round, const gang::GangStatus& gang) {
+  const bool is_over = gang::is_released(gang);
+  const std::string overdue = is_over ? "" : describe_overdue_pod(round, gang.name);
+  return overdue.empty() ? gang.message : fmt::format("{}; {}", gang.message, overdue);
 }
 
 // "attempt 1 ended with CoordinatorFailed, exit code 3; "; "" if it is not known. What the cluster
@@ -74,7 +83,7 @@ std::optional<Finding> backing_off(const Observed& seen) {
 // Why that gang waits; nullopt: it does not. `known`: what the planner says of it, may be null.
 std::optional<Finding> waiting(const std::string& gang, const gang::GangStatus* known,
                                const std::vector<const AttemptPod*>& unschedulable,
-                               const gang::PodGroup& group) {
+                               const Round& round) {
   if (known == nullptr || (!known->planned && known->reason.empty())) {
     return Finding{false, kQueued,
                    gang +
@@ -82,9 +91,9 @@ std::optional<Finding> waiting(const std::string& gang, const gang::GangStatus* 
                        "processed it"};
   }
   if (!known->planned || is_interrupted(*known)) {
-    return Finding{false, known->reason, fmt::format("{}: {}", gang, known->message)};
+    return Finding{false, known->reason, fmt::format("{}: {}", gang, explain_gap(round, *known))};
   }
-  std::string objection = describe_unschedulable(unschedulable, group, gang);
+  std::string objection = describe_unschedulable(unschedulable, *round.attempt.group, gang);
   if (objection.empty()) return std::nullopt;
   return Finding{false, gang::kReasonUnschedulable, std::move(objection)};
 }
@@ -135,7 +144,9 @@ Finding check_scheduled(const Round& round) {
             "the gang is not planned yet: nervex-extender (deployment nervex-scheduler) has not "
             "processed it"};
   }
-  if (!base->planned || is_interrupted(*base)) return {false, base->reason, base->message};
+  if (!base->planned || is_interrupted(*base)) {
+    return {false, base->reason, explain_gap(round, *base)};
+  }
   std::string objection =
       describe_unschedulable(unschedulable_pods(round), *round.attempt.group, gang::kBaseGang);
   if (!objection.empty()) return {false, gang::kReasonUnschedulable, std::move(objection)};
@@ -159,7 +170,7 @@ std::optional<Finding> check_requests_scheduled(const Round& round) {
     verdict = Finding{true, gang::kReasonPlanned, "all requests are placed"};
     const auto at = known.find(gang.name);
     const gang::GangStatus* status = at == known.end() ? nullptr : at->second;
-    if (auto waits = waiting(gang.name, status, unschedulable, *round.attempt.group)) return waits;
+    if (auto waits = waiting(gang.name, status, unschedulable, round)) return waits;
   }
   return verdict;
 }

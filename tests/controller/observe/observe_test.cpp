@@ -112,11 +112,13 @@ TEST_CASE("a job that waits for a pod of a deleted job says how long, and how to
                       "-n rl dqn-coordinator --now");
   cluster.clock.advance(std::chrono::seconds(70));
   cluster.settle();  // nothing has changed but the time
-  CHECK(told() ==
-        "pod dqn-coordinator of the deleted job of the same name should have ended at " +
-            to_rfc3339(until) +
-            " and still exists on node n7: this job starts when it is deleted; a finalizer blocks "
-            "that, or its node does not respond: kubectl describe pod -n rl dqn-coordinator");
+  CHECK(
+      told() ==
+      "pod dqn-coordinator of the deleted job of the same name should have ended at " +
+          to_rfc3339(until) +
+          " and still exists on node n7: this job starts when it is deleted; finalizer "
+          "example.com/hold keeps it: remove finalizers whose owner no longer exists with kubectl "
+          "edit pod -n rl dqn-coordinator");
 }
 
 TEST_CASE("a back-off far in the future is ignored permanently", "[controller][observe]") {

@@ -301,6 +301,27 @@ TEST_CASE("a container ended before the deletion only if it did so in an earlier
   CHECK(pod->containers[0].ended_before_deletion == row.want);
 }
 
+TEST_CASE("a few other finalizers are kept of a pod that is being deleted", "[kube][pod]") {
+  const auto kept = [](const std::string& more, const std::string& finalizers) {
+    const auto pod = decode_pod(
+        R"({"metadata":{"name":"p","finalizers":[)" + finalizers + "]" + more + "}}", kOurs);
+    REQUIRE(pod);
+    return pod->other_finalizers.items();
+  };
+  using Strings = std::vector<std::string>;
+  const std::string ours = R"(,"labels":{"nervexjob-name":"j"})";
+  const std::string deleted = R"(,"deletionTimestamp":"2026-11-22T10:00:07Z")";
+  const std::string two = R"("ours/tracking","theirs/x","theirs/y")";
+  CHECK(kept(ours + deleted, two) == Strings{"theirs/x", "theirs/y"});
+  CHECK(kept(ours, two).empty());
+  CHECK(kept(deleted, two).empty());
+  const std::string many = R"("a/1","a/2","a/3","a/4","a/5")";
+  CHECK(kept(ours + deleted, many) == Strings{"a/1", "a/2", "a/3", "a/4"});
+  const std::string name(300, 'x');
+  CHECK(kept(ours + deleted, '"' + name + '"') ==
+        Strings{name.substr(0, kMaxFinalizerLength) + "..."});
+}
+
 TEST_CASE("of finalizers only the one that is asked for is decoded", "[kube][pod]") {
   const auto has = [](const std::string& finalizers) {
     const auto pod =

@@ -130,7 +130,7 @@ TEST_CASE("a plan that waits for a pod that does not end in time is released",
                                         " of an earlier attempt should have ended at "));
     CHECK(world.scheduled().find(
               " and still exists on node n1: attempt 2 starts when it is deleted; "
-              "a finalizer blocks that, or its node does not respond: ") != std::string::npos);
+              "its node does not respond or cannot stop its containers: ") != std::string::npos);
     world.remove_pod(world.collector);
     world.pass(1s);
     CHECK(world.created == Strings{"podgroup dqn-2"});
