@@ -1,6 +1,7 @@
 #include "cli/cluster_flags.h"
 
 #include "base/clock.h"
+#include "cli/checked_api.h"
 #include "cli/failure.h"
 #include "kube/client.h"
 
@@ -31,10 +32,11 @@ int with_cluster(const ClusterFlags& flags,
                  std::optional<std::chrono::milliseconds> limit) {
   const auto config = load_connection(flags);
   if (!config) return fail("find the API server", config.error());
-  kube::Client api(*config, "nervexctl", [](const kube::RequestSeen& seen) {
+  kube::Client client(*config, "nervexctl", [](const kube::RequestSeen& seen) {
     for (const auto& warning : kube::parse_warnings(seen.warnings)) note("warning: " + warning);
   });
-  if (limit) api.end_calls_by(SystemClock().mono() + *limit + std::chrono::seconds(1));
+  if (limit) client.end_calls_by(SystemClock().mono() + *limit + std::chrono::seconds(1));
+  CheckedApi api(client, limit);
   return work(api, config->ns);
 }
 

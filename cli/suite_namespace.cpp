@@ -16,7 +16,8 @@ void add_suite_namespace_flag(CLI::App& command, std::string& ns) {
           "--system-namespace", ns,
           "namespace of the suite's programs (default: that of the webhook, if you may read "
           "its configuration, else nervex-system)")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->envname("NERVEX_SYSTEM_NAMESPACE");
 }
 
 std::string suite_namespace(const Result<Json>& webhook_configuration) {

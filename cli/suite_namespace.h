@@ -10,7 +10,7 @@
 
 namespace nervex::cli {
 
-// --system-namespace; empty: not given.
+// --system-namespace, or the variable NERVEX_SYSTEM_NAMESPACE; empty: not given.
 void add_suite_namespace_flag(CLI::App& command, std::string& ns);
 
 // The namespace of the Service that a webhook configuration names; "nervex-system" if it names none

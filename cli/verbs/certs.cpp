@@ -6,6 +6,7 @@
 #include "base/program.h"
 #include "certs/cluster.h"
 #include "certs/files.h"
+#include "cli/checked_api.h"
 #include "cli/cluster_flags.h"
 #include "cli/failure.h"
 #include "cli/output.h"
@@ -86,7 +87,8 @@ Result<kube::ConnectionConfig> connection(const CertsFlags& flags) {
 int install(const CertsFlags& flags) {
   const auto config = connection(flags);
   if (!config) return fail("find the API server", config.error());
-  kube::Client api(*config, "nervexctl");
+  kube::Client client(*config, "nervexctl");
+  CheckedApi api(client);
   const auto done = certs::install(api, flags.places, flags.terms, SystemClock(), flags.dry_run);
   if (!done) return fail("install certificates", done.error());
   for (const std::string& line : *done) write_out(printable(line) + "\n");

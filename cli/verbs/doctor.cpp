@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include <fmt/format.h>
+
 #include "base/program.h"
 #include "certs/cluster.h"
 #include "cli/cluster_flags.h"
@@ -29,6 +31,9 @@ constexpr kube::ResourceKind kValidating{"admissionregistration.k8s.io", "v1",
                                          "validatingwebhookconfigurations"};
 constexpr kube::ResourceKind kAccessReviews{"authorization.k8s.io", "v1",
                                             "selfsubjectaccessreviews"};
+
+// Of all checks together: there are about twenty calls.
+constexpr std::chrono::seconds kMaxDuration{60};
 
 void define_doctor(CLI::App& command, DoctorFlags& flags) {
   add_suite_namespace_flag(command, flags.suite_ns);
@@ -84,9 +89,40 @@ std::vector<Right> review_rights(kube::Api& api, const std::string& ns) {
   return rights;
 }
 
+// Ordinary users may not read the webhook's configuration, which names the suite's namespace.
+std::string describe_assumption(const Error& error, const std::string& ns) {
+  const bool is_denied = error.code == Code::kForbidden || error.code == Code::kUnauthorized;
+  return fmt::format(
+      "{}, so the suite is expected in namespace {}. If it runs elsewhere, name that namespace: "
+      "--system-namespace NAME, or the variable NERVEX_SYSTEM_NAMESPACE",
+      is_denied ? "you may not read the webhook's configuration"
+                : "the webhook's configuration could not be read",
+      ns);
+}
+
+// Without an answer to the first question the others would each wait for the client's timeout.
+SuiteFacts unreachable(const std::string& ns, const Error& error) {
+  return {.now = SystemClock().now(),
+          .cli_version = NERVEX_VERSION,
+          .ns = ns,
+          .suite_ns = "",
+          .server_version = error,
+          .our_resources = error,
+          .wrong_job = error,
+          .webhook_configurations = {},
+          .serving_secret = error,
+          .leases = {},
+          .deployments = error,
+          .rights = {}};
+}
+
 SuiteFacts read_facts(kube::Api& api, const std::string& ns, const std::string& given_suite_ns) {
+  const Result<Json> version = get_path(api, "/version");
+  if (!version) return unreachable(ns, version.error());
   certs::Places places;
-  places.ns = find_suite_namespace(api, given_suite_ns);
+  const Result<Json> mutating = kube::get_object(api, kMutating, "", places.mutating);
+  places.ns = given_suite_ns.empty() ? suite_namespace(mutating) : given_suite_ns;
+  if (given_suite_ns.empty() && !mutating) note(describe_assumption(mutating.error(), places.ns));
   const auto lease = [&](const std::string& name) {
     return SuiteFacts::NamedLease{name, kube::get_object(api, kube::kLeases, places.ns, name)};
   };
@@ -94,10 +130,10 @@ SuiteFacts read_facts(kube::Api& api, const std::string& ns, const std::string& 
           .cli_version = NERVEX_VERSION,
           .ns = ns,
           .suite_ns = places.ns,
-          .server_version = get_path(api, "/version"),
+          .server_version = version,
           .our_resources = get_path(api, "/apis/" + std::string(job::kApiVersion)),
           .wrong_job = try_wrong_job(api, ns),
-          .webhook_configurations = {kube::get_object(api, kMutating, "", places.mutating),
+          .webhook_configurations = {mutating,
                                      kube::get_object(api, kValidating, "", places.validating)},
           .serving_secret = kube::get_object(api, kSecrets, places.ns, places.serving_secret),
           .leases = {lease("nervex-controller"), lease("nervex-extender")},
@@ -106,7 +142,7 @@ SuiteFacts read_facts(kube::Api& api, const std::string& ns, const std::string& 
 }
 
 int run_doctor(const DoctorFlags& flags) {
-  return with_cluster(flags.cluster, [&](kube::Api& api, const std::string& ns) {
+  const auto work = [&](kube::Api& api, const std::string& ns) {
     const std::vector<Check> checks = examine(read_facts(api, ns, flags.suite_ns));
     const std::string text =
         flags.output == Output::kText
@@ -117,7 +153,8 @@ int run_doctor(const DoctorFlags& flags) {
       return check.health == Health::kBad;
     });
     return is_bad ? kExitFailure : kExitOk;
-  });
+  };
+  return with_cluster(flags.cluster, work, kMaxDuration);
 }
 
 }  // namespace

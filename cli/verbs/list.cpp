@@ -60,6 +60,10 @@ std::string list_path(const ListFlags& flags, const std::string& ns) {
              : kube::with_query(path, "labelSelector=" + kube::percent_encode(flags.selector));
 }
 
+std::string describe_list(const ListFlags& flags, const std::string& ns) {
+  return flags.all_namespaces ? "list jobs of all namespaces" : "list jobs of " + ns;
+}
+
 class RowPrinter {
  public:
   explicit RowPrinter(const ListFlags& flags)
@@ -115,7 +119,7 @@ int list_once(kube::Api& api, const ListFlags& flags, const std::string& ns) {
                                             rows.push_back(make_job_row(*job));
                                             return ok();
                                           });
-  if (!listed) return fail("list jobs", listed.error());
+  if (!listed) return fail(describe_list(flags, ns), listed.error());
   const bool is_table = flags.output == Output::kTable || flags.output == Output::kWide;
   if (rows.empty() && is_table) {
     note(flags.all_namespaces ? "no jobs" : fmt::format("no jobs in namespace {}", ns));
@@ -156,7 +160,7 @@ int list_and_watch(kube::Api& api, const ListFlags& flags, const std::string& ns
   };
   calls.on_lost = [](const Error& error) { note(error.message + "; trying again"); };
   const auto ended = follow(api, list_path(flags, ns), calls, interrupt.token());
-  if (!ended) return fail("list jobs", ended.error());
+  if (!ended) return fail(describe_list(flags, ns), ended.error());
   return interrupt.is_interrupted() ? kExitInterrupted : kExitOk;
 }
 

@@ -7,6 +7,7 @@
 #include "base/http/client.h"
 #include "base/program.h"
 #include "base/read_file.h"
+#include "cli/checked_api.h"
 #include "cli/cluster_flags.h"
 #include "cli/failure.h"
 #include "cli/output.h"
@@ -96,7 +97,8 @@ std::string read_suite_namespace(const ReplicasFlags& flags) {
   if (!flags.suite_ns.empty()) return flags.suite_ns;
   const auto config = load_connection(flags.cluster);
   if (!config) return suite_namespace(config.error());
-  kube::Client api(*config, "nervexctl");
+  kube::Client client(*config, "nervexctl");
+  CheckedApi api(client);
   return find_suite_namespace(api, "");
 }
 
@@ -117,7 +119,8 @@ Result<Server> find_server(const ReplicasFlags& flags, std::optional<PortForward
   if (!started) {
     return with_context(
         fmt::format("reach nervex-server in namespace {} (neither --server nor NERVEX_SERVER_URL "
-                    "is given; if it runs in another namespace: --system-namespace)",
+                    "is given; if it runs in another namespace: --system-namespace or "
+                    "NERVEX_SYSTEM_NAMESPACE)",
                     ns),
         started.error());
   }
@@ -213,6 +216,29 @@ int fail_call(const std::string& what, const Error& error) {
   return kExitFailure;
 }
 
+std::string_view name_of(ReplicasVerb verb) {
+  switch (verb) {
+    case ReplicasVerb::kGet:
+      return "get";
+    case ReplicasVerb::kAdd:
+      return "add";
+    case ReplicasVerb::kRemove:
+      return "remove";
+    case ReplicasVerb::kReplace:
+      return "replace";
+  }
+  return "";
+}
+
+// "replicas add dqn", without the other flags.
+std::string describe_ask(const ReplicasAsk& ask) {
+  std::string text = fmt::format("replicas {}", name_of(ask.verb));
+  for (const std::string* about : {&ask.job, &ask.coordinator, &ask.aggregator, &ask.name}) {
+    if (!about->empty()) text += " " + *about;
+  }
+  return text;
+}
+
 int run_replicas(const ReplicasFlags& flags) {
   const auto call = call_for(with_namespace(flags));
   if (!call) {
@@ -222,7 +248,7 @@ int run_replicas(const ReplicasFlags& flags) {
   std::optional<PortForward> forward;
   const auto options = make_client_options(flags, forward);
   if (!options) {
-    fail("prepare the call", options.error());
+    fail(describe_ask(flags.ask), options.error());
     note(
         "give the server's address with --server or NERVEX_SERVER_URL. `kubectl nervex scale` "
         "needs "
@@ -230,10 +256,11 @@ int run_replicas(const ReplicasFlags& flags) {
     return kExitFailure;
   }
   const auto headers = make_headers(flags);
-  if (!headers) return fail("prepare the call", headers.error());
+  if (!headers) return fail(describe_ask(flags.ask), headers.error());
 
   HttpClient client(*options);
-  const std::string what = fmt::format("{} {}{}", call->method, options->url, call->path);
+  const std::string what =
+      fmt::format("{}: {} {}{}", describe_ask(flags.ask), call->method, options->url, call->path);
   const auto reply = client.send(call->method, call->path, *headers, call->body,
                                  call->body.empty() ? "" : "application/json");
   if (!reply) return fail_call(what, reply.error());

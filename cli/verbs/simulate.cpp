@@ -200,7 +200,7 @@ int run_simulate(const SimulateFlags& flags) {
     }
     if (job) {
       auto spec = fill_in(api, ns, *std::move(job));
-      if (!spec) return fail("check the job in " + ns, spec.error());
+      if (!spec) return fail(fmt::format("check {} in {}", question->subject, ns), spec.error());
       question->spec["job"] = *std::move(spec);
     }
     return ask(api, ns, flags, *question);

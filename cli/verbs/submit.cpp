@@ -127,7 +127,10 @@ int submit_job(kube::Api& api, const std::string& ns, const SubmitFlags& flags, 
   const Interrupt interrupt;
   const auto created = kube::create_object(api, kube::kNervexJobs, ns, job,
                                            flags.dry_run ? kube::DryRun::kYes : kube::DryRun::kNo);
-  if (!created) return fail("create the job in " + ns, created.error());
+  if (!created) {
+    const std::string name = kube::string_at(job, {"metadata", "name"});
+    return fail("create the job " + (name.empty() ? "" : name + " ") + "in " + ns, created.error());
+  }
   write_out(describe_created(flags, *created));
   if (!flags.wait && !flags.follow) return kExitOk;
   return follow_to_end(api, ns, flags, *created, interrupt);

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/program.h"
+#include "cli/checked_api.h"
 #include "cli/cluster_flags.h"
 #include "cli/failure.h"
 #include "cli/output.h"
@@ -67,7 +68,8 @@ class ServerJudge {
  public:
   ServerJudge(const kube::ConnectionConfig& config, std::string ns)
       : client_(config, "nervexctl", [this](const auto& seen) { note_warnings(seen); }),
-        api_(client_),
+        reviews_(client_),
+        api_(reviews_),
         ns_(std::move(ns)) {}
 
   Result<std::vector<Finding>> operator()(const Json& object) {
@@ -90,7 +92,8 @@ class ServerJudge {
   }
 
   kube::Client client_;
-  kube::AccessReviewApi api_;
+  kube::AccessReviewApi reviews_;
+  CheckedApi api_;
   const std::string ns_;
   std::vector<std::string> warnings_;  // of the object in question
   std::optional<Error> silence_;

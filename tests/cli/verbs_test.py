@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What do the verbs of nervexctl do with a slow, failing or lying API server, and with which exit code do they end? On the
-API server in memory of tests/sdk. Run by ctest (cli_verbs_test), or by hand with the Python of scripts/setup:
+"""What do single verbs of nervexctl do, also while the API server fails? On the API server in memory of tests/sdk. Run by
+ctest (cli_verbs_test), or by hand with the Python of scripts/setup:
 
     python3 tests/cli/verbs_test.py build/dev/bin/nervexctl [TEST...]
 """
@@ -8,85 +8,18 @@ API server in memory of tests/sdk. Run by ctest (cli_verbs_test), or by hand wit
 import http.server
 import json
 import os
-import re
 import socket
 import ssl
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests", "sdk"))
+from with_server import JOB, POD, WEBHOOKS, WithServer, status
 
-from support.background import wait_for  # noqa: E402
-from support.fake_api import EVENTS, JOBS, NAMESPACE, PODS, FakeApi  # noqa: E402
-
-NERVEXCTL = ""
-WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-POD = {"spec": {"containers": [{"name": "nervex-container", "image": "trainer:1"}]}}
-JOB = {"apiVersion": "nervex.sensetime.com/v1alpha1", "kind": "NerveXJob", "metadata": {"name": "dqn"},
-       "spec": {"coordinator": {"template": POD}, "collector": {"template": POD}}}
-
-
-def status(phase, *conditions, observed=1, **more):
-    return {"phase": phase, "attempt": 1, "observedGeneration": observed, "conditions": [
-        {"type": one, "status": "True", "reason": "Because", "message": "", "lastTransitionTime": "2026-11-21T14:00:00Z",
-         "observedGeneration": observed} for one in conditions], **more}
-
-
-class WithServer(unittest.TestCase):
-    def setUp(self):
-        self.api = FakeApi()
-        self.addCleanup(self.api.close)
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.env = {"HOME": self.folder, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
-        self.connect()
-
-    def write(self, name, text, mode=0o600):
-        path = os.path.join(self.folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(path, mode)
-        return path
-
-    def connect(self, user=None, **cluster):
-        """A kubeconfig for the server in memory."""
-        host = self.api.client().configuration.host
-        self.env["KUBECONFIG"] = self.write("kubeconfig", json.dumps({
-            "current-context": "x", "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x", "namespace": NAMESPACE}}],
-            "clusters": [{"name": "x", "cluster": {"server": host, **cluster}}], "users": [{"name": "x", "user": user or {}}]}))
-
-    def start(self, *words):
-        process = subprocess.Popen([NERVEXCTL, *words], env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, errors="replace")
-        self.addCleanup(self.end, process)
-        return process
-
-    @staticmethod
-    def end(process):
-        process.kill()
-        process.communicate()
-
-    def run_verb(self, *words):
-        process = self.start(*words)
-        out, errors = process.communicate(timeout=60)
-        return process.returncode, out, errors
-
-    def put_job(self, name="dqn", generation=1, **fields):
-        return self.api.put(JOBS, name, **{**JOB, "metadata": {"name": name, "generation": generation}, **fields})
-
-    def put_pod(self, name, job):
-        self.api.put(PODS, name, kind="Pod", metadata={
-            "labels": {"group-name": "nervex.sensetime.com", "nervexjob-name": job["metadata"]["name"]},
-            "ownerReferences": [{"apiVersion": JOB["apiVersion"], "kind": "NerveXJob", "name": job["metadata"]["name"],
-                                 "uid": job["metadata"]["uid"], "controller": True}]}, status={"phase": "Running"}, **POD)
+from support.background import wait_for
+from support.fake_api import EVENTS, JOBS, NAMESPACE, PODS
 
 
 class Verbs(WithServer):
@@ -217,6 +150,7 @@ class Verbs(WithServer):
     def test_the_suite_is_found_in_another_namespace(self):
         self.api.put(WEBHOOKS, "nervex-mutating-webhook-configuration", webhooks=[
             {"name": "h", "clientConfig": {"service": {"namespace": "tools", "name": "nervex-webhook-service"}}}])
+        self.api.put("", "version", gitVersion="v1.36.0")
         self.write("bin/kubectl", f'#!/bin/sh\necho "$@" >"{self.folder}/said"\nexit 1\n', stat.S_IRWXU)
         for words, wanted in (([], "tools"), (["--system-namespace", "mine"], "mine")):
             self.run_verb("doctor", *words)
@@ -228,8 +162,23 @@ class Verbs(WithServer):
                 self.assertIn(f"-n {wanted} service/nervex-server", file.read())
 
     def test_without_a_right_the_suite_is_in_its_usual_namespace(self):
-        self.run_verb("doctor")
+        self.api.put("", "version", gitVersion="v1.36.0")
+        self.api.fail(WEBHOOKS, 403, times=2)
+        _, _, errors = self.run_verb("doctor")
         self.assertTrue(self.api.count_requests("namespaces/nervex-system/deployments"))
+        self.assertIn("you may not read the webhook's configuration, so the suite is expected in namespace nervex-system", errors)
+        self.assertIn("--system-namespace NAME, or the variable NERVEX_SYSTEM_NAMESPACE", errors)
+        _, _, errors = self.run_verb("replicas", "get")
+        self.assertIn("namespace nervex-system", errors)
+        self.assertIn("--system-namespace or NERVEX_SYSTEM_NAMESPACE", errors)
+
+    def test_a_variable_names_the_namespace_of_the_suite(self):
+        self.api.put("", "version", gitVersion="v1.36.0")
+        self.env["NERVEX_SYSTEM_NAMESPACE"] = "mine"
+        _, _, errors = self.run_verb("doctor")
+        self.assertTrue(self.api.count_requests("namespaces/mine/deployments"))
+        self.assertEqual(errors, "")
+        self.assertIn("namespace mine", self.run_verb("replicas", "get")[2])
 
 
 class Submit(WithServer):
@@ -319,7 +268,7 @@ class Kubeconfig(WithServer):
             self.assertIn("run kubectl proxy", errors)
 
     def test_verification_can_be_switched_off(self):
-        subprocess.run([NERVEXCTL, "certs", "--out", self.folder], check=True, capture_output=True)
+        subprocess.run([WithServer.nervexctl, "certs", "--out", self.folder], check=True, capture_output=True)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(f"{self.folder}/tls.crt", f"{self.folder}/tls.key")
         self.api._server.socket = context.wrap_socket(self.api._server.socket, server_side=True)
@@ -330,151 +279,6 @@ class Kubeconfig(WithServer):
         self.assertEqual(self.run_verb("list")[0], 0)
 
 
-LIES = {"nothing": b"", "an array": b"[]", "an empty object": b"{}", "a page": b"<html>log in</html>", "half of it": b'{"items": [{"met',
-        "wrong types": b'{"metadata": 7, "items": {"a": 1}, "spec": [], "status": "x"}', "null": b"null",
-        "wrong items": b'{"metadata": {"resourceVersion": "1"}, "items": [7, null, {"metadata": {"name": 3}}]}',
-        "no text": bytes(range(128, 256))}
-FAULTS = {"no answer": 0, "401": 401, "403": 403, "404": 404, "409": 409, "429": 429, "500": 500, "503": 503}
-
-
-class EveryVerb(WithServer):
-    """None crashes, and none is silent."""
-
-    def words(self):
-        job = self.write("job.yaml", json.dumps(JOB))
-        limit = ["--timeout", "1s"]
-        return [["list"], ["list", "-A", "-o", "json"], ["explain", "dqn"], ["logs", "dqn"], ["logs", "dqn", "-f"], ["events", "dqn"],
-                ["wait", "dqn", *limit], ["suspend", "dqn"], ["suspend", "--all"], ["resume", "dqn"], ["resume", "--all"],
-                ["scale", "dqn", "--collectors", "1"], ["delete", "dqn"], ["delete", "--all", "--wait", *limit],
-                ["submit", job], ["submit", job, "--dry-run", "-o", "json"], ["simulate", job, *limit], ["queue"], ["top"],
-                ["doctor"], ["validate", "-f", job, "--server"], ["certs", "--install"]]
-
-    def check(self, what, verbs=None):
-        for words in verbs or self.words():
-            with self.subTest(" ".join(words[:2]), server=what):
-                begin = time.monotonic()
-                code, out, errors = self.run_verb(*words)
-                self.assertIn(code, (0, 1, 2), f"{out}\n{errors}")
-                if code == 2:
-                    self.assertEqual(words[0], "validate", errors)
-                self.assertTrue(out or errors)
-                self.assertLess(time.monotonic() - begin, 20)
-                if code == 0:
-                    self.zero.add((words[0], what))
-
-    zero = set()
-
-    def test_with_a_server_that_is_slow(self):
-        """As with a fast one: each verb waits for its answers, and a time limit holds."""
-        job = self.put_job(status=status("Running"))
-        self.put_pod("dqn-coordinator", job)
-        self.api.delay("", 0.3, times=1 << 30)
-        self.check("slow", [words for words in self.words() if words != ["logs", "dqn", "-f"]])  # it follows a running job
-        fast = {"list", "explain", "events", "suspend", "resume", "scale", "delete", "submit"}
-        self.assertLessEqual(fast, {verb for verb, what in self.zero if what == "slow"})
-
-    def test_a_time_limit_holds_when_no_answer_comes(self):
-        self.put_job(status=status("Running"))
-        self.api.delay("", 30, times=1 << 30)
-        for words in (["wait", "dqn"], ["delete", "dqn", "--wait"], ["simulate", self.write("job.yaml", json.dumps(JOB))]):
-            with self.subTest(words[0]):
-                begin = time.monotonic()
-                code, out, errors = self.run_verb(*words, "--timeout", "1s")
-                self.assertEqual(code, 1, f"{out}\n{errors}")
-                self.assertTrue(errors)
-                self.assertLess(time.monotonic() - begin, 10)
-
-    def test_with_a_server_that_lies(self):
-        for what, lie in LIES.items():
-            self.api.lie = lie
-            self.check(what)
-
-    def test_with_a_server_that_fails(self):
-        for what, code in FAULTS.items():
-            self.api._faults.clear()
-            self.api.fail("", code, times=1 << 30)
-            self.check(what)
-        hidden = {("doctor", "401"), ("doctor", "403")}  # what the user may not see is no failure
-        self.assertLessEqual({one for one in self.zero if one[1] in FAULTS}, hidden)
-
-
-class ReplicasVerbs(WithServer):
-    """nervex-server that lies, fails and is slow."""
-
-    def setUp(self):
-        super().setUp()
-        self.answer = (200, b"", 0.0)  # status, body, seconds
-
-        def answer(handler):
-            code, body, seconds = self.answer
-            handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-            time.sleep(seconds)
-            if code == 0:
-                return
-            handler.send_response(code)
-            handler.send_header("Content-Length", str(len(body)))
-            handler.end_headers()
-            handler.wfile.write(body)
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            do_GET = do_POST = do_DELETE = answer
-
-            def log_message(self, *_):
-                pass
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.server = f"127.0.0.1:{server.server_port}"
-
-    def run_each(self, wanted):
-        for words in (["get"], ["get", "dqn"], ["add", "dqn", "--collectors", "1"], ["remove", "dqn", "--collectors", "1"],
-                      ["replace", "dqn", "dqn-collector-x2b7k"]):
-            with self.subTest(" ".join(words), answer=self.answer):
-                begin = time.monotonic()
-                code, out, errors = self.run_verb("replicas", *words, "--server", self.server)
-                self.assertEqual(code, wanted, f"{out}\n{errors}")
-                self.assertTrue(errors or wanted == 0)
-                self.assertLess(time.monotonic() - begin, 30)
-
-    def test_a_server_that_lies_is_a_failure(self):
-        for lie in LIES.values():
-            self.answer = (200, lie, 0.0)
-            self.run_each(1)
-
-    def test_a_server_that_fails_is_a_failure(self):
-        for code in FAULTS.values():
-            self.answer = (code, b'{"success": false, "code": 1, "message": "it failed", "data": null}', 0.0)
-            self.run_each(1)
-
-    def test_a_slow_server_is_waited_for(self):
-        self.answer = (200, b'{"success": true, "code": 0, "message": "", "data": {"namespace": "rl", "coordinator": "dqn-coordinator", '
-                            b'"collectors": [], "learners": []}}', 1.0)
-        self.run_each(0)
-
-
-class Reference(unittest.TestCase):
-    def test_each_verb_that_waits_documents_its_exit_codes(self):
-        with open(os.path.join(ROOT, "docs", "reference", "cli.md"), encoding="utf-8") as file:
-            parts = re.split(r"^## ", file.read(), flags=re.M)
-        for part in parts:
-            if re.search(r"`--(timeout|watch|follow)`", part.replace("`-w`, ", "").replace("`-f`, ", "")):
-                self.assertIn("130 interrupted", part.replace("\n", " "), part.split("\n")[0])
-
-    def test_each_verb_documents_failure_and_wrong_usage(self):
-        """The exit codes that EveryVerb and ReplicasVerbs have seen."""
-        with open(os.path.join(ROOT, "docs", "reference", "cli.md"), encoding="utf-8") as file:
-            text = file.read()
-        for verb in ("list", "explain", "logs", "events", "wait", "suspend", "resume", "scale", "delete", "submit", "simulate", "queue",
-                     "top", "doctor", "validate", "certs", "replicas get", "replicas add", "replicas remove", "replicas replace"):
-            part = re.search(rf"^#+ `?{verb}`?\n(.*?)(?=^#+ |\Z)", text, re.M | re.S)
-            self.assertIsNotNone(part, verb)
-            said = re.search(r"Exit status: (.*?)(?:\n\n|\Z)", part[1], re.S)
-            self.assertIsNotNone(said, verb)
-            for code in ("0", "1", "2"):
-                self.assertRegex(said[1], rf"(^|\W){code} ", verb)
-
-
 if __name__ == "__main__":
-    NERVEXCTL = os.path.abspath(sys.argv.pop(1))
+    WithServer.nervexctl = os.path.abspath(sys.argv.pop(1))
     unittest.main()

@@ -36,6 +36,21 @@ def test_doctor_says_what_an_editor_may_not_see(nervexctl_as, namespace):
     assert re.search(rf"OK +Your rights +you may run jobs in namespace {namespace}", said.stdout)
 
 
+def test_an_editor_is_told_how_to_name_the_namespace_of_the_suite(nervexctl_as):
+    """Only administrators may read the webhook's configuration, which has it."""
+    editor = nervexctl_as("edit")
+    said = editor("doctor")
+    assert "you may not read the webhook's configuration, so the suite is expected in namespace nervex-system" in said.stderr
+    assert "--system-namespace NAME, or the variable NERVEX_SYSTEM_NAMESPACE" in said.stderr
+    named = editor("doctor", "--system-namespace", "nervex-system")
+    assert (named.returncode, named.stderr) == (0, "")
+    assert named.stdout == said.stdout
+    refused = editor("replicas", "get")
+    assert refused.returncode == 1
+    assert "reach nervex-server in namespace nervex-system" in refused.stderr, refused.stderr
+    assert "--system-namespace or NERVEX_SYSTEM_NAMESPACE" in refused.stderr, refused.stderr
+
+
 def test_doctor_names_the_rights_that_a_viewer_lacks(nervexctl_as, namespace):
     said = nervexctl_as("view")("doctor", "-o", "json")
     assert said.returncode == 0, said.stdout + said.stderr

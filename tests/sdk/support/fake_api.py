@@ -13,7 +13,7 @@ import kubernetes
 
 from support.background import wait_for
 
-COLLECTIONS = ("nervexjobs", "podgroups", "pods", "events", "poddisruptionbudgets")
+COLLECTIONS = ("nervexjobs", "podgroups", "pods", "events", "poddisruptionbudgets", "queues", "simulations", "nodes")
 NAMESPACE = "rl"
 JOBS = f"/apis/nervex.sensetime.com/v1alpha1/namespaces/{NAMESPACE}/nervexjobs"
 GROUPS = f"/apis/nervex.sensetime.com/v1alpha1/namespaces/{NAMESPACE}/podgroups"
@@ -27,10 +27,11 @@ class Cut(Exception):
 
 
 class FakeApi:
-    """`requests`: "METHOD path?query" of each, in order; `heads`: their headers. `lie`: bytes that answer every request."""
+    """`requests`: "METHOD path?query" of each, in order; `heads`: their headers. `lie`: bytes that answer every request, or a
+    function that makes them. `halves`: replies break off in the middle."""
 
     def __init__(self):
-        self.requests, self.heads, self.lie, self._faults = [], [], None, []
+        self.requests, self.heads, self.lie, self.halves, self._faults = [], [], None, False, []
         self._objects, self._history, self._logs = {}, [], {}
         self._version, self._compacted, self._epoch = 100, 0, 0
         self.changed = threading.Condition()
@@ -38,6 +39,7 @@ class FakeApi:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # else each reply takes 40 ms
 
             def log_message(self, *_):
                 pass
@@ -45,7 +47,7 @@ class FakeApi:
             def do_GET(self):
                 api.answer(self)
 
-            do_POST = do_PATCH = do_DELETE = do_GET
+            do_POST = do_PATCH = do_PUT = do_DELETE = do_GET
 
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
@@ -144,7 +146,7 @@ class FakeApi:
         fault = next((one for one in self._faults if one["match"] in request and one["times"] > 0), None)
         try:
             if self.lie is not None:
-                return self.send_bytes(handler, 200, self.lie)
+                return self.send_bytes(handler, 200, self.lie() if callable(self.lie) else self.lie)
             if fault:
                 fault["times"] -= 1
                 time.sleep(fault["seconds"])
@@ -158,7 +160,10 @@ class FakeApi:
                 return self.stream(handler, self.log_lines(url.path.split("/")[-2], query, epoch))
             if query.get("watch"):
                 return self.stream(handler, self.events(url.path, query, epoch))
-            self.send(handler, *self.serve(handler.command, url.path, query, body))
+            code, body = self.serve(handler.command, url.path, query, body)
+            if self.halves:
+                self.send_half(handler, json.dumps(body).encode())
+            self.send(handler, code, body)
         except (Cut, OSError):
             handler.close_connection = True
             with contextlib.suppress(OSError):
@@ -237,6 +242,14 @@ class FakeApi:
             data = line.encode() + b"\n"
             handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         handler.wfile.write(b"0\r\n\r\n")
+
+    @staticmethod
+    def send_half(handler, data):
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data[:len(data) // 2])
+        raise Cut
 
     @staticmethod
     def send(handler, code, body, headers=None):
