@@ -177,16 +177,30 @@ int main_container(const Json& pod_spec) {
   return containers.empty() || !containers.front().is_object() ? -1 : 0;
 }
 
-bool may_restart_in_place(const Json& pod_spec) {
-  const auto restarts = [](const Json& of) {
-    const std::string policy = kube::string_at(of, {"restartPolicy"});
-    return !policy.empty() && policy != "Never";
-  };
+bool restarts_by_policy(const Json& pod_spec) {
   const int main = main_container(pod_spec);
-  if (main < 0) return restarts(pod_spec);
-  const Json& container = kube::array_at(pod_spec, {"containers"})[static_cast<std::size_t>(main)];
-  if (!kube::array_at(container, {"restartPolicyRules"}).empty()) return true;
-  return restarts(container.contains("restartPolicy") ? container : pod_spec);
+  const Json& containers = kube::array_at(pod_spec, {"containers"});
+  const bool has_own =
+      main >= 0 && containers[static_cast<std::size_t>(main)].contains("restartPolicy");
+  const Json& of = has_own ? containers[static_cast<std::size_t>(main)] : pod_spec;
+  const std::string policy = kube::string_at(of, {"restartPolicy"});
+  return !policy.empty() && policy != "Never";
+}
+
+bool may_restart_in_place(const Json& pod_spec) {
+  if (restarts_by_policy(pod_spec)) return true;
+  const int main = main_container(pod_spec);
+  for (const char* list : {"containers", "initContainers"}) {
+    const bool are_regular = std::string_view(list) == "containers";
+    int index = 0;
+    for (const Json& container : kube::array_at(pod_spec, {list})) {
+      const bool is_main = are_regular && index++ == main;
+      for (const Json& rule : kube::array_at(container, {"restartPolicyRules"})) {
+        if (is_main || kube::string_at(rule, {"action"}) == "RestartAllContainers") return true;
+      }
+    }
+  }
+  return false;
 }
 
 int main_port(const Json& pod_template_or_spec, Role role) {

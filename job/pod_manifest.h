@@ -72,8 +72,11 @@ bool is_hard_spread(const Json& constraint);
 int main_port(const Json& pod_template_or_spec, Role role);
 // The index of the main container: named nervex-container, else the first; -1: no containers.
 int main_container(const Json& pod_spec);
-// The kubelet may start the main container again: by the pod's restartPolicy, its own, or its rules
-// (Kubernetes 1.35). An absent policy counts as Never, which the coordinator gets.
+// The kubelet starts a main container that failed again: by its own restartPolicy, else the pod's.
+// An absent policy counts as Never, which the coordinator gets.
+bool restarts_by_policy(const Json& pod_spec);
+// The same, or a rule of restartPolicyRules (Kubernetes 1.35) does so after some exit codes: of the
+// main container, or of another one that restarts all containers.
 bool may_restart_in_place(const Json& pod_spec);
 
 // The whole Pod: name, labels, annotations, owner, environment, port, pin, scheduler (contract §2).

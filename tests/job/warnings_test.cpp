@@ -19,6 +19,24 @@ TEST_CASE("a reservation longer than the cluster allows causes a warning", "[job
   CHECK(warnings_on_create(job).size() == 1);
 }
 
+TEST_CASE("a rule that restarts the coordinator causes a warning", "[job][warnings]") {
+  const auto warnings = [](const std::string& container, const std::string& action) {
+    const Json rule = {{"action", action}, {"exitCodes", {{"operator", "In"}, {"values", {42}}}}};
+    Json containers = {{{"name", "nervex-container"}}, {{"name", "beside"}}};
+    for (Json& one : containers) {
+      one["resources"] = {{"requests", {{"cpu", "1"}}}};
+      if (one["name"] == container) one["restartPolicyRules"] = Json::array({rule});
+    }
+    return warnings_on_create(
+        {{"spec", {{"coordinator", {{"template", {{"spec", {{"containers", containers}}}}}}}}}});
+  };
+  const Warnings want{
+      "spec.coordinator.template.spec: a restart of the coordinator restarts the whole job"};
+  CHECK(warnings("nervex-container", "Restart") == want);
+  CHECK(warnings("beside", "RestartAllContainers") == want);
+  CHECK(warnings("beside", "Restart").empty());
+}
+
 TEST_CASE("fields without effect cause a warning", "[job][warnings]") {
   struct Row {
     std::string when;

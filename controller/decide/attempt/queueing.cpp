@@ -39,15 +39,16 @@ constexpr std::chrono::minutes kLongestDelay{6};
 
 }  // namespace
 
-std::optional<int> backoff_limit(const job::Spec& spec) {
+std::optional<int> backoff_limit(const job::Spec& spec, std::string_view reason) {
   if (spec.backoff_limit) return spec.backoff_limit;
+  if (reason == kCoordinatorRestarted) return std::nullopt;
   const Json* pod = kube::find(spec.coordinator_template, {"spec"});
-  if (pod != nullptr && job::may_restart_in_place(*pod)) return std::nullopt;
+  if (pod != nullptr && job::restarts_by_policy(*pod)) return std::nullopt;
   return 0;
 }
 
-bool may_retry(const job::Spec& spec, int failed_attempts) {
-  const auto limit = backoff_limit(spec);
+bool may_retry(const job::Spec& spec, int failed_attempts, std::string_view reason) {
+  const auto limit = backoff_limit(spec, reason);
   return !limit || failed_attempts <= *limit;
 }
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string_view>
 
 #include "base/clock.h"
 #include "controller/decide/round/round.h"
@@ -25,12 +26,15 @@ bool waits_for_priority_class(const Round& round);
 
 // -- may a failed attempt be followed by another, and when?
 
-// Failed attempts after which the job fails; nullopt: unlimited. As in a batch/v1 Job, except for
-// the default: 0 if the coordinator's restartPolicy is Never or unset, else unlimited.
-std::optional<int> backoff_limit(const job::Spec& spec);
+// Failed attempts after which a job whose last attempt failed for that reason fails; nullopt:
+// unlimited. As in a batch/v1 Job, except for the default: unlimited if the kubelet has restarted
+// the coordinator (kCoordinatorRestarted: by a policy or a rule, which have no limit either); else
+// 0 if the coordinator's restartPolicy is Never or unset, unlimited for other policies.
+std::optional<int> backoff_limit(const job::Spec& spec, std::string_view reason);
 
-// True if another attempt may follow `failed_attempts` failures (including this one).
-bool may_retry(const job::Spec& spec, int failed_attempts);
+// True if another attempt may follow `failed_attempts` failures, of which the last one had that
+// reason.
+bool may_retry(const job::Spec& spec, int failed_attempts, std::string_view reason);
 
 // Delay after the n-th failure: `first`, doubling, at most 6 min.
 std::chrono::milliseconds retry_delay(std::chrono::milliseconds first, int failed_attempts);

@@ -198,8 +198,9 @@ AttemptTransition give_up(const Round& round, AttemptResult result) {
   const int failures = round.seen.job.status.failed_attempts + 1;
   job::LastAttempt last = last_attempt(round.seen, result);
   if (failures > 1) {
-    result.message = fmt::format("{} attempts failed, and backoffLimit is {}; last failure: {}",
-                                 failures, *backoff_limit(round.seen.job.spec), result.message);
+    result.message =
+        fmt::format("{} attempts failed, and backoffLimit is {}; last failure: {}", failures,
+                    *backoff_limit(round.seen.job.spec, result.reason), result.message);
     result.reason = kBackoffLimitExceeded;
   }
   AttemptTransition transition = end_job(round, std::move(result));
@@ -213,7 +214,8 @@ std::optional<AttemptTransition> end_attempt(const Round& round, const AttemptRe
     case AttemptOutcome::kSuccess:
       return end_job(round, result);
     case AttemptOutcome::kFailure:
-      return may_retry(round.seen.job.spec, round.seen.job.status.failed_attempts + 1)
+      return may_retry(round.seen.job.spec, round.seen.job.status.failed_attempts + 1,
+                       result.reason)
                  ? retry(round, result)
                  : give_up(round, result);
     case AttemptOutcome::kDisruption:

@@ -561,26 +561,30 @@ TEST_CASE("the default backoffLimit follows from the restart policy", "[controll
   job::Spec spec = testing::a_job().spec;
   if (!row.policy.empty()) spec.coordinator_template["spec"]["restartPolicy"] = row.policy;
   spec.backoff_limit = row.limit;
-  CHECK(backoff_limit(spec) == row.want);
+  CHECK(backoff_limit(spec, kCoordinatorFailed) == row.want);
 }
 
-TEST_CASE("a coordinator with restart rules is retried without limit by default",
+TEST_CASE("a restart in place is retried without limit by default, other failures as Never says",
           "[controller][backoff]") {
   job::Spec spec = testing::a_job().spec;
   Json& main = spec.coordinator_template["spec"]["containers"][0];
   main["restartPolicy"] = "Never";
-  CHECK(backoff_limit(spec) == 0);
   main["restartPolicyRules"] = {
       {{"action", "Restart"}, {"exitCodes", {{"operator", "In"}, {"values", {42}}}}}};
-  CHECK(backoff_limit(spec) == std::nullopt);
+  CHECK(backoff_limit(spec, kCoordinatorRestarted) == std::nullopt);
+  for (const auto reason : {kCoordinatorFailed, kCoordinatorLost, kPodGroupLost, kStartTimeout}) {
+    CHECK(backoff_limit(spec, reason) == 0);
+  }
+  spec.backoff_limit = 3;
+  CHECK(backoff_limit(spec, kCoordinatorRestarted) == 3);
 }
 
 TEST_CASE("failed attempts are retried up to backoffLimit", "[controller][backoff]") {
   job::Spec spec = testing::a_job().spec;
   spec.backoff_limit = 2;
-  CHECK(may_retry(spec, 1));
-  CHECK(may_retry(spec, 2));
-  CHECK_FALSE(may_retry(spec, 3));
+  CHECK(may_retry(spec, 1, kCoordinatorFailed));
+  CHECK(may_retry(spec, 2, kCoordinatorFailed));
+  CHECK_FALSE(may_retry(spec, 3, kCoordinatorFailed));
 }
 
 TEST_CASE("the back-off doubles up to six minutes", "[controller][backoff]") {

@@ -214,6 +214,30 @@ TEST_CASE("a coordinator restarted in place fails the attempt, and is created ag
   CHECK(world.pod_names().empty());
 }
 
+TEST_CASE("a coordinator that a rule restarts is retried, and fails the job with another exit code",
+          "[controller][attempts]") {
+  job::Job job = a_job(1, 0);
+  Json& main = job.spec.coordinator_template["spec"]["containers"][0];
+  main["restartPolicy"] = "Never";
+  main["restartPolicyRules"] = {
+      {{"action", "Restart"}, {"exitCodes", {{"operator", "In"}, {"values", {42}}}}}};
+  World world = running(std::move(job));
+  SECTION("after a restart") {
+    world.change_pod(kCoordinator, [](kube::Pod& pod) {
+      pod.containers = {container("nervex-container", 1, 42, "again")};
+    });
+    world.settle();
+    CHECK(world.seen.job.status.attempt == 2);
+    CHECK(world.seen.job.status.last_attempt->reason == "CoordinatorRestarted");
+  }
+  SECTION("after an exit that no rule names") {
+    exit_with(world, 1, "no");
+    world.settle();
+    CHECK(world.seen.job.status.phase == Phase::kFailed);
+    CHECK(world.seen.job.status.reason == "CoordinatorFailed");
+  }
+}
+
 TEST_CASE("a sidecar may restart as it likes", "[controller][attempts]") {
   World world = running(a_job_with_retries(1));
   world.change_pod(kCoordinator, [](kube::Pod& pod) {
