@@ -53,6 +53,7 @@ from support.outages import Components  # noqa: E402
 from support.replicas_api import ReplicasApi  # noqa: E402
 from support.sdk import job as sdk_job, nervex  # noqa: E402
 from support.starts import Starts  # noqa: E402
+from support.tenant import Tenant  # noqa: E402
 from support.users import Users, wait_until_user_may  # noqa: E402
 from support.wait import absent, away, conflict, wait_for  # noqa: E402
 
@@ -309,6 +310,12 @@ def users(target, core, namespace, tmp_path):
     if not target.cluster:
         pytest.skip("the roles of this cluster are its owner's")
     return Users(target, core, namespace, tmp_path)
+
+
+@pytest.fixture
+def tenant(users, namespace, node):
+    """A hostile user with the role `edit` in the test's namespace; see support/tenant.py."""
+    return Tenant(users, namespace, node)
 
 
 @pytest.fixture
