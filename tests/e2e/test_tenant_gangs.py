@@ -58,6 +58,15 @@ def queues(custom, namespace):
         yield made
 
 
+@pytest.fixture
+def others(fresh_namespace, core, custom, queues):
+    """The jobs of another team, with a quota of nearly the whole node."""
+    with fresh_namespace() as name:
+        queues.create("others", namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": name}},
+                      quota=[{"resources": {GPU: 7}}])
+        yield Jobs(core, custom, name)
+
+
 @pytest.mark.xfail(strict=True, reason="minMember that is raised makes the gang one that heals, also in a stopped queue")
 def test_a_raised_minimum_starts_nothing_in_a_queue_that_is_held(gangs, tenant, queues):
     queues.create("team")
@@ -73,24 +82,20 @@ def test_a_raised_minimum_starts_nothing_in_a_queue_that_is_held(gangs, tenant, 
 
 
 @pytest.mark.xfail(strict=True, reason="minMember that is raised makes the gang one that heals, before all that wait")
-def test_a_raised_minimum_does_not_go_before_the_quota_of_others(gangs, tenant, queues, fresh_namespace, core, custom):
+def test_a_raised_minimum_does_not_go_before_the_quota_of_others(gangs, tenant, queues, others):
     queues.create("mine")
     gangs.create("grows", 1)
     gangs.add("grows", "grows-0")
     tenant.wait_bound("grows-0")
     tenant.run("blocks", 7)
-    with fresh_namespace() as name:
-        queues.create("others", namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": name}},
-                      quota=[{"resources": {GPU: 7}}])
-        others = Jobs(core, custom, name)
-        others.create(tenant.job("theirs", 7))
-        wait_for(lambda: (others.condition("theirs", "Scheduled") or {}).get("reason") == "Unschedulable", "it to wait", LONG)
-        gangs.patch("grows", minMember=5)
-        gangs.add("grows", *(f"grows-{i}" for i in range(1, 5)))
-        tenant.jobs.delete("blocks")
-        wait_for(lambda: (others.phase("theirs") == "Running" or tenant.gpus_in_use() == 5, tenant.gpus_in_use()),
-                 "one of them to start", LONG)
-        assert others.phase("theirs") == "Running"
+    others.create(tenant.job("theirs", 7))
+    wait_for(lambda: (others.condition("theirs", "Scheduled") or {}).get("reason") == "Unschedulable", "it to wait", LONG)
+    gangs.patch("grows", minMember=5)
+    gangs.add("grows", *(f"grows-{i}" for i in range(1, 5)))
+    tenant.jobs.delete("blocks")
+    wait_for(lambda: (others.phase("theirs") == "Running" or tenant.gpus_in_use() == 5, tenant.gpus_in_use()),
+             "one of them to start", LONG)
+    assert others.phase("theirs") == "Running"
 
 
 def test_a_raised_minimum_stays_within_the_limit(gangs, tenant, queues):
