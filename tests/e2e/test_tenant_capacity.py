@@ -93,7 +93,7 @@ def test_a_pod_without_its_owner_is_taken_back(tenant, others):
         with attempt("detach"):
             tenant.detach(pod.metadata.name)
     others.create(tenant.job("owns", 8))
-    others.wait_phase("owns", "Running", 8)
+    others.wait_phase("owns", "Running", 15)
 
 
 # -- nodes that are reserved
@@ -163,6 +163,17 @@ def test_pods_of_many_kinds_do_not_start_on_reserved_nodes(reserved, tenant):
         tenant.wait_pod_says(name, "does not fit")
     tenant.check_at_most(4)
     check_starts(reserved, tenant)
+
+
+def test_a_job_that_cannot_start_keeps_no_node_from_others(tenant, fresh_namespace, core, custom):
+    """Its coordinator's name is taken by a pod of the tenant's."""
+    tenant.create_pod("squats-coordinator", 0)
+    tenant.jobs.create(tenant.job("squats", 8))
+    wait_for(lambda: "squats-coordinator" in str(tenant.jobs.get("squats").get("status")), "the job to name the pod", LONG)
+    with fresh_namespace() as name:
+        theirs = Jobs(core, custom, name)
+        theirs.create(tenant.job("theirs", 8))
+        theirs.wait_phase("theirs", "Running", LONG)
 
 
 # -- pods of others

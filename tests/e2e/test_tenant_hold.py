@@ -136,6 +136,23 @@ def test_a_pod_that_pretends_to_be_of_a_daemonset_waits_in_a_held_queue(held):
     held.check_at_most(1)
 
 
+@pytest.mark.xfail(strict=True, reason="a plan that was made before the stop is still committed")
+def test_gates_that_are_removed_after_the_stop_start_nothing(tenant, queues):
+    """The job has a plan, and its pods wait for the tenant."""
+    body = tenant.job("gated", 2)
+    body["spec"]["coordinator"]["template"]["spec"]["schedulingGates"] = [{"name": "example.com/gate"}]
+    body["spec"]["collector"]["template"]["spec"]["schedulingGates"] = [{"name": "example.com/gate"}]
+    tenant.jobs.create(body)
+    tenant.jobs.wait_pods("gated", 2)
+    queues.patch("team", stop="Hold")
+    tenant.create_pod("probe", 1)
+    tenant.wait_pod_says("probe", "is stopped")
+    for pod in tenant.jobs.pods("gated"):
+        with attempt("open the gate"):
+            tenant.core.patch_namespaced_pod(pod.metadata.name, tenant.namespace, {"spec": {"schedulingGates": None}})
+    always(lambda: (tenant.jobs.phase("gated") != "Running", tenant.jobs.get("gated")["status"]), "the job waits", 3)
+
+
 # -- a drain
 
 
@@ -189,6 +206,20 @@ def test_a_pod_that_its_user_ends_with_a_grace_of_years_ends_within_the_hour(ten
     end(tenant, pod)
     wait_for(lambda: ((left := grace_left(tenant, pod)) is not None and left <= HOUR + 60, left),
              "the controller to shorten the grace period", LONG)
+
+
+@pytest.mark.xfail(strict=True, reason="a pod that is ending already is left alone until --max-termination-grace")
+def test_a_pod_that_its_user_ends_slowly_ends_with_a_drain_as_its_template_says(tenant, queues):
+    """Its own grace period is 2 s; the user gave it an hour before the drain."""
+    body = tenant.job("runs", 2, slow=True)
+    body["spec"]["collector"]["template"]["spec"]["terminationGracePeriodSeconds"] = 2
+    tenant.jobs.create(body)
+    tenant.jobs.wait_phase("runs", "Running", LONG)
+    (pod,) = [one.metadata.name for one in tenant.jobs.pods("runs", "collector")]
+    tenant.delete_slowly(pod, HOUR)
+    queues.patch("team", stop="HoldAndDrain")
+    wait_for(lambda: "runs-coordinator" not in names_of(tenant), "the coordinator to end", LONG)
+    wait_for(lambda: (pod not in names_of(tenant), names_of(tenant)), "the pod to end", 6)
 
 
 def test_a_template_with_a_grace_of_years_is_drained_within_the_hour(tenant, queues):
