@@ -86,7 +86,6 @@ def test_new_jobs_and_pods_take_nothing_of_what_is_about_to_be_free(tenant, othe
     assert tenant.gpus_in_use() == 0
 
 
-@pytest.mark.xfail(strict=True, reason="a pod whose owner is taken off is nobody's: no reclaim ends it")
 def test_a_pod_without_its_owner_is_taken_back(tenant, others):
     tenant.run("borrows", 4, replicas=2)
     for pod in tenant.jobs.pods("borrows", "collector"):

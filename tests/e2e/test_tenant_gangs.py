@@ -67,7 +67,6 @@ def others(fresh_namespace, core, custom, queues):
         yield Jobs(core, custom, name)
 
 
-@pytest.mark.xfail(strict=True, reason="minMember that is raised makes the gang one that heals, also in a stopped queue")
 def test_a_raised_minimum_starts_nothing_in_a_queue_that_is_held(gangs, tenant, queues):
     queues.create("team")
     gangs.create("grows", 1)
@@ -81,7 +80,6 @@ def test_a_raised_minimum_starts_nothing_in_a_queue_that_is_held(gangs, tenant, 
     tenant.check_at_most(1, 3)
 
 
-@pytest.mark.xfail(strict=True, reason="minMember that is raised makes the gang one that heals, before all that wait")
 def test_a_raised_minimum_does_not_go_before_the_quota_of_others(gangs, tenant, queues, others):
     queues.create("mine")
     gangs.create("grows", 1)
@@ -108,7 +106,6 @@ def test_a_raised_minimum_stays_within_the_limit(gangs, tenant, queues):
     tenant.check_at_most(4, 2)
 
 
-@pytest.mark.xfail(strict=True, reason="a PodGroup of another operator that is named as the UID of a job's hides its pods")
 def test_a_gang_with_the_uid_of_a_jobs_podgroup_as_its_name_hides_no_use(gangs, tenant, queues):
     queue = queues.create("small", limit=LIMIT)
     tenant.run("old", 4, slow=True, queue=queue)

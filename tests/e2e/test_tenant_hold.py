@@ -136,7 +136,6 @@ def test_a_pod_that_pretends_to_be_of_a_daemonset_waits_in_a_held_queue(held):
     held.check_at_most(1)
 
 
-@pytest.mark.xfail(strict=True, reason="a plan that was made before the stop is still committed")
 def test_gates_that_are_removed_after_the_stop_start_nothing(tenant, queues):
     """The job has a plan, and its pods wait for the tenant."""
     body = tenant.job("gated", 2)
@@ -208,7 +207,6 @@ def test_a_pod_that_its_user_ends_with_a_grace_of_years_ends_within_the_hour(ten
              "the controller to shorten the grace period", LONG)
 
 
-@pytest.mark.xfail(strict=True, reason="a pod that is ending already is left alone until --max-termination-grace")
 def test_a_pod_that_its_user_ends_slowly_ends_with_a_drain_as_its_template_says(tenant, queues):
     """Its own grace period is 2 s; the user gave it an hour before the drain."""
     body = tenant.job("runs", 2, slow=True)
@@ -254,7 +252,6 @@ def test_a_finalizer_of_a_pod_starts_no_second_one_beside_it(tenant, drain, queu
     tenant.jobs.wait_phase("runs", "Running", LONG)
 
 
-@pytest.mark.xfail(strict=True, reason="a pod whose owner is taken off is nobody's: no drain ends it")
 def test_a_pod_without_its_owner_does_not_outlast_a_drain(tenant, drain):
     (pod,) = [one.metadata.name for one in tenant.jobs.pods("runs", "collector")]
     with attempt("detach"):

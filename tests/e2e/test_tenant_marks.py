@@ -176,7 +176,6 @@ def test_marks_in_a_template_are_not_those_of_the_pod(tenant, queues, with_queue
     assert not forged_marks(tenant, **spec) - {"main-container"}
 
 
-@pytest.mark.xfail(strict=True, reason="this annotation of a template stays where the controller writes none")
 def test_the_main_container_in_a_template_is_not_that_of_the_pod(tenant):
     assert "main-container" not in forged_marks(tenant)
 

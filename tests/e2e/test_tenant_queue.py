@@ -161,7 +161,6 @@ def test_failed_reports_make_no_pod_beside_one_that_does_not_end(tenant, limited
 # -- by pods without their owner
 
 
-@pytest.mark.xfail(strict=True, reason="a pod whose owner is taken off gets a successor beside it")
 def test_a_pod_without_its_owner_counts_beside_its_successor(full, limited):
     """The owner may be taken off by all who may change the pod; then the job makes a new one."""
     for pod in full.jobs.pods("runs", "collector"):
