@@ -51,7 +51,8 @@ WAYS = {"a policy that keeps pods": ({}, change(cleanPodPolicy="None")),
         "no retries": ({"backoffLimit": 0}, change(backoffLimit=2**31 - 1))}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [
+    pytest.param(way, marks=() if "policy" in way or "priority" in way else pytest.mark.extended) for way in WAYS])
 def test_a_job_does_not_keep_what_the_owner_of_a_quota_takes_back_by(tenant, others, way):
     spec, act = WAYS[way]
     tenant.run("borrows", 8, **spec)
@@ -62,6 +63,7 @@ def test_a_job_does_not_keep_what_the_owner_of_a_quota_takes_back_by(tenant, oth
     assert tenant.jobs.phase("borrows") == "Created"
 
 
+@pytest.mark.extended
 def test_many_small_jobs_are_taken_back_as_one_large_one(tenant, others):
     for i in range(8):
         tenant.jobs.create(tenant.job(f"small-{i}", 1))
@@ -71,6 +73,7 @@ def test_many_small_jobs_are_taken_back_as_one_large_one(tenant, others):
     assert tenant.gpus_in_use() == 0
 
 
+@pytest.mark.extended
 def test_new_jobs_and_pods_take_nothing_of_what_is_about_to_be_free(tenant, others):
     """The victim ends slowly; the tenant asks for its place meanwhile, and again."""
     body = tenant.job("borrows", 8, slow=True)
@@ -86,6 +89,7 @@ def test_new_jobs_and_pods_take_nothing_of_what_is_about_to_be_free(tenant, othe
     assert tenant.gpus_in_use() == 0
 
 
+@pytest.mark.extended
 def test_a_pod_without_its_owner_is_taken_back(tenant, others):
     tenant.run("borrows", 4, replicas=2)
     for pod in tenant.jobs.pods("borrows", "collector"):
@@ -126,14 +130,17 @@ def test_a_running_job_does_not_grow_on_reserved_nodes(reserved, tenant, replica
     check_starts(reserved, tenant)
 
 
+@pytest.mark.extended
 def test_a_suspended_job_does_not_come_back_on_reserved_nodes(reserved, tenant):
     tenant.jobs.patch("runs", {"spec": {"suspend": True}})
     reserved.wait_phase("large", "Running", LONG)
+    tenant.jobs.wait_condition("runs", "Suspended")
     tenant.jobs.patch("runs", {"spec": {"suspend": False}})
     tenant.wait_reason("runs", "Unschedulable")
     tenant.check_at_most(0)
 
 
+@pytest.mark.extended
 def test_a_time_limit_that_is_taken_away_before_the_start_gives_no_reserved_node(reserved, tenant):
     """Created with a limit and at once without: the plan is dropped if no pod is bound."""
     for i in range(3):
@@ -142,6 +149,7 @@ def test_a_time_limit_that_is_taken_away_before_the_start_gives_no_reserved_node
     check_starts(reserved, tenant)
 
 
+@pytest.mark.extended
 def test_a_preemptible_job_that_keeps_its_pods_gives_reserved_nodes_back(reserved, tenant):
     tenant.jobs.create(tenant.job("spot", 4, preemptible=True))
     tenant.jobs.wait_phase("spot", "Running", LONG)
@@ -190,6 +198,7 @@ def test_a_pod_of_the_highest_priority_evicts_no_pod_of_others(tenant, fresh_nam
                         if not one.metadata.deletion_timestamp} == uids, "the pods of others stay", 1.5)
 
 
+@pytest.mark.extended
 def test_a_job_of_the_highest_priority_evicts_no_job_without_its_queue_saying_so(tenant, queues, fresh_namespace, core, custom):
     queues.create("mine", preemption="LowerPriority", reclaim="Any", minRuntimeSeconds=0)
     with fresh_namespace() as name:

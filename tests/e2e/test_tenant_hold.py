@@ -61,17 +61,19 @@ def test_a_held_queue_gives_no_base_replica(held):
 
 
 def test_a_job_that_is_suspended_and_resumed_waits_in_a_held_queue(held):
-    for _ in range(3):
+    for _ in range(2):
         held.jobs.patch("runs", {"spec": {"suspend": True}})
         wait_for(lambda: not names_of(held), "the pods to go", LONG)
+        held.jobs.wait_condition("runs", "Suspended")
         held.jobs.patch("runs", {"spec": {"suspend": False}})
         held.wait_reason("runs", "QueueStopped")
     held.check_at_most(0)
 
 
+@pytest.mark.extended
 def test_a_quick_change_of_suspend_starts_no_new_attempt_in_a_held_queue(held):
     for i in range(20):
-        held.jobs.patch("runs", {"spec": {"suspend": i % 2 == 0}})
+        held.suspend("runs", i % 2 == 0)
 
     def has_settled():
         status = held.jobs.get("runs")["status"]
@@ -175,6 +177,7 @@ def test_a_policy_that_keeps_pods_does_not_outlast_a_drain(tenant, drain):
     tenant.check_at_most(0)
 
 
+@pytest.mark.extended
 def test_a_disruption_budget_does_not_outlast_a_drain(tenant, drain):
     kubernetes.client.PolicyV1Api(tenant.client).create_namespaced_pod_disruption_budget(tenant.namespace, {
         "metadata": {"name": "all"}, "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"nervexjob-name": "runs"}}}})
@@ -217,9 +220,10 @@ def test_a_pod_that_its_user_ends_slowly_ends_with_a_drain_as_its_template_says(
     tenant.delete_slowly(pod, HOUR)
     queues.patch("team", stop="HoldAndDrain")
     wait_for(lambda: "runs-coordinator" not in names_of(tenant), "the coordinator to end", LONG)
-    wait_for(lambda: (pod not in names_of(tenant), names_of(tenant)), "the pod to end", 6)
+    wait_for(lambda: (pod not in names_of(tenant), names_of(tenant)), "the pod to end", 5)
 
 
+@pytest.mark.extended
 def test_a_template_with_a_grace_of_years_is_drained_within_the_hour(tenant, queues):
     body = tenant.job("runs", 2, slow=True)
     body["spec"]["collector"]["template"]["spec"]["terminationGracePeriodSeconds"] = YEARS
@@ -287,7 +291,8 @@ CHANGES = {"a limit of its own beyond any time": {"activeDeadlineSeconds": 2**63
            "retries without end": {"backoffLimit": 2**31 - 1}}
 
 
-@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize("what", [
+    pytest.param(what, marks=() if "policy" in what else pytest.mark.extended) for what in CHANGES])
 def test_the_time_limit_of_a_queue_ends_the_job_that_has(tenant, queues, what):
     queues.patch("team", maxRuntimeSeconds=3)
     tenant.run("runs", 1, activeDeadlineSeconds=3600)
@@ -295,6 +300,7 @@ def test_the_time_limit_of_a_queue_ends_the_job_that_has(tenant, queues, what):
     wait_ended_by_limit(tenant, names_of(tenant))
 
 
+@pytest.mark.extended
 def test_the_time_limit_of_a_queue_ends_the_job_that_now_names_another_queue(tenant, queues):
     queues.patch("team", maxRuntimeSeconds=3)
     queues.create("endless")
@@ -303,6 +309,7 @@ def test_the_time_limit_of_a_queue_ends_the_job_that_now_names_another_queue(ten
     wait_ended_by_limit(tenant, names_of(tenant))
 
 
+@pytest.mark.extended
 def test_a_new_attempt_does_not_begin_the_time_again(tenant, queues):
     """The time of a job is what all its attempts were active."""
     queues.patch("team", maxRuntimeSeconds=5)
@@ -329,5 +336,6 @@ def test_a_new_job_adopts_no_pod_that_was_orphaned_under_its_name(tenant, queues
     wait_for(lambda: tenant.jobs.create(tenant.job("runs", 2)), "the old job to be gone", not_yet=[conflict])
     always(lambda: tenant.jobs.phase("runs") != "Running", "the new job has no coordinator", 1.5)
     assert "runs-coordinator" in str(tenant.jobs.get("runs")["status"]), tenant.jobs.get("runs")
-    kept = [one for one in tenant.core.list_namespaced_pod(tenant.namespace).items if old.get(one.metadata.name) == one.metadata.uid]
+    pods = tenant.core.list_namespaced_pod(tenant.namespace).items
+    kept = [one for one in pods if old.get(one.metadata.name) == one.metadata.uid]
     assert len(kept) == len(old) and not any(one.metadata.owner_references for one in kept)

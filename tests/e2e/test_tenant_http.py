@@ -85,7 +85,8 @@ def calls_on(theirs):
     """The calls that read or change the job of others."""
     target = {"namespace": theirs.namespace, "coordinator": "theirs-coordinator"}
     pod = theirs.pods("theirs", "collector")[0].metadata.name
-    return [("POST", PATH, {**target, "collectors": {"replicas": 1}}), ("DELETE", PATH, {**target, "collectors": {"replicas": 1}}),
+    one = {**target, "collectors": {"replicas": 1}}
+    return [("POST", PATH, one), ("DELETE", PATH, one),
             ("POST", FAILED, {**target, "collectors": [pod]}), ("GET", f"{PATH}?namespace={theirs.namespace}", None),
             ("GET", f"{PATH}?namespace={theirs.namespace}&coordinator=theirs-coordinator", None),
             ("GET", f"{PATH}?name={pod}", None), ("GET", PATH, None)]
@@ -117,10 +118,11 @@ def test_a_pod_of_one_job_opens_no_job_of_another_namespace(caller, theirs, pod_
     check_untouched(theirs)
 
 
-TWICE = [('"namespace": "{mine}", "coordinator": "mine-coordinator", "namespace": "{theirs}", "coordinator": "theirs-coordinator"'),
-         ('"namespace": "{theirs}", "coordinator": "theirs-coordinator", "namespace": "{mine}", "coordinator": "mine-coordinator"'),
-         ('"namespace": "{mine}", "coordinator": "mine-coordinator", "NAMESPACE": "{theirs}", "COORDINATOR": "theirs-coordinator"'),
-         ('"Namespace": "{theirs}", "Coordinator": "theirs-coordinator", "namespace": "{mine}", "coordinator": "mine-coordinator"')]
+MINE = '"namespace": "{mine}", "coordinator": "mine-coordinator"'
+THEIRS = '"namespace": "{theirs}", "coordinator": "theirs-coordinator"'
+TWICE = [f"{MINE}, {THEIRS}", f"{THEIRS}, {MINE}",
+         MINE + ', "NAMESPACE": "{theirs}", "COORDINATOR": "theirs-coordinator"',
+         '"Namespace": "{theirs}", "Coordinator": "theirs-coordinator", ' + MINE]
 
 
 @pytest.mark.parametrize("keys", range(len(TWICE)))
@@ -144,10 +146,12 @@ def test_a_query_beside_a_body_names_no_other_job(caller, theirs):
 
 def test_replicas_of_others_are_not_replaced_in_the_name_of_an_own_job(caller, theirs):
     pod = theirs.pods("theirs", "collector")[0].metadata
-    for name in (pod.name, f"{pod.name}.{theirs.namespace}:22270", f"{theirs.namespace}/{pod.name}", f"../{theirs.namespace}/pods/{pod.name}"):
-        said = caller.call("POST", FAILED, {"namespace": caller.namespace, "coordinator": "mine-coordinator", "collectors": [name]})
+    other = theirs.namespace
+    for name in (pod.name, f"{pod.name}.{other}:22270", f"{other}/{pod.name}", f"../{other}/pods/{pod.name}"):
+        said = caller.call("POST", FAILED, {
+            "namespace": caller.namespace, "coordinator": "mine-coordinator", "collectors": [name]})
         assert said.status in (400, 404), said
-    for coordinator in (pod.name, "theirs-coordinator", f"theirs-coordinator.{theirs.namespace}", f"{theirs.namespace}/theirs-coordinator"):
+    for coordinator in (pod.name, "theirs-coordinator", f"theirs-coordinator.{other}", f"{other}/theirs-coordinator"):
         assert caller.add(coordinator=coordinator).status in (400, 404), coordinator
     assert theirs.pods("theirs", "collector")[0].metadata.uid == pod.uid
     check_untouched(theirs)
@@ -210,7 +214,8 @@ def test_a_pod_with_the_uid_of_a_job_of_others_as_its_owner_has_no_right(caller,
         api = "nervex.sensetime.com/v1alpha1" if kind == "NerveXJob" else "v1"
         made = user.core.create_namespaced_pod(user.namespace, {
             "metadata": {"name": f"theirs-coordinator-{number}", "finalizers": ["example.com/stays"],
-                         "labels": {"group-name": "nervex.sensetime.com", "nervexjob-name": "theirs", "replica-type": "coordinator"},
+                         "labels": {"group-name": "nervex.sensetime.com", "nervexjob-name": "theirs",
+                                    "replica-type": "coordinator"},
                          "ownerReferences": [{"apiVersion": api, "kind": kind, "name": "theirs", "uid": uid,
                                               "controller": kind == "ConfigMap"}]},
             "spec": {"containers": [{"name": "nervex-container", "image": "i"}]}})
@@ -289,6 +294,7 @@ def test_learners_of_more_gpus_than_any_node_has_do_not_multiply_pods(caller, us
     assert programs.metrics("server")["process_resident_memory_bytes"] < before + 32 * MB
 
 
+@pytest.mark.extended
 def test_a_job_gets_no_more_than_5000_pods_by_requests(caller, user):
     said = [caller.add(1000, cpus="60") for _ in range(6)]
     assert [one.status for one in said] == [200] * 5 + [409], said
@@ -307,6 +313,7 @@ def test_a_list_of_many_names_is_answered_soon(caller, user, programs):
 # -- many at once
 
 
+@pytest.mark.extended
 def test_calls_that_add_and_remove_leave_a_small_object(caller, user):
     for _ in range(12):
         assert caller.add(1, cpus="60").status == 200
@@ -317,6 +324,7 @@ def test_calls_that_add_and_remove_leave_a_small_object(caller, user):
     assert len(user.jobs.get("mine")["spec"]["requests"].get("calls", [])) <= 100
 
 
+@pytest.mark.extended
 def test_a_flood_for_one_job_does_not_delay_another(caller, user, programs, theirs, core):
     """30 callers of one job; the answers of another team come meanwhile."""
     before = programs.metrics("server")["process_resident_memory_bytes"]
@@ -347,7 +355,7 @@ def test_adding_and_removing_at_once_loses_no_replica(caller, user):
     def repeat(method, counted):
         for number in range(3):
             said = caller.call(method, body={"namespace": user.namespace, "coordinator": "mine-coordinator",
-                                             "collectors": {"replicas": 1, "cpus": "60"} if method == "POST" else {"replicas": 1}},
+                                             "collectors": {"replicas": 1, "cpus": "60"}},
                                headers={"Idempotency-Key": f"{method}-{threading.get_ident()}-{number}"})
             assert said.status == 200, said
             counted.append(len(said.data["collectors"]) if said.json["success"] else 0)

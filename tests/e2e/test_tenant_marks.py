@@ -8,7 +8,7 @@ import pytest
 from support.jobs import GROUP, VERSION, Jobs, job, refusal_of, template
 from support.queues import own_queues
 from support.tenant import GPU, LONG, Tenant
-from support.wait import always, conflict, wait_for
+from support.wait import always, wait_for
 
 MARKS = ("pod-group-uid", "slot", "incarnation", "placement", "queue", "main-container",
          "tolerates-not-ready-seconds", "tolerates-unreachable-seconds")
@@ -241,6 +241,7 @@ def test_a_service_that_claims_to_be_ours_gets_no_pod_of_a_job(runs):
         "spec": {"externalName": "example.com", "type": "ExternalName"}})
     runs.jobs.patch("mine", {"spec": {"suspend": True}})
     wait_for(lambda: not runs.jobs.pods("mine"), "the pods to go", LONG)
+    runs.jobs.wait_condition("mine", "Suspended")
     runs.jobs.patch("mine", {"spec": {"suspend": False}})
     runs.jobs.wait_phase("mine", "Running", LONG)
     assert runs.core.read_namespaced_service("mine-coordinator", runs.namespace).spec.type == "ExternalName"

@@ -7,7 +7,7 @@ import kubernetes
 from tools.cluster import kubelet
 
 from support import nodes
-from support.jobs import GROUP, VERSION, Jobs, job, template
+from support.jobs import GROUP, VERSION, Jobs, job, refusal_of, template
 from support.wait import absent, always, conflict, wait_for
 
 GPU = "nvidia.com/gpu"
@@ -99,8 +99,13 @@ class Tenant:
         return sum(gpus_of(pod) for pod in self.core.list_namespaced_pod(self.namespace).items
                    if pod.spec.node_name and pod.status.phase not in ("Succeeded", "Failed"))
 
-    def check_at_most(self, gpus, seconds=1.0):
+    def check_at_most(self, gpus, seconds=0.5):
         always(lambda: ((used := self.gpus_in_use()) <= gpus, used), f"at most {gpus} GPUs are in use", seconds)
+
+    def suspend(self, name, value):
+        """Admission lets a job resume only after it was suspended."""
+        said = refusal_of(self.jobs.patch, name, {"spec": {"suspend": value}})
+        assert not said or "before the controller has suspended" in said, said
 
     def wait_reason(self, name, *reasons):
         """Waits until the job, or a gang of its, waits for one of these reasons; returns the message."""
@@ -134,8 +139,3 @@ def attempt(to):
     except kubernetes.client.ApiException as error:
         if not (absent(error) or conflict(error)):
             raise AssertionError(f"{to}: {error.body}") from error
-
-
-def has_node_free(api, node):
-    """No pod is bound to the node."""
-    return not api.get(f"/api/v1/pods?fieldSelector=spec.nodeName%3D{node}")["items"]
