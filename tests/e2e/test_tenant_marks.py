@@ -128,14 +128,15 @@ IMPERSONATED = [{"Impersonate-User": f"system:serviceaccount:{SYSTEM}:nervex-con
                 {"Impersonate-User": "system:serviceaccount:kube-system:generic-garbage-collector"}]
 
 
-@pytest.mark.parametrize("who", range(len(IMPERSONATED)))
-def test_a_user_does_not_act_as_an_account_that_the_policies_trust(runs, who):
-    client = kubernetes.client.ApiClient(runs.client.configuration)
-    for name, value in IMPERSONATED[who].items():
-        client.set_default_header(name, value.format(ns=runs.namespace))
+def test_a_user_does_not_act_as_an_account_that_the_policies_trust(runs):
     patch = {"metadata": {"annotations": {"nervex.sensetime.com/queue": "vision"}}}
-    said = refusal_of(kubernetes.client.CoreV1Api(client).patch_namespaced_pod, "mine-coordinator", runs.namespace, patch)
-    assert "cannot impersonate" in said, said
+    for who in IMPERSONATED:
+        client = kubernetes.client.ApiClient(runs.client.configuration)
+        for name, value in who.items():
+            client.set_default_header(name, value.format(ns=runs.namespace))
+        core = kubernetes.client.CoreV1Api(client)
+        said = refusal_of(core.patch_namespaced_pod, "mine-coordinator", runs.namespace, patch)
+        assert "cannot impersonate" in said, (who, said)
 
 
 def test_a_user_changes_no_requests_by_another_way_to_write(runs, kubectl):
@@ -291,26 +292,23 @@ def test_why_a_job_waits_names_nobody_else(tenant, secret, nervexctl):
                      tenant.core.list_namespaced_pod(tenant.namespace).items)
 
 
-@pytest.mark.parametrize("words", [("list", "-A"), ("top",), ("queue", "-A"), ("explain", "topsecret", "-n", "SECRET"),
-                                   ("logs", "topsecret", "-n", "SECRET")], ids=lambda words: words[0])
-def test_the_command_line_shows_a_tenant_nothing_of_others(tenant, secret, nervexctl, words):
-    words = [secret if word == "SECRET" else word for word in words]
-    said = nervexctl(*words, "--kubeconfig", tenant.kubeconfig)
-    refused = ("forbidden", "cannot")
-    if said.returncode != 0:
-        assert any(word in said.stderr for word in refused), said
-    if "SECRET" not in words and secret not in words:
+def test_the_command_line_shows_a_tenant_nothing_of_others(tenant, secret, nervexctl):
+    for words in (("list", "-A"), ("top",), ("queue", "-A")):
+        said = nervexctl(*words, "--kubeconfig", tenant.kubeconfig)
+        assert said.returncode == 0 or "forbidden" in said.stderr or "cannot" in said.stderr, said
         check_no_word_of(secret, said.stdout)
-    else:
+    for command in ("explain", "logs"):
+        said = nervexctl(command, "topsecret", "-n", secret, "--kubeconfig", tenant.kubeconfig)
+        assert said.returncode != 0 and ("forbidden" in said.stderr or "cannot" in said.stderr), said
         assert "Running" not in said.stdout
 
 
-def simulate(tenant, **spec):
+def simulate(tenant, name="asks", **spec):
     tenant.custom.create_namespaced_custom_object(GROUP, VERSION, tenant.namespace, "simulations", {
-        "apiVersion": f"{GROUP}/{VERSION}", "kind": "Simulation", "metadata": {"name": "asks"}, "spec": spec})
+        "apiVersion": f"{GROUP}/{VERSION}", "kind": "Simulation", "metadata": {"name": name}, "spec": spec})
 
     def look():
-        found = tenant.custom.get_namespaced_custom_object(GROUP, VERSION, tenant.namespace, "simulations", "asks")
+        found = tenant.custom.get_namespaced_custom_object(GROUP, VERSION, tenant.namespace, "simulations", name)
         return "completionTime" in found.get("status", {}), found
     return wait_for(lambda: look()[1] if look()[0] else False, "the Simulation to be answered", LONG)
 
@@ -321,11 +319,11 @@ def test_a_simulation_names_nobody_else(tenant, secret):
     check_no_word_of(secret, answer)
 
 
-@pytest.mark.parametrize("name", ["topsecret", "SECRET/topsecret", "../SECRET/topsecret"])
-def test_a_simulation_asks_for_no_job_of_others(tenant, secret, name):
-    answer = simulate(tenant, grow={"job": name.replace("SECRET", secret), "replicas": 1})
-    assert answer["status"]["verdict"] == "Invalid", answer
-    assert "neither waits nor runs" in answer["status"]["message"]
+def test_a_simulation_asks_for_no_job_of_others(tenant, secret):
+    for number, name in enumerate(("topsecret", f"{secret}/topsecret", f"../{secret}/topsecret")):
+        answer = simulate(tenant, f"asks-{number}", grow={"job": name, "replicas": 1})
+        assert answer["status"]["verdict"] == "Invalid", answer
+        assert "neither waits nor runs" in answer["status"]["message"]
 
 
 def test_a_simulation_in_a_queue_of_others_says_no_more_than_admission(tenant, queues):
