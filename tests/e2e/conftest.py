@@ -313,9 +313,9 @@ def users(target, core, namespace, tmp_path):
 
 
 @pytest.fixture
-def tenant(users, namespace, node):
+def tenant(users, namespace, node, core):
     """A hostile user with the role `edit` in the test's namespace; see support/tenant.py."""
-    return Tenant(users, namespace, node)
+    return Tenant(users, namespace, node, core)
 
 
 @pytest.fixture

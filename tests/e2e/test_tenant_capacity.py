@@ -8,7 +8,7 @@ import kubernetes
 import pytest
 from support.jobs import Jobs, job, refusal_of
 from support.queues import own_queues
-from support.tenant import GPU, LONG, attempt
+from support.tenant import GPU, LONG
 from support.wait import always, wait_for
 from test_device_classes import devices  # noqa: F401  a fixture
 
@@ -89,12 +89,13 @@ def test_new_jobs_and_pods_take_nothing_of_what_is_about_to_be_free(tenant, othe
     assert tenant.gpus_in_use() == 0
 
 
-@pytest.mark.extended
-def test_a_pod_without_its_owner_is_taken_back(tenant, others):
+def test_pods_cannot_be_taken_from_a_job_before_a_reclaim(tenant, others):
+    """Nothing would take them back."""
     tenant.run("borrows", 4, replicas=2)
     for pod in tenant.jobs.pods("borrows", "collector"):
-        with attempt("detach"):
-            tenant.detach(pod.metadata.name)
+        change = {"metadata": {"ownerReferences": None}}
+        assert "nervex-pod-marks" in refusal_of(
+            tenant.core.patch_namespaced_pod, pod.metadata.name, tenant.namespace, change)
     others.create(tenant.job("owns", 8))
     others.wait_phase("owns", "Running", 15)
 

@@ -125,8 +125,8 @@ struct Observed {
   // No object of the attempt exists yet, and this object still has a name that it needs.
   Predecessor predecessor;
   std::shared_ptr<const queue::QueueTree> queues;  // null: not known
-  std::optional<DryRunReport> dry_run;  // nullopt: not asked by this process yet
-  job::Priority priority;               // of the job, by the current PriorityClasses
+  std::optional<DryRunReport> dry_run;             // nullopt: not asked by this process yet
+  job::Priority priority;                          // of the job, by the current PriorityClasses
   std::chrono::milliseconds retry_delay = kRetryDelay;
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;  // --max-reservation-seconds
   // --start-timeout: for jobs without startTimeoutSeconds; 0: no limit.
