@@ -26,6 +26,9 @@ bool has_more_to_do(const Decision& decision) {
          decision.is_transition;
 }
 
+// While other large jobs use the memory for parsed templates.
+constexpr std::chrono::milliseconds kLargeJobRetry{500};
+
 Actions::iterator status_update(Actions& actions) {
   return std::find_if(actions.begin(), actions.end(), [](const Action& action) {
     return std::holds_alternative<UpdateStatus>(action);
@@ -113,7 +116,10 @@ Result<Outcome> Worker::work(const std::string& key) {
     return Outcome::kSuccess;
   }
   const auto share = parsed_.take(*cached);
-  if (!share) return share.error();
+  if (!share) {  // not a failure of this job: no back-off
+    queue_.add_after(key, kLargeJobRetry);
+    return Outcome::kRequeueAfter;
+  }
   const auto job = read_templates(api_, stores_, cached);
   if (!job) return job.error();
   Observed seen = observe_caches(stores_, options_, **job, clock_.now());

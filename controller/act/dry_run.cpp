@@ -37,7 +37,10 @@ void PodDryRuns::answer(const DryRuns::Question& question) {
     if (!job) throw std::runtime_error(job.error().message);
     const Observed seen = observe_caches(stores_, options_, **job, clock_.now());
     const Round round = make_round(seen);
-    if (dry_run_subject(round) != question.subject) return;  // another question follows
+    if (dry_run_subject(round) != question.subject) {  // another question follows
+      queue_.add(question.job);  // what was read may be new, and the watch says nothing of it then
+      return;
+    }
     const auto pods = pods_to_dry_run(round);
     report.is_incomplete = pods.empty();  // it does not wait now, but may again
     for (const auto& [role, manifest] : pods) {

@@ -21,6 +21,7 @@ job::Job KeptTemplates::keep(job::Job job) {
   const std::string& ns = job.meta.ns.str();
   const std::size_t bytes = job::template_bytes(job);
   const MutexLock lock(mutex_);
+  if (deleted_.count(job.meta.uid) > 0) return job;
   take_off(key, ns);
   const auto of_namespace = by_namespace_.find(ns);
   const std::size_t used = of_namespace == by_namespace_.end() ? 0 : of_namespace->second;
@@ -37,6 +38,11 @@ job::Job KeptTemplates::keep(job::Job job) {
 void KeptTemplates::forget(const kube::Meta& job) {
   const std::string key = job.key();
   const MutexLock lock(mutex_);
+  if (deleted_.insert(job.uid).second) deleted_order_.push_back(job.uid);
+  if (deleted_order_.size() > kMaxDeleted) {
+    deleted_.erase(deleted_order_.front());
+    deleted_order_.pop_front();
+  }
   const auto counted = by_job_.find(key);
   if (counted != by_job_.end() && counted->second.uid == job.uid) take_off(key, job.ns.str());
 }

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "base/memory_budget.h"
@@ -30,7 +32,8 @@ class KeptTemplates {
   // What a cache keeps of a packed job: without templates (job::left_out()) beyond a budget. Counts
   // it instead of the version of the job that was counted before. Cost: constant.
   job::Job keep(job::Job job);
-  // The job was deleted. Does nothing if another job of the name is counted now.
+  // The job was deleted: what is read of it later does not count, as the cache ignores it. Does
+  // nothing else if another job of the name is counted now.
   void forget(const kube::Meta& job);
 
  private:
@@ -46,6 +49,10 @@ class KeptTemplates {
   std::size_t all_ GUARDED_BY(mutex_) = 0;
   std::unordered_map<std::string, std::size_t> by_namespace_ GUARDED_BY(mutex_);  // no entry is 0
   std::unordered_map<std::string, Counted> by_job_ GUARDED_BY(mutex_);            // by its key
+  // UIDs. A late event or reply comes within seconds: hence a bound.
+  static constexpr std::size_t kMaxDeleted = 4096;
+  std::unordered_set<std::string> deleted_ GUARDED_BY(mutex_);
+  std::deque<std::string> deleted_order_ GUARDED_BY(mutex_);
 };
 
 // The memory for parsed templates of the rounds under way. Thread-safe.

@@ -73,7 +73,9 @@ void drop_without_start(CycleWork& work, const queue::Facts& facts, Ledger& ledg
   for (GroupWork* group : work.groups) {
     if (group->seen->unconfirmed) continue;
     const auto queue = tree.find(group->seen->group->status.queue.name);
-    const bool is_stopped = queue && tree.problem(*queue) != nullptr;
+    const queue::Inadmissible* problem = queue ? tree.problem(*queue) : nullptr;
+    const bool is_stopped =
+        problem != nullptr && std::holds_alternative<queue::QueueStopped>(*problem);
     for (GangWork& gang : group->gangs) {
       if (gang.committed || !gang.is_reserved) continue;
       const bool may_not_start =

@@ -97,6 +97,7 @@ def test_an_orphaned_pod_keeps_its_marks(core, jobs, namespace, running):
              "the garbage collector to orphan the pod", 60)
     assert REMEDY in refusal(core.patch_namespaced_pod, running.name, namespace,
                              {"metadata": {"annotations": {f"{GROUP}/pod-group-uid": None}}})
+    refusal(core.patch_namespaced_pod, running.name, namespace, {"metadata": {"labels": {"group-name": None}}})
     wait_for(lambda: not core.read_namespaced_pod(running.name, namespace).metadata.finalizers,
              "the controller to take its finalizer off", 60)
     core.delete_namespaced_pod(running.name, namespace)

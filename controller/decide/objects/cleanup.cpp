@@ -9,7 +9,6 @@
 #include "gang/slot.h"
 #include "job/counts.h"
 #include "job/names.h"
-#include "job/pod_manifest.h"
 
 namespace nervex::controller {
 
@@ -92,25 +91,6 @@ Target with_grace(const kube::Pod& pod, std::chrono::seconds grace) {
   return {pod.meta.name, pod.meta.uid, false, {}, grace};
 }
 
-// The grace period of the template that the pod was made of; nullopt: not known.
-std::optional<std::chrono::seconds> own_grace(const kube::Pod& pod, const job::Job& job) {
-  constexpr std::int64_t kDefault = 30;  // PodSpec.terminationGracePeriodSeconds
-  const auto role = job::pod_role(pod);
-  if (!role || *role == job::Role::kAggregator) return std::nullopt;
-  const Json& pod_template = job::role_template(job, *role, {});
-  return std::chrono::seconds(
-      kube::int_at(pod_template, {"spec", "terminationGracePeriodSeconds"}, kDefault));
-}
-
-// Pods to end that their user has begun to delete with a longer grace period than their template's.
-void append_slow(const kube::Pod& pod, const Observed& seen, std::vector<Target>& targets) {
-  const auto own = own_grace(pod, seen.job);
-  const std::chrono::seconds most = seen.max_termination_grace;
-  if (!own || most.count() == 0) return;
-  const std::chrono::seconds grace = std::min(*own, most);
-  if (ends_too_late(pod, seen.now, grace)) targets.push_back(with_grace(pod, grace));
-}
-
 }  // namespace
 
 Target pod_target(const kube::Pod& pod) {
@@ -134,17 +114,11 @@ Actions clean_up(const Observed& seen) {
   if (!groups.empty()) actions.push_back(DeletePodGroups{std::move(groups)});
 
   std::vector<Target> pods;
-  std::vector<Target> slow;
   for (const auto& pod : seen.pods) {
+    if (pod->meta.deleting) continue;
     const auto due = deletion_time(*pod, seen);
-    if (!due || *due > seen.now) continue;
-    if (pod->meta.deleting) {
-      append_slow(*pod, seen, slow);
-    } else {
-      pods.push_back(pod_target(*pod));
-    }
+    if (due && *due <= seen.now) pods.push_back(pod_target(*pod));
   }
-  if (!slow.empty()) actions.push_back(DeletePods{std::move(slow)});
   std::vector<Target> released = pods_to_release_at_end(seen, pods);
   const std::size_t count = pods.size();
   if (!released.empty()) actions.push_back(ReleasePods{std::move(released)});
@@ -221,10 +195,7 @@ Actions delete_stale_objects(const Round& round) {
   Actions actions;
   std::vector<Target> pods = stale_among(round.seen.pods, round.attempt);
   const std::size_t count = pods.size();
-  for (const auto& pod : round.seen.pods) {
-    if (is_stale(*pod, round.attempt)) append_slow(*pod, round.seen, pods);
-  }
-  if (!pods.empty()) actions.push_back(DeletePods{std::move(pods)});
+  if (count > 0) actions.push_back(DeletePods{std::move(pods)});
   if (round.attempt.group == nullptr) {
     std::vector<Target> services = living(round.seen.services);
     if (!services.empty()) actions.push_back(DeleteServices{std::move(services)});

@@ -15,11 +15,12 @@ namespace {
 using testing::ControllerCluster;
 using testing::kJobKey;
 
-job::Job a_packed_job(const char* ns, const char* name, std::size_t bytes, const char* uid = "u") {
+job::Job a_packed_job(const std::string& ns, const std::string& name, std::size_t bytes,
+                      const std::string& uid = "") {
   job::Job job = testing::a_job(0, 0);
   job.meta.ns = ns;
   job.meta.name = name;
-  job.meta.uid = uid;
+  job.meta.uid = uid.empty() ? ns + "-" + name : uid;
   job.spec = {};
   job.spec.coordinator_template = Json{{"x", std::string(bytes - 10, 'x')}};  // and volumes: []
   return job::packed(job);
@@ -29,7 +30,7 @@ TEST_CASE("templates beyond a namespace's budget, or that of all, are left out",
           "[controller][memory]") {
   KeptTemplates templates(100, 40);
   const auto keeps = [&](const char* ns, const char* name, std::size_t bytes,
-                         const char* uid = "u") {
+                         const char* uid = "") {
     const job::Job job = a_packed_job(ns, name, bytes, uid);
     REQUIRE(job::template_bytes(job) == bytes);
     const job::Job kept = templates.keep(job);
@@ -55,7 +56,15 @@ TEST_CASE("templates beyond a namespace's budget, or that of all, are left out",
     templates.forget(a_packed_job("b", "one", 40).meta);
     templates.forget(a_packed_job("b", "one", 40).meta);
     CHECK(keeps("d", "one", 40));
-    CHECK_FALSE(keeps("b", "one", 10));
+    CHECK_FALSE(keeps("b", "two", 10));
+  }
+  SECTION("what is read of a deleted job does not count") {
+    templates.forget(a_packed_job("b", "one", 40).meta);
+    CHECK(keeps("b", "one", 40));  // a late event, which the cache ignores
+    CHECK(keeps("b", "one", 30, "successor"));
+    CHECK(keeps("b", "one", 40));
+    CHECK(keeps("d", "one", 10));
+    CHECK_FALSE(keeps("d", "two", 1 + 10));
   }
   SECTION("a job of the same name still counts") {
     CHECK(keeps("a", "one", 30, "another"));

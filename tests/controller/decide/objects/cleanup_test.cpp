@@ -254,36 +254,6 @@ TEST_CASE("a grace period of years is shortened", "[controller][cleanup]") {
   CHECK(set_grace(std::chrono::hours(24 * 365)).empty());
 }
 
-TEST_CASE("a pod that its user deletes slowly ends as its template says when its job ends",
-          "[controller][cleanup]") {
-  job::Job job = a_job(1, 0);
-  job.spec.collector->pod_template["spec"]["terminationGracePeriodSeconds"] = 2;
-  World world(job);
-  world.make_gang();
-  world.run_all();
-  world.settle();
-  world.seen.max_termination_grace = std::chrono::seconds(3600);
-  const std::string name = world.name(Role::kCollector);
-  const auto shortened = [&](std::chrono::seconds grace) -> std::optional<std::chrono::seconds> {
-    world.change_pod(name, [&](kube::Pod& pod) {
-      pod.meta.deleting = true;
-      pod.deletion_timestamp = world.seen.now + grace;
-    });
-    for (const Action& action : clean_up(world.seen)) {
-      const auto* pods = std::get_if<DeletePods>(&action);
-      if (pods == nullptr) continue;
-      for (const Target& target : pods->targets) {
-        if (target.name == name) return target.grace;
-      }
-    }
-    return std::nullopt;
-  };
-  CHECK(shortened(std::chrono::seconds(1800)) == std::chrono::seconds(2));
-  CHECK_FALSE(shortened(std::chrono::seconds(2)));
-  world.seen.job.spec.clean_pod_policy = CleanPodPolicy::kNone;
-  CHECK_FALSE(shortened(std::chrono::seconds(1800)));  // it did not have to end
-}
-
 TEST_CASE("clean-up does not repeat deletions in progress", "[controller][cleanup]") {
   World world(a_job(1, 0));
   world.make_gang();
