@@ -117,6 +117,7 @@ Result<Outcome> Worker::work(const std::string& key) {
   }
   const auto share = parsed_.take(*cached);
   if (!share) {  // not a failure of this job: no back-off
+    log_debug("reconcile postponed", {{"job", key}, {"why", share.error().message}});
     queue_.add_after(key, kLargeJobRetry);
     return Outcome::kRequeueAfter;
   }

@@ -52,8 +52,8 @@ using SlotKey = std::pair<std::string_view, SlotId>;
 struct PodShape {
   kube::Resources requests;  // of one pod, "pods" and implicit resources included
   kube::NodeConstraints constraints;
-  kube::SharedVector<std::string>
-      claims{};  // PersistentVolumeClaims of the PodGroup's namespace, sorted
+  // PersistentVolumeClaims of the PodGroup's namespace, sorted.
+  kube::SharedVector<std::string> claims{};
   // Required affinity of the pods to each other, kube::self_affinity(): pods that share an entry
   // must run in one group of nodes. JSON: podAffinity.
   kube::SharedVector<std::string> together{};

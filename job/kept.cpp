@@ -9,13 +9,13 @@
 namespace nervex::job {
 namespace {
 
-// Calls `change` with each part that is kept as its users wrote it.
-template <typename Change>
-void each_written_part(Spec& spec, Change change) {
-  change(spec.volumes);
-  change(spec.coordinator_template);
-  if (spec.collector) change(spec.collector->pod_template);
-  if (spec.learner) change(spec.learner->pod_template);
+// Calls `visit` with each part that is kept as its users wrote it.
+template <typename AnySpec, typename Visit>
+void each_written_part(AnySpec& spec, Visit visit) {
+  visit(spec.volumes);
+  visit(spec.coordinator_template);
+  if (spec.collector) visit(spec.collector->pod_template);
+  if (spec.learner) visit(spec.learner->pod_template);
 }
 
 // A template with the same main_port().
@@ -51,11 +51,7 @@ Job unpacked(Job job) {
 
 std::size_t template_bytes(const Job& job) {
   std::size_t bytes = job.left_out_bytes;
-  const auto add = [&](const kube::SharedJson& part) { bytes += part.packed_bytes(); };
-  add(job.spec.volumes);
-  add(job.spec.coordinator_template);
-  if (job.spec.collector) add(job.spec.collector->pod_template);
-  if (job.spec.learner) add(job.spec.learner->pod_template);
+  each_written_part(job.spec, [&](const kube::SharedJson& part) { bytes += part.packed_bytes(); });
   return bytes;
 }
 

@@ -32,7 +32,7 @@ constexpr kube::ResourceKind kValidating{"admissionregistration.k8s.io", "v1",
 constexpr kube::ResourceKind kAccessReviews{"authorization.k8s.io", "v1",
                                             "selfsubjectaccessreviews"};
 
-// Of all checks together: there are about twenty calls.
+// All checks together, about twenty calls, take at most this long.
 constexpr std::chrono::seconds kMaxDuration{60};
 
 void define_doctor(CLI::App& command, DoctorFlags& flags) {

@@ -1,7 +1,6 @@
 #include "controller/act/dry_run.h"
 
 #include <exception>
-#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,36 +28,42 @@ bool PodDryRuns::answer_next() {
 
 // The pods are made of what is known now: a job may wait for its answer, and templates are large.
 void PodDryRuns::answer(const DryRuns::Question& question) {
+  const auto job = stores_.jobs.get(question.job);
+  if (!job || job->meta.uid != question.job_uid) return;
   DryRunReport report{question.subject, question.asked, true, false, {}, {}};
+  Result<bool> asked = true;
   try {
-    const auto cached = stores_.jobs.get(question.job);
-    if (!cached || cached->meta.uid != question.job_uid) return;
-    const auto job = read_templates(api_, stores_, cached);
-    if (!job) throw std::runtime_error(job.error().message);
-    const Observed seen = observe_caches(stores_, options_, **job, clock_.now());
-    const Round round = make_round(seen);
-    if (dry_run_subject(round) != question.subject) {  // another question follows
-      queue_.add(question.job);  // what was read may be new, and the watch says nothing of it then
-      return;
-    }
-    const auto pods = pods_to_dry_run(round);
-    report.is_incomplete = pods.empty();  // it does not wait now, but may again
-    for (const auto& [role, manifest] : pods) {
-      if (are_needs_alone_asked(round)) break;  // the dry run would find the names taken
-      const auto reply = send(seen.job.meta.ns, manifest);
-      add_dry_run_answer(role, reply ? nullptr : &reply.error(), report);
-      if (reply) add_dry_run_size(role, *reply, report);
-      if (report.is_incomplete) break;  // others wait for their answers
-    }
-    // A refusal says enough, and the needs of one job must not delay the answers of others.
-    const bool is_needed = !report.is_incomplete && report.refusals.empty();
-    if (is_needed) check_needs(list_start_needs(pods, seen.job.meta.ns.str()), report);
+    asked = ask(job, report);
   } catch (const std::exception& e) {  // a library's
-    log_warn("dry run of pods failed", {{"job", question.job}, {"error", e.what()}});
+    asked = Error{Code::kInternal, e.what()};
+  }
+  if (!asked) {
+    log_warn("dry run of pods failed", {{"job", question.job}, {"error", asked.error().message}});
     report.is_incomplete = true;
   }
-  stores_.dry_runs.answer(question.job_uid, std::move(report));
+  if (!asked || *asked) stores_.dry_runs.answer(question.job_uid, std::move(report));
   queue_.add(question.job);
+}
+
+Result<bool> PodDryRuns::ask(const JobPtr& cached, DryRunReport& report) {
+  const auto job = read_templates(api_, stores_, cached);
+  if (!job) return job.error();
+  const Observed seen = observe_caches(stores_, options_, **job, clock_.now());
+  const Round round = make_round(seen);
+  if (dry_run_subject(round) != report.subject) return false;
+  const auto pods = pods_to_dry_run(round);
+  report.is_incomplete = pods.empty();  // it does not wait now, but may again
+  for (const auto& [role, manifest] : pods) {
+    if (are_needs_alone_asked(round)) break;  // the dry run would find the names taken
+    const auto reply = send(seen.job.meta.ns, manifest);
+    add_dry_run_answer(role, reply ? nullptr : &reply.error(), report);
+    if (reply) add_dry_run_size(role, *reply, report);
+    if (report.is_incomplete) break;  // others wait for their answers
+  }
+  // A refusal says enough, and the needs of one job must not delay the answers of others.
+  const bool is_needed = !report.is_incomplete && report.refusals.empty();
+  if (is_needed) check_needs(list_start_needs(pods, seen.job.meta.ns.str()), report);
+  return true;
 }
 
 // The first one that is not met is enough.

@@ -33,6 +33,9 @@ class PodDryRuns {
 
  private:
   void answer(const DryRuns::Question& question);
+  // Asks the API server. False: the job has changed, and another question follows. It may have been
+  // read just now, and the watch says nothing of that version then.
+  Result<bool> ask(const JobPtr& cached, DryRunReport& report);
   void check_needs(const std::vector<StartNeed>& needs, DryRunReport& report);
   Result<std::string> send(const std::string& ns, const Json& pod);
 

@@ -14,48 +14,46 @@ constexpr std::size_t kLargeTemplates = std::size_t{64} << 10U;
 // A text of empty arrays becomes that many times as large.
 constexpr std::size_t kMostPerByte = 48;
 
+using BytesBy = std::unordered_map<std::string, std::size_t>;
+
+std::size_t find_bytes(const BytesBy& bytes, const std::string& key) {
+  const auto at = bytes.find(key);
+  return at == bytes.end() ? 0 : at->second;
+}
+
+void set_bytes(BytesBy& all, const std::string& key, std::size_t bytes) {
+  if (bytes == 0) {
+    all.erase(key);
+  } else {
+    all[key] = bytes;
+  }
+}
+
 }  // namespace
 
-job::Job KeptTemplates::keep(job::Job job) {
-  const std::string key = job.meta.key();
-  const std::string& ns = job.meta.ns.str();
-  const std::size_t bytes = job::template_bytes(job);
-  const MutexLock lock(mutex_);
-  if (deleted_.count(job.meta.uid) > 0) return job;
-  take_off(key, ns);
-  const auto of_namespace = by_namespace_.find(ns);
-  const std::size_t used = of_namespace == by_namespace_.end() ? 0 : of_namespace->second;
-  if (all_ + bytes > most_ || used + bytes > most_of_namespace_) {
-    return job::left_out(std::move(job));
-  }
-  if (bytes == 0) return job;
-  by_job_[key] = {job.meta.uid, bytes};
-  by_namespace_[ns] += bytes;
-  all_ += bytes;
+job::Job KeptTemplates::fit(job::Job job) const {
+  if (!has_space(job.meta, job::template_bytes(job))) job = job::left_out(std::move(job));
   return job;
 }
 
-void KeptTemplates::forget(const kube::Meta& job) {
-  const std::string key = job.key();
+bool KeptTemplates::has_space(const kube::Meta& job, std::size_t bytes) const {
   const MutexLock lock(mutex_);
-  if (deleted_.insert(job.uid).second) deleted_order_.push_back(job.uid);
-  if (deleted_order_.size() > kMaxDeleted) {
-    deleted_.erase(deleted_order_.front());
-    deleted_order_.pop_front();
-  }
-  const auto counted = by_job_.find(key);
-  if (counted != by_job_.end() && counted->second.uid == job.uid) take_off(key, job.ns.str());
+  const std::size_t before = find_bytes(by_job_, job.key());
+  return all_ - before + bytes <= most_ &&
+         find_bytes(by_namespace_, job.ns.str()) - before + bytes <= most_of_namespace_;
 }
 
-void KeptTemplates::take_off(const std::string& key, const std::string& ns) {
-  const auto counted = by_job_.find(key);
-  if (counted == by_job_.end()) return;
-  const std::size_t bytes = counted->second.bytes;
-  all_ -= bytes;
-  const auto of_namespace = by_namespace_.find(ns);
-  of_namespace->second -= bytes;
-  if (of_namespace->second == 0) by_namespace_.erase(of_namespace);
-  by_job_.erase(counted);
+// The store is asked under the lock: the last recount is of its last state.
+void KeptTemplates::recount(const kube::Meta& job) {
+  const std::string key = job.key();
+  const MutexLock lock(mutex_);
+  const auto stored = jobs_.get(key);
+  const bool is_kept = stored != nullptr && stored->left_out_bytes == 0;
+  const std::size_t bytes = is_kept ? job::template_bytes(*stored) : 0;
+  const std::size_t before = find_bytes(by_job_, key);
+  all_ = all_ - before + bytes;
+  set_bytes(by_job_, key, bytes);
+  set_bytes(by_namespace_, job.ns.str(), find_bytes(by_namespace_, job.ns.str()) - before + bytes);
 }
 
 Result<std::optional<MemoryBudget::Share>> ParsedTemplates::take(const job::Job& job) {

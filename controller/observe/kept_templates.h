@@ -7,52 +7,46 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "base/error.h"
 #include "base/memory_budget.h"
 #include "base/mutex.h"
 #include "job/types.h"
+#include "kube/cache/store.h"
 
 namespace nervex::controller {
 
-// Thread-safe.
+// Counts what a store of packed jobs has. Thread-safe.
 class KeptTemplates {
  public:
   static constexpr std::size_t kMost = std::size_t{96} << 20U;
   static constexpr std::size_t kMostOfNamespace = kMost / 4;
 
-  explicit KeptTemplates(std::size_t most = kMost, std::size_t most_of_namespace = kMostOfNamespace)
-      : most_(most), most_of_namespace_(most_of_namespace) {}
+  explicit KeptTemplates(const kube::Store<job::Job>& jobs, std::size_t most = kMost,
+                         std::size_t most_of_namespace = kMostOfNamespace)
+      : jobs_(jobs), most_(most), most_of_namespace_(most_of_namespace) {}
 
-  // What a cache keeps of a packed job: without templates (job::left_out()) beyond a budget. Counts
-  // it instead of the version of the job that was counted before. Cost: constant.
-  job::Job keep(job::Job job);
-  // The job was deleted: what is read of it later does not count, as the cache ignores it. Does
-  // nothing else if another job of the name is counted now.
-  void forget(const kube::Meta& job);
+  // Returns what the store is to keep of a packed job: it is without templates (job::left_out())
+  // beyond a budget. The version that it has now makes space. Of versions that come at the same
+  // time both may fit.
+  job::Job fit(job::Job job) const;
+  // The store has changed, or may have. Cost: constant, as that of fit().
+  void recount(const kube::Meta& job);
 
  private:
-  struct Counted {
-    std::string uid;
-    std::size_t bytes = 0;
-  };
-  void take_off(const std::string& key, const std::string& ns) REQUIRES(mutex_);
+  bool has_space(const kube::Meta& job, std::size_t bytes) const;
 
+  const kube::Store<job::Job>& jobs_;
   const std::size_t most_;
   const std::size_t most_of_namespace_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::size_t all_ GUARDED_BY(mutex_) = 0;
-  std::unordered_map<std::string, std::size_t> by_namespace_ GUARDED_BY(mutex_);  // no entry is 0
-  std::unordered_map<std::string, Counted> by_job_ GUARDED_BY(mutex_);            // by its key
-  // UIDs. A late event or reply comes within seconds: hence a bound.
-  static constexpr std::size_t kMaxDeleted = 4096;
-  std::unordered_set<std::string> deleted_ GUARDED_BY(mutex_);
-  std::deque<std::string> deleted_order_ GUARDED_BY(mutex_);
+  // No entry is 0.
+  std::unordered_map<std::string, std::size_t> by_namespace_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::size_t> by_job_ GUARDED_BY(mutex_);  // by its key
 };
 
 // The memory for parsed templates of the rounds under way. Thread-safe.

@@ -44,13 +44,14 @@ Stores::Stores()
       pod_groups(by_job_uid) {}
 
 void Stores::update_job(job::Job job) {
-  const std::string key = job.meta.key();
-  jobs.update(key, templates.keep(job::packed(std::move(job))));
+  const kube::Meta meta = job.meta;
+  jobs.update(meta.key(), templates.fit(job::packed(std::move(job))));
+  templates.recount(meta);
 }
 
 void Stores::forget_job(const kube::Meta& job) {
   jobs.forget(job.key(), job.uid);
-  templates.forget(job);
+  templates.recount(job);
 }
 
 Result<kube::Pod> decode_pod(std::string_view json) {
@@ -158,7 +159,7 @@ Changed<EndpointSlice> slice_changed(kube::WorkQueue& queue) {
 std::function<Result<job::Job>(std::string_view)> keep_job(Stores& stores) {
   return [&stores](std::string_view json) {
     auto job = job::parse_packed(json);
-    return job ? stores.templates.keep(*std::move(job)) : std::move(job);
+    return job ? stores.templates.fit(*std::move(job)) : std::move(job);
   };
 }
 
@@ -171,7 +172,7 @@ std::function<Result<AggregatorConfig>(std::string_view)> decode_config(std::str
   };
 }
 
-// Its stop or limit may end pods that no round of a running job looks at.
+// A Queue's stop or limit may end pods that no round of a running job looks at.
 Changed<queue::Queue> queue_changed(Stores& stores, kube::WorkQueue& queue) {
   return [&stores, &queue](const auto& before, const auto& after) {
     const bool is_same_spec =
@@ -189,8 +190,8 @@ Changed<job::Job> job_changed(Stores& stores, Queues& queues) {
   return [&stores, &queue = queues.jobs, &slices = queues.endpoint_slices](const auto& before,
                                                                            const auto& after) {
     const job::Job& job = after ? *after : *before;
+    stores.templates.recount(job.meta);
     if (after == nullptr) {
-      stores.templates.forget(job.meta);
       stores.cleared_attempts.forget(job.meta.uid);
       stores.dry_runs.forget(job.meta.uid);
       stores.disrupted_coordinators.erase(job.meta.ns + "/" +
@@ -211,6 +212,17 @@ std::vector<std::string> unreadable_jobs(const Stores& stores, const std::string
 
 bool has_jobs(const Stores& stores, const std::string& ns) {
   return !stores.jobs.by_index(ns).empty() || !unreadable_jobs(stores, ns).empty();
+}
+
+std::shared_ptr<const queue::QueueTree> CachedQueues::tree() const {
+  const MutexLock lock(mutex_);
+  return tree_;
+}
+
+void CachedQueues::update() {
+  auto made = std::make_shared<const queue::QueueTree>(store.all());
+  const MutexLock lock(mutex_);
+  tree_ = std::move(made);
 }
 
 // -- dry runs

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -16,13 +17,14 @@
 #include "controller/decide/objects/endpoint_slices.h"
 #include "controller/decide/round/observed.h"
 #include "controller/observe/kept_templates.h"
-#include "controller/observe/queues.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
 #include "kube/cache/reflectors.h"
 #include "kube/cache/store.h"
 #include "kube/model/pod.h"
 #include "kube/work_queue.h"
+#include "queue/queue.h"
+#include "queue/tree.h"
 
 namespace nervex::controller {
 
@@ -124,6 +126,22 @@ class StatusWriteLimiter {
 
 // -- what is cached?
 
+// The Queues as a tree, made again after each change. Thread-safe.
+class CachedQueues {
+ public:
+  // Not null: without Queues it has the root alone.
+  std::shared_ptr<const queue::QueueTree> tree() const;
+  // A Queue has changed: the sink of `store`, which fills it, calls this. Cost: queues.
+  void update();
+
+  kube::Store<queue::Queue> store;
+
+ private:
+  mutable Mutex mutex_;
+  std::shared_ptr<const queue::QueueTree> tree_ GUARDED_BY(mutex_) =
+      std::make_shared<const queue::QueueTree>();
+};
+
 // The queues' key for objects that no job owns in this namespace: its Service, its EndpointSlices,
 // and pods of ours and PodGroups without a job as their owner; the index has those under this key
 // too. No job has this name.
@@ -141,7 +159,7 @@ struct Stores {
   void forget_job(const kube::Meta& job);
 
   kube::Store<job::Job> jobs;  // packed (job/kept.h)
-  KeptTemplates templates;     // of `jobs`
+  KeptTemplates templates{jobs};
   kube::Store<kube::Pod> pods;
   kube::Store<Service> services;
   kube::Store<EndpointSlice> endpoint_slices;  // of namespaces' Services

@@ -164,7 +164,7 @@ void hold_beside_taken_pods(CycleWork& work, const queue::Facts& facts, const Le
 bool heal(CycleWork& work, Placer& placer, const queue::Facts& facts, ClassLimits& limits) {
   hold_beside_taken_pods(work, facts, placer.ledger());
   for (GroupWork* group : work.groups) {
-    if (group->seen->unconfirmed || group->is_drained) continue;
+    if (group->is_drained) continue;
     for (GangWork& gang : group->gangs) {
       if (!gang.committed || !may_place(*group, gang)) continue;
       limits.place(*group, gang, [&] { placer.complete(*group, gang); });

@@ -50,6 +50,7 @@ from support.job_life import JobLife  # noqa: E402
 from support.jobs import Jobs, job  # noqa: E402
 from support.observer import Observer  # noqa: E402
 from support.outages import Components  # noqa: E402
+from support.queues import own_queues  # noqa: E402
 from support.replicas_api import ReplicasApi  # noqa: E402
 from support.sdk import job as sdk_job, nervex  # noqa: E402
 from support.starts import Starts  # noqa: E402
@@ -310,6 +311,34 @@ def users(target, core, namespace, tmp_path):
     if not target.cluster:
         pytest.skip("the roles of this cluster are its owner's")
     return Users(target, core, namespace, tmp_path)
+
+
+@pytest.fixture
+def queues(custom, namespace):
+    """Queues of the test's own; see support/queues.py."""
+    with own_queues(custom, namespace) as made:
+        yield made
+
+
+@pytest.fixture
+def other_team(fresh_namespace, core, custom, queues):
+    """with other_team(8) as theirs: the jobs of another namespace, whose queue `others` has a quota of so many GPUs."""
+    @contextlib.contextmanager
+    def begin(gpus, **spec):
+        with fresh_namespace() as name:
+            queues.create("others", namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": name}},
+                          quota=[{"resources": {"nvidia.com/gpu": gpus}}], **spec)
+            yield Jobs(core, custom, name)
+    return begin
+
+
+@pytest.fixture
+def token_of(programs, namespace):
+    """token_of(pod): the token for nervex-server that the pod of the test's namespace has."""
+    def get(pod):
+        api = programs.api()
+        return kubelet.pod_token(api, api.get(kubelet.pod_path(namespace, pod)))
+    return get
 
 
 @pytest.fixture

@@ -19,14 +19,6 @@ def call(token_auth, replicas_api, namespace):
     return send
 
 
-@pytest.fixture
-def token_of(programs, namespace):
-    def get(pod):
-        api = programs.api()
-        return kubelet.pod_token(api, api.get(kubelet.pod_path(namespace, pod)))
-    return get
-
-
 def wait_until_allowed(api_client, namespace, account, verbs):
     """A newly bound role counts only after the API server's own cache has it."""
     def is_allowed(verb):

@@ -9,7 +9,6 @@ import pytest
 from support import nodes
 from support.foreign_gangs import PAUSE
 from support.jobs import job, template
-from support.queues import own_queues
 from support.wait import always, wait_for
 
 GPU = "nvidia.com/gpu"
@@ -58,12 +57,6 @@ class Pods:
 @pytest.fixture
 def pods(core, namespace, node):
     return Pods(core, namespace, node)
-
-
-@pytest.fixture
-def queues(custom, namespace):
-    with own_queues(custom, namespace) as made:
-        yield made
 
 
 def limit(gpus):

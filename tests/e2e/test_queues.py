@@ -35,12 +35,6 @@ def own_gpus(programs):
 
 
 @pytest.fixture
-def queues(custom, namespace):
-    with own_queues(custom, namespace) as made:
-        yield made
-
-
-@pytest.fixture
 def gpus(programs):
     with own_gpus(programs) as made:
         yield made

@@ -7,7 +7,6 @@ Each test has a node of its own with 8 GPUs.
 import kubernetes
 import pytest
 from support.jobs import Jobs, job, refusal_of
-from support.queues import own_queues
 from support.tenant import GPU, LONG
 from support.wait import always, wait_for
 from test_device_classes import devices  # noqa: F401  a fixture
@@ -17,19 +16,11 @@ pytestmark = pytest.mark.usefixtures("quick")
 
 
 @pytest.fixture
-def queues(custom, namespace):
-    with own_queues(custom, namespace) as made:
-        yield made
-
-
-@pytest.fixture
-def others(fresh_namespace, core, custom, queues):
+def others(other_team, queues):
     """The jobs of another team, which takes its quota back."""
-    with fresh_namespace() as name:
-        queues.create("others", namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": name}},
-                      quota=[{"resources": {GPU: 8}}], reclaim="Any")
+    with other_team(8, reclaim="Any") as theirs:
         queues.create("mine", minRuntimeSeconds=0)
-        yield Jobs(core, custom, name)
+        yield theirs
 
 
 # -- what a queue takes back

@@ -8,8 +8,6 @@ import kubernetes
 import pytest
 from support import foreign_gangs, nodes
 from support.foreign_gangs import LABEL
-from support.jobs import Jobs
-from support.queues import own_queues
 from support.tenant import GPU, LONG
 from support.wait import wait_for
 from test_foreign_gangs import kind  # noqa: F401  a fixture
@@ -53,18 +51,10 @@ def gangs(kind, tenant, core):  # noqa: F811
 
 
 @pytest.fixture
-def queues(custom, namespace):
-    with own_queues(custom, namespace) as made:
-        yield made
-
-
-@pytest.fixture
-def others(fresh_namespace, core, custom, queues):
+def others(other_team):
     """The jobs of another team, with a quota of nearly the whole node."""
-    with fresh_namespace() as name:
-        queues.create("others", namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": name}},
-                      quota=[{"resources": {GPU: 7}}])
-        yield Jobs(core, custom, name)
+    with other_team(7) as theirs:
+        yield theirs
 
 
 def test_a_raised_minimum_starts_nothing_in_a_queue_that_is_held(gangs, tenant, queues):

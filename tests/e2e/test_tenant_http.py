@@ -101,16 +101,8 @@ def test_the_role_in_one_namespace_opens_no_job_of_another(caller, theirs):
     check_untouched(theirs)
 
 
-@pytest.fixture
-def pod_token(programs, namespace):
-    def make(pod):
-        api = programs.api()
-        return kubelet.pod_token(api, api.get(kubelet.pod_path(namespace, pod)))
-    return make
-
-
-def test_a_pod_of_one_job_opens_no_job_of_another_namespace(caller, theirs, pod_token):
-    token = pod_token("mine-coordinator")
+def test_a_pod_of_one_job_opens_no_job_of_another_namespace(caller, theirs, token_of):
+    token = token_of("mine-coordinator")
     for method, path, body in calls_on(theirs):
         assert caller.call(method, path, body, token).status == 403, (method, path)
     assert caller.call("POST", body={"namespace": caller.namespace, "coordinator": "mine-coordinator",

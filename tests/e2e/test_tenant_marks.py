@@ -6,19 +6,12 @@ import json
 import kubernetes
 import pytest
 from support.jobs import GROUP, VERSION, Jobs, job, refusal_of, template
-from support.queues import own_queues
 from support.tenant import GPU, LONG, Tenant
 from support.wait import always, wait_for
 
 MARKS = ("pod-group-uid", "slot", "incarnation", "placement", "queue", "main-container",
          "tolerates-not-ready-seconds", "tolerates-unreachable-seconds")
 SYSTEM = "nervex-system"
-
-
-@pytest.fixture
-def queues(custom, namespace):
-    with own_queues(custom, namespace) as made:
-        yield made
 
 
 @pytest.fixture

@@ -6,19 +6,11 @@ Each test has a node of its own with 8 GPUs, and a queue with a limit of 4.
 import kubernetes
 import pytest
 from support.jobs import Jobs, refusal_of
-from support.queues import own_queues
 from support.tenant import GPU, LONG, attempt
 from support.wait import always, status_of, wait_for
 
-QUOTA = [{"resources": {GPU: 8}}]
 LIMIT = [{"resources": {GPU: 4}}]
 EXCEEDED = ("LimitExceeded", "LimitKept")
-
-
-@pytest.fixture
-def queues(custom, namespace):
-    with own_queues(custom, namespace) as made:
-        yield made
 
 
 @pytest.fixture
@@ -34,12 +26,10 @@ def full(tenant, limited):
 
 
 @pytest.fixture
-def others(fresh_namespace, core, custom, queues):
-    """The jobs of another team, in a namespace of its own with a queue that has a quota of the whole node."""
-    with fresh_namespace() as name:
-        selector = {"matchLabels": {"kubernetes.io/metadata.name": name}}
-        queues.create("others", namespaceSelector=selector, quota=QUOTA)
-        yield Jobs(core, custom, name)
+def others(other_team):
+    """The jobs of another team, with a quota of the whole node."""
+    with other_team(8) as theirs:
+        yield theirs
 
 
 # -- by the choice of the queue

@@ -17,7 +17,7 @@ bool is_terminating(const kube::Pod& pod);
 // A terminating pod whose grace period ended longer than kOverdue ago.
 bool is_overdue(const kube::Pod& pod, SysTime now);
 
-// What keeps an overdue pod, and what to do about it: its finalizers by name, or its node.
+// Describes what keeps an overdue pod, its finalizers by name or its node, and what to do about it.
 std::string describe_keeper(const kube::Pod& pod);
 
 // About the first overdue pod of the attempt, by name, that keeps the slot or the name of its

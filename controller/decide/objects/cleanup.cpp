@@ -138,7 +138,7 @@ std::optional<SysTime> next_clean_up(const Observed& seen) {
   std::optional<SysTime> next;
   for (const auto& pod : seen.pods) {
     const auto due = pod->meta.deleting ? std::nullopt : deletion_time(*pod, seen);
-    if (due && *due > seen.now && (!next || *due < *next)) next = due;
+    if (due && *due > seen.now) next = earlier(next, due);
   }
   return next;
 }

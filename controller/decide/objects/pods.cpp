@@ -152,7 +152,7 @@ Taken taken_by(const Round& round, const std::vector<Target>& leaving) {
 // Maximum number of workers that one round creates; the next one continues. Their manifests are in
 // memory together, and during the writes neither a deletion nor a suspension of the job is noticed.
 constexpr std::size_t kMostCreatedAtOnce = 250;
-// The same in bytes, for large templates. At least one is created.
+// Maximum size of these manifests as documents, in bytes. At least one worker is created.
 constexpr std::size_t kMostCreatedBytes = std::size_t{4} << 20U;
 
 // The difference between wanted and existing pods.

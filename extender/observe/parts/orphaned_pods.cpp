@@ -15,7 +15,7 @@ std::string make_key(std::string_view ns, std::string_view id) {
   return key += id;
 }
 
-// Of another operator's PodGroup: not even a forged UID makes the key of one of ours.
+// The key of another operator's PodGroup. Not even a forged UID makes it the key of one of ours.
 std::string make_foreign_key(std::string_view key) { return "/" + std::string(key); }
 
 // "": it belongs to no gang, or does not occupy a node.

@@ -56,12 +56,13 @@ TEST_CASE("what a cache keeps of a job is at most three times its text", "[job][
 TEST_CASE("what a cache keeps of all jobs together has a bound", "[job][memory]") {
   if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
   kube::Store<job::Job> jobs;
-  KeptTemplates templates(4'000'000, 4'000'000);
-  const auto keep = [&](std::string_view json) {
+  KeptTemplates templates(jobs, 4'000'000, 4'000'000);
+  const auto fit = [&](std::string_view json) {
     auto job = job::parse_packed(json);
-    return job ? templates.keep(*std::move(job)) : std::move(job);
+    return job ? templates.fit(*std::move(job)) : std::move(job);
   };
-  const double kept = kept_per_byte(kube::sink_into<job::Job>(jobs, keep, nullptr), 40,
+  const auto changed = [&](const auto&, const auto& after) { templates.recount(after->meta); };
+  const double kept = kept_per_byte(kube::sink_into<job::Job>(jobs, fit, changed), 40,
                                     [](int number) { return hostile_job(number, "args"); });
   CHECK(jobs.size() == 41);
   INFO(kept << " bytes for each byte stored");

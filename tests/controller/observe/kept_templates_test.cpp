@@ -26,54 +26,71 @@ job::Job a_packed_job(const std::string& ns, const std::string& name, std::size_
   return job::packed(job);
 }
 
-TEST_CASE("templates beyond a namespace's budget, or that of all, are left out",
-          "[controller][memory]") {
-  KeptTemplates templates(100, 40);
-  const auto keeps = [&](const char* ns, const char* name, std::size_t bytes,
-                         const char* uid = "") {
-    const job::Job job = a_packed_job(ns, name, bytes, uid);
+// A store of jobs with budgets of 100 bytes for all and 40 for a namespace.
+struct SmallBudgets {
+  kube::Store<job::Job> jobs;
+  KeptTemplates templates{jobs, 100, 40};
+  int version = 0;
+
+  // A version of the job is read. Its templates are kept, or would be if the store took it.
+  bool keeps(const char* ns, const char* name, std::size_t bytes, const char* uid = "") {
+    job::Job job = a_packed_job(ns, name, bytes, uid);
+    job.meta.resource_version = std::to_string(++version);
     REQUIRE(job::template_bytes(job) == bytes);
-    const job::Job kept = templates.keep(job);
+    const job::Job kept = templates.fit(job);
     CHECK(job::template_bytes(kept) == bytes);
     const bool is_kept = kept.left_out_bytes == 0;
     CHECK(kept.spec.coordinator_template.is_packed() == is_kept);
+    jobs.exchange(kept.meta.key(), kept);
+    templates.recount(kept.meta);
     return is_kept;
-  };
-  CHECK(keeps("a", "one", 30));
-  CHECK_FALSE(keeps("a", "two", 11));
-  CHECK(keeps("a", "three", 10));
-  CHECK(keeps("b", "one", 40));
-  CHECK_FALSE(keeps("c", "large", 41));
-  CHECK(keeps("c", "one", 20));
-  CHECK_FALSE(keeps("d", "one", 10));  // all together
+  }
+  // The API server has confirmed that the job was deleted.
+  void forget(const char* ns, const char* name) {
+    const kube::Meta meta = a_packed_job(ns, name, 10).meta;
+    jobs.forget(meta.key(), meta.uid);
+    templates.recount(meta);
+  }
+};
+
+TEST_CASE("templates beyond a namespace's budget, or that of all, are left out",
+          "[controller][memory]") {
+  SmallBudgets c;
+  CHECK(c.keeps("a", "one", 30));
+  CHECK_FALSE(c.keeps("a", "two", 11));
+  CHECK(c.keeps("a", "three", 10));
+  CHECK(c.keeps("b", "one", 40));
+  CHECK_FALSE(c.keeps("c", "large", 41));
+  CHECK(c.keeps("c", "one", 20));
+  CHECK_FALSE(c.keeps("d", "one", 10));  // all together
   SECTION("a version replaces the one before") {
-    CHECK(keeps("a", "one", 20));
-    CHECK(keeps("d", "one", 10));
-    CHECK_FALSE(keeps("a", "one", 31));
-    CHECK(keeps("d", "two", 20));
+    CHECK(c.keeps("a", "one", 20));
+    CHECK(c.keeps("d", "one", 10));
+    CHECK_FALSE(c.keeps("a", "one", 31));
+    CHECK(c.keeps("d", "two", 20));
   }
   SECTION("a deleted job makes space, once") {
-    templates.forget(a_packed_job("b", "one", 40).meta);
-    templates.forget(a_packed_job("b", "one", 40).meta);
-    CHECK(keeps("d", "one", 40));
-    CHECK_FALSE(keeps("b", "two", 10));
-  }
-  SECTION("what is read of a deleted job does not count") {
-    templates.forget(a_packed_job("b", "one", 40).meta);
-    CHECK(keeps("b", "one", 40));  // a late event, which the cache ignores
-    CHECK(keeps("b", "one", 30, "successor"));
-    CHECK(keeps("b", "one", 40));
-    CHECK(keeps("d", "one", 10));
-    CHECK_FALSE(keeps("d", "two", 1 + 10));
+    c.forget("b", "one");
+    c.forget("b", "one");
+    CHECK(c.keeps("d", "one", 40));
+    CHECK_FALSE(c.keeps("b", "two", 10));
   }
   SECTION("a job of the same name still counts") {
-    CHECK(keeps("a", "one", 30, "another"));
-    templates.forget(a_packed_job("a", "one", 30).meta);
-    CHECK_FALSE(keeps("a", "two", 11));
+    CHECK(c.keeps("a", "one", 30, "another"));
+    c.forget("a", "one");
+    CHECK_FALSE(c.keeps("a", "two", 11));
+  }
+  SECTION("what is read of a deleted job does not count") {
+    c.forget("b", "one");
+    CHECK(c.keeps("b", "one", 40));  // a late event, which the store ignores
+    CHECK(c.keeps("b", "one", 30, "successor"));
+    CHECK(c.keeps("b", "one", 40));
+    CHECK(c.keeps("d", "one", 10));
+    CHECK_FALSE(c.keeps("d", "two", 1 + 10));
   }
 }
 
-// As if its namespace had no budget left.
+// The cache keeps no templates of the job: its namespace has no budget left.
 struct WithoutTemplates : ControllerCluster {
   void leave_out() {
     sync();

@@ -324,13 +324,19 @@ TEST_CASE("a waiting job moves with its queue's name", "[extender][start_waiting
   CHECK(world.get("a").status.queue.name == "speech");
 }
 
+// A job runs in queue "vision", and another one is planned.
+struct RunningAndPlanned : Teams {
+  RunningAndPlanned() : Teams({open_to_all(a_queue("vision"))}) {
+    add("runs", "vision", 2);
+    add("planned", "vision", 2, 1);
+    cycle();
+    base("runs").committed = true;
+  }
+};
+
 TEST_CASE("a drained queue releases what runs and drops what is planned",
           "[extender][start_waiting]") {
-  Teams world({open_to_all(a_queue("vision"))});
-  world.add("runs", "vision", 2);
-  world.add("planned", "vision", 2, 1);
-  world.cycle();
-  world.base("runs").committed = true;
+  RunningAndPlanned world;
   world.set_queues({stopped(open_to_all(a_queue("vision")), Queue::Stop::kHoldAndDrain)});
   world.cycle();
   CHECK(world.base("runs").reason == gang::kReasonQueueDrained);
@@ -349,11 +355,7 @@ TEST_CASE("a drained queue releases what runs and drops what is planned",
 
 TEST_CASE("a job that has only a plan does not start in a queue that is held since",
           "[extender][start_waiting]") {
-  Teams world({open_to_all(a_queue("vision"))});
-  world.add("runs", "vision", 2);
-  world.add("planned", "vision", 2, 1);
-  world.cycle();
-  world.base("runs").committed = true;
+  RunningAndPlanned world;
   world.set_queues({stopped(open_to_all(a_queue("vision")))});
   world.cycle();
   CHECK(world.base("runs").reason == gang::kReasonPlanned);
