@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/fake_rules.h"
+#include "tests/support/journal.h"
 
 namespace nervex::testing {
 namespace {
@@ -30,6 +31,7 @@ Result<std::string> FakeApi::send(const kube::ApiRequest& request) {
   std::unique_lock lock(mutex_);
   ++requests_;
   const bool is_write = request.method != "GET";
+  if (is_write) journal(request.method + " " + request.path + " " + request.body);
   const auto body = request.body.empty() ? Result<Json>(Json()) : parse_json(request.body);
   if (!body) return refuse(400, "BadRequest", body.error().message);
   const auto fault = take_fault(request);

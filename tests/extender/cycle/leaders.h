@@ -2,12 +2,15 @@
 // between two of its writes, and the next one knows only what is stored.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <random>
 #include <utility>
 
 #include "extender/cycle/scheduling_cycle.h"
 #include "tests/queue/builders.h"
+#include "tests/support/journal.h"
 
 namespace nervex::testing {
 
@@ -21,6 +24,7 @@ class Leaders {
     extender::CycleResult result =
         extender::run_cycle(snapshot, std::move(state_), now, {}, mode, reservation);
     state_ = std::move(result.state);
+    note(result);
     std::shuffle(result.writes.begin(), result.writes.end(), rng_);
     is_cut = ends && !result.writes.empty();
     if (!ends) return result;
@@ -37,6 +41,14 @@ class Leaders {
   bool is_cut = false;  // of the last cycle not all was written
 
  private:
+  static void note(const extender::CycleResult& result) {
+    journal(fmt::format("-- cycle: {} planned, next in {} ms", result.planned,
+                        result.look_again ? result.look_again->count() : -1));
+    for (const auto& [group, status] : result.writes) {
+      journal(group->meta.name + " " + gang::encode_status(status).dump());
+    }
+  }
+
   std::mt19937& rng_;
   extender::CycleState state_;
 };
