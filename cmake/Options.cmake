@@ -15,7 +15,7 @@ if(CCACHE_PROGRAM)
 endif()
 
 add_library(nervex_options INTERFACE)
-target_include_directories(nervex_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(nervex_options INTERFACE ${PROJECT_SOURCE_DIR}/lib ${PROJECT_SOURCE_DIR})
 target_compile_options(nervex_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -fno-omit-frame-pointer -fPIE)
 target_link_options(nervex_options INTERFACE -pie)  # -fPIE everywhere: one precompiled header fits all

@@ -1,5 +1,5 @@
 """Does the SDK give the advice of `nervexctl explain`? Compares advice.json and the order of the rules with
-view/advice.cpp. To renew advice.json:
+lib/view/advice.cpp. To renew advice.json:
 
     NERVEX_RENEW_GOLDEN=1 $(scripts/setup --print-venv)/bin/python -m pytest tests/sdk/advice_test.py
 """

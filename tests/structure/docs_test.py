@@ -16,8 +16,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 SKIPPED_FOLDERS = {".git", ".local", "build", "__pycache__", ".pytest_cache"}
-PROGRAM_FOLDERS = ("base", "kube", "job", "gang", "demand", "placement", "queue", "view", "webhook", "extender", "controller",
-                   "server", "cli", "certs", "schemas")
+PROGRAM_FOLDERS = ("lib", "webhook", "extender", "controller", "server", "cli", "certs", "schemas")
 
 # Flags of programs of other projects, as the documents name them.
 FOREIGN_FLAGS = {
@@ -283,17 +282,17 @@ def unread_fields(schema, sources):
 
 
 READERS = {  # who reads the objects of that schema
-    "schemas/nervexjob.json": ("job/",),
-    "schemas/podgroup.json": ("gang/",),
-    "schemas/queue.json": ("queue/", "kube/model/label_selector"),
-    "schemas/aggregatorconfig.json": ("controller/", "server/", "job/"),
+    "schemas/nervexjob.json": ("lib/job/",),
+    "schemas/podgroup.json": ("lib/gang/",),
+    "schemas/queue.json": ("lib/queue/", "lib/kube/model/label_selector"),
+    "schemas/aggregatorconfig.json": ("controller/", "server/", "lib/job/"),
 }
 
 
 FLAGS = {  # of a section of docs/reference/flags.md: files that define them
-    "All programs": ("base/program.cpp",),
-    "TLS": ("base/tls/",),
-    "Leader election": ("kube/leader/",),
+    "All programs": ("lib/base/program.cpp",),
+    "TLS": ("lib/base/tls/",),
+    "Leader election": ("lib/kube/leader/",),
     "nervex-webhook": ("webhook/",),
     "nervex-extender": ("extender/",),
     "nervex-controller": ("controller/",),
@@ -332,7 +331,7 @@ class DocumentsAreTrue(unittest.TestCase):
 
     def test_the_environment_page_lists_the_variables_of_pods(self):
         sources = "\n".join(text for path, text in self.tree.cpp.items()
-                            if path.startswith("job/") and os.path.basename(path).startswith(("pod_manifest", "server_token")))
+                            if path.startswith("lib/job/") and os.path.basename(path).startswith(("pod_manifest", "server_token")))
         set_by_us = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', sources))
         listed = set(re.findall(r"^\| `([A-Z_]+)`", read("docs/reference/environment.md"), re.MULTILINE))
         self.assertGreater(len(set_by_us), 10)
@@ -341,7 +340,7 @@ class DocumentsAreTrue(unittest.TestCase):
     def test_the_reference_explains_every_condition_reason_and_event(self):
         explained = {name for page in ("conditions", "events") for name in code_of(read(f"docs/reference/{page}.md"))[0]}
         names = set()
-        for path, minimum in (("controller/decide/reasons.h", 45), ("kube/model/disruption.h", 7)):
+        for path, minimum in (("controller/decide/reasons.h", 45), ("lib/kube/model/disruption.h", 7)):
             found = set(re.findall(r'string_view k\w+ = "(\w+)"', self.tree.cpp[path]))
             self.assertGreaterEqual(len(found), minimum, path)
             names |= found

@@ -122,13 +122,15 @@ const std::map<std::string, std::set<std::string>> kAdapters = {
 };
 
 struct Include {
-  std::string file;    // relative to the source directory
+  std::string file;    // as an include line names it: of a library below lib/
   std::string target;  // as written
 };
 
+// Empty if the folder is not below this root.
 std::vector<Include> includes_below(const fs::path& root, const std::string& folder) {
   static const std::regex pattern(R"re(^\s*#include\s+["<]([^">]+)[">])re");
   std::vector<Include> found;
+  if (!fs::exists(root / folder)) return found;
   for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
     const std::string extension = entry.path().extension();
     if (extension != ".h" && extension != ".cpp") continue;
@@ -148,8 +150,10 @@ std::vector<Include> all_includes() {
   for (const auto& [folder, allowed] : kMayInclude) top.insert(folder.substr(0, folder.find('/')));
   std::vector<Include> all;
   for (const auto& folder : top) {
-    const auto more = includes_below(NERVEX_SOURCE_DIR, folder);
-    all.insert(all.end(), more.begin(), more.end());
+    for (const char* root : {NERVEX_SOURCE_DIR, NERVEX_SOURCE_DIR "/lib"}) {
+      const auto more = includes_below(root, folder);
+      all.insert(all.end(), more.begin(), more.end());
+    }
   }
   return all;
 }

@@ -10,8 +10,7 @@ import re
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PROGRAM_FOLDERS = ("base", "kube", "job", "gang", "demand", "placement", "queue", "view", "webhook", "extender", "controller",
-                   "server", "cli", "certs")
+PROGRAM_FOLDERS = ("lib", "webhook", "extender", "controller", "server", "cli", "certs")
 MARK = re.compile(r"constexpr std::string_view (k\w+(?:Annotation|Label|Finalizer|Condition|Taint))\s*=\s*\"([^\"]+)\"")
 # How the code reads a mark: by a constant, or by a variable that the caller passes.
 READ = re.compile(r"kube::(?:label|annotation)\([^,()]+(?:\([^()]*\))?[^,()]*,\s*([^)]+)\)")

@@ -26,7 +26,7 @@ def text_of(path):
 
 
 def closure(path):
-    """The file and our files that it includes, directly or not: include paths start at the root, or beside it."""
+    """The file and our files that it includes, directly or not: include paths start at lib, at the root, or beside it."""
     seen, waiting = set(), [path]
     while waiting:
         one = waiting.pop()
@@ -34,7 +34,7 @@ def closure(path):
             continue
         seen.add(one)
         for name in INCLUDE.findall(text_of(one)):
-            waiting += [there for there in (name, os.path.join(os.path.dirname(one), name)) if os.path.isfile(there)]
+            waiting += [there for there in (os.path.join("lib", name), name, os.path.join(os.path.dirname(one), name)) if os.path.isfile(there)]
     return sorted(seen)
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 
+INCLUDE_ROOTS = ("lib", "")  # of the compiler
 SKIPPED_FOLDERS = {".git", ".local", "build", "__pycache__"}
 
 
@@ -18,6 +19,11 @@ def unit(path):
     return os.path.splitext(path)[0]
 
 
+def resolve(target, files):
+    """The file of `files` that an include line means; None: it is not one of them."""
+    return next((path for path in (os.path.join(root, target) for root in INCLUDE_ROOTS) if path in files), None)
+
+
 def included_files(root):
     """Each source below `root`, with the files of ours that it includes."""
     files = set(sources(root))
@@ -25,7 +31,7 @@ def included_files(root):
     for path in sorted(files):
         with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
             targets = re.findall(r'^\s*#\s*include\s+"([^"]+)"', file.read(), re.MULTILINE)
-        found[path] = {target for target in targets if target in files}
+        found[path] = {file for target in targets for file in [resolve(target, files)] if file}
     return found
 
 
