@@ -12,8 +12,8 @@
 #include <memory>
 #include <random>
 
-#include "extender/cycle/scheduling_cycle.h"
 #include "extender/observe/parts/node_table.h"
+#include "planner/scheduling_cycle.h"
 
 namespace nervex::extender {
 namespace {

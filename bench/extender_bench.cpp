@@ -26,9 +26,9 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "extender/bind/filter.h"
 #include "extender/observe/cluster_cache.h"
 #include "extender/watches.h"
+#include "planner/bind/filter.h"
 
 namespace nervex::extender {
 namespace {

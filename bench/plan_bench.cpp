@@ -8,9 +8,9 @@
 // nodes.
 #include <benchmark/benchmark.h>
 
-#include "extender/cycle/scheduling_cycle.h"
 #include "extender/observe/parts/node_table.h"
 #include "placement/plan.h"
+#include "planner/scheduling_cycle.h"
 
 namespace nervex::placement {
 namespace {

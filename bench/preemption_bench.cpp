@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "extender/cycle/scheduling_cycle.h"
+#include "planner/scheduling_cycle.h"
 
 namespace nervex::extender {
 namespace {

@@ -6,9 +6,9 @@
 #include "base/program.h"
 #include "base/tls/certificate_files.h"
 #include "extender/bind/holds.h"
-#include "extender/recovery/healing.h"
-#include "extender/recovery/plan_expiry.h"
 #include "kube/leader/flags.h"
+#include "planner/recovery/healing.h"
+#include "planner/recovery/plan_expiry.h"
 #include "queue/preemption.h"
 #include "queue/reservation.h"
 

@@ -1,6 +1,7 @@
 // nervex-extender - where does each gang go, and may this pod be bound there?
 #include "base/http/ops_routes.h"
 #include "base/tls/flags.h"
+#include "extender/act/lost_nodes.h"
 #include "extender/act/parallelize.h"
 #include "extender/act/planner.h"
 #include "extender/act/simulator.h"
@@ -10,7 +11,6 @@
 #include "extender/flags.h"
 #include "extender/metrics.h"
 #include "extender/observe/cluster_cache.h"
-#include "extender/recovery/lost_nodes.h"
 #include "extender/watches.h"
 #include "kube/events.h"
 #include "kube/leader/leadership.h"

@@ -4,16 +4,16 @@
 
 #include <string>
 
+#include "extender/act/lost_nodes.h"
 #include "extender/act/planner.h"
 #include "extender/act/simulator.h"
 #include "extender/bind/bind.h"
 #include "extender/bind/holds.h"
 #include "extender/observe/watch_updates.h"
-#include "extender/recovery/lost_nodes.h"
-#include "extender/simulation/simulation.h"
 #include "kube/api.h"
 #include "kube/cache/reflectors.h"
 #include "kube/cache/store.h"
+#include "planner/simulation/simulation.h"
 
 namespace nervex::extender {
 

@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "extender/act/parallelize.h"
-#include "extender/cycle/foreign/foreign_status.h"
+#include "planner/foreign/foreign_status.h"
 
 namespace nervex::extender {
 namespace {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "extender/cycle/foreign/foreign_plan.h"
 #include "extender/observe/planner_cache.h"
 #include "kube/api.h"
 #include "kube/events.h"
+#include "planner/foreign/foreign_plan.h"
 
 namespace nervex::extender {
 

@@ -11,10 +11,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "extender/act/parallelize.h"
-#include "extender/bind/commit.h"
-#include "extender/cycle/gang/direct_placement.h"
 #include "extender/observe/live_objects.h"
-#include "extender/recovery/old_definition.h"
+#include "planner/bind/commit.h"
+#include "planner/gang/direct_placement.h"
+#include "planner/recovery/old_definition.h"
 
 namespace nervex::extender {
 namespace {

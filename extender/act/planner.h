@@ -16,10 +16,10 @@
 #include "base/clock.h"
 #include "extender/act/foreign_writes.h"
 #include "extender/act/queue_writes.h"
-#include "extender/cycle/scheduling_cycle.h"
 #include "extender/observe/planner_cache.h"
 #include "kube/api.h"
 #include "kube/work_queue.h"
+#include "planner/scheduling_cycle.h"
 
 namespace nervex::extender {
 

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "extender/act/parallelize.h"
-#include "extender/recovery/old_definition.h"
+#include "planner/recovery/old_definition.h"
 
 namespace nervex::extender {
 namespace {

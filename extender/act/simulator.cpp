@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/log.h"
-#include "extender/simulation/question.h"
 #include "job/aggregator_config.h"
 #include "job/names.h"
 #include "job/priority.h"
+#include "planner/simulation/question.h"
 
 namespace nervex::extender {
 namespace {

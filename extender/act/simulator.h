@@ -8,15 +8,15 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "extender/observe/parts/volumes.h"
 #include "extender/observe/planner_cache.h"
-#include "extender/observe/volumes.h"
-#include "extender/recovery/healing.h"
-#include "extender/simulation/simulation.h"
-#include "extender/simulation/what_if.h"
 #include "gang/pod_group.h"
 #include "kube/api.h"
 #include "kube/cache/store.h"
 #include "kube/work_queue.h"
+#include "planner/recovery/healing.h"
+#include "planner/simulation/simulation.h"
+#include "planner/simulation/what_if.h"
 
 namespace nervex::extender {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "extender/bind/commit.h"
 #include "extender/observe/live_objects.h"
+#include "planner/bind/commit.h"
 
 namespace nervex::extender {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "extender/bind/holds.h"
 #include "extender/observe/bind_cache.h"
-#include "extender/recovery/refusals.h"
 #include "gang/slot.h"
 #include "kube/api.h"
 #include "kube/cache/store.h"
 #include "kube/model/extender_api.h"
+#include "planner/recovery/refusals.h"
 
 namespace nervex::extender {
 

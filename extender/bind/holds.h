@@ -21,10 +21,10 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "extender/bind/hold_rules.h"
 #include "extender/observe/bind_cache.h"
-#include "extender/recovery/refusals.h"
 #include "gang/slot.h"
+#include "planner/bind/hold_rules.h"
+#include "planner/recovery/refusals.h"
 
 namespace nervex::extender {
 

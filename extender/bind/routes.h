@@ -9,8 +9,8 @@
 #include "base/http/server.h"
 #include "base/metrics.h"
 #include "extender/bind/bind.h"
-#include "extender/bind/filter.h"
 #include "extender/observe/bind_cache.h"
+#include "planner/bind/filter.h"
 
 namespace nervex::extender {
 

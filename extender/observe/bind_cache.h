@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "extender/bind/bind_view.h"
 #include "extender/observe/parts/cluster_state.h"
+#include "planner/bind/bind_view.h"
 
 namespace nervex::extender {
 

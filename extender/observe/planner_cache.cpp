@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "extender/bind/commit.h"
-#include "extender/cycle/gang/direct_placement.h"
+#include "planner/bind/commit.h"
+#include "planner/gang/direct_placement.h"
 
 namespace nervex::extender {
 namespace {

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "extender/cycle/snapshot.h"
-#include "extender/cycle/waiting.h"
 #include "extender/observe/parts/cluster_state.h"
-#include "extender/recovery/plan_expiry.h"
+#include "planner/facts/snapshot.h"
+#include "planner/recovery/plan_expiry.h"
+#include "planner/work/waiting.h"
 #include "queue/preemption.h"
 #include "queue/reservation.h"
 

@@ -80,7 +80,7 @@ struct LimitExceeded {
 
 // A part of the limit of the queue, of one that it is a part of, or of the namespace is kept for a
 // workload that is served before this one and has waited long
-// (extender/cycle/reservation/limit_shares.h).
+// (planner/steps/limit_shares.h).
 struct LimitKept {
   std::string queue;  // the one with the limit; empty: it is the limit of a ResourceQuota
   std::string quota;  // its name

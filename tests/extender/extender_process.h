@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "extender/act/lost_nodes.h"
 #include "extender/act/planner.h"
 #include "extender/bind/bind.h"
-#include "extender/bind/filter.h"
 #include "extender/bind/routes.h"
 #include "extender/observe/cluster_cache.h"
 #include "extender/observe/live_objects.h"
-#include "extender/recovery/lost_nodes.h"
 #include "extender/watches.h"
+#include "planner/bind/filter.h"
 #include "tests/extender/held_binds.h"
 #include "tests/support/feed.h"
 

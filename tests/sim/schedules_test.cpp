@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "controller/decide/reasons.h"
-#include "extender/recovery/healing.h"
 #include "job/names.h"
 #include "job/slots.h"
+#include "planner/recovery/healing.h"
 #include "tests/sim/seeds.h"
 
 namespace nervex::testing {

@@ -332,7 +332,7 @@ void add_dry_run_size(Role role, std::string_view pod_json, DryRunReport& report
 
 // A first answer counts if it differs from the planner's view; a later one if it differs from the
 // previous answer: if pods are enlarged although the dry run says otherwise, the pods are right
-// (extender/cycle/gang/enlarged.h).
+// (planner/gang/enlarged.h).
 gang::AdmittedPod admitted_pod(const Round& round, const gang::MemberSet& set) {
   const DryRunReport* report = waits_for_capacity(round) ? current_report(round) : nullptr;
   if (report == nullptr || !report->is_answered) return set.admitted;

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "extender/bind/commit.h"
-#include "extender/cycle/preemption/preempting.h"
-#include "extender/cycle/settled.h"
+#include "planner/bind/commit.h"
+#include "planner/facts/settled.h"
+#include "planner/preemption/preempting.h"
 
 namespace nervex::extender {
 namespace {

@@ -17,7 +17,7 @@
 #include "extender/observe/parts/queue_facts.h"
 #include "extender/observe/parts/slot_pods.h"
 #include "extender/observe/parts/terminating_pods.h"
-#include "extender/observe/volumes.h"
+#include "extender/observe/parts/volumes.h"
 #include "kube/cache/store.h"
 
 namespace nervex::extender {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
-#include "extender/cycle/gang/enlarged.h"
-#include "extender/recovery/refusals.h"
-#include "extender/recovery/restored.h"
+#include "planner/gang/enlarged.h"
+#include "planner/recovery/refusals.h"
+#include "planner/recovery/restored.h"
 
 namespace nervex::extender {
 namespace {

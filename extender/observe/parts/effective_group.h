@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "extender/objects.h"
 #include "extender/observe/parts/existing_pods.h"
 #include "extender/observe/parts/slot_pods.h"
-#include "extender/observe/volumes.h"
+#include "extender/observe/parts/volumes.h"
+#include "planner/facts/objects.h"
 
 namespace nervex::extender {
 

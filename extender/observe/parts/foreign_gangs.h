@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
-#include "extender/cycle/foreign/foreign_view.h"
 #include "extender/observe/parts/node_table.h"
-#include "extender/observe/volumes.h"
+#include "extender/observe/parts/volumes.h"
+#include "planner/facts/foreign_view.h"
 
 namespace nervex::extender {
 

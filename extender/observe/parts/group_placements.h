@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "extender/bind/bind_view.h"
-#include "extender/cycle/snapshot.h"
 #include "extender/observe/parts/node_table.h"
 #include "extender/observe/parts/slot_pods.h"
 #include "gang/slot.h"
+#include "planner/bind/bind_view.h"
+#include "planner/facts/snapshot.h"
 
 namespace nervex::extender {
 

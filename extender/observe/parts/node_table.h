@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "extender/bind/bind_view.h"
-#include "extender/cycle/snapshot.h"
-#include "extender/cycle/waiting.h"
-#include "extender/objects.h"
 #include "kube/model/resources.h"
 #include "placement/cluster.h"
+#include "planner/bind/bind_view.h"
+#include "planner/facts/objects.h"
+#include "planner/facts/snapshot.h"
+#include "planner/work/waiting.h"
 
 namespace nervex::extender {
 

@@ -21,10 +21,10 @@
 #include <string_view>
 #include <vector>
 
-#include "extender/objects.h"
 #include "extender/observe/parts/node_table.h"
 #include "extender/observe/parts/queue_facts.h"
 #include "gang/slot.h"
+#include "planner/facts/objects.h"
 #include "queue/workload.h"
 
 namespace nervex::extender {

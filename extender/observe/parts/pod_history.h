@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "extender/cycle/snapshot.h"
 #include "gang/slot.h"
+#include "planner/facts/snapshot.h"
 
 namespace nervex::extender {
 

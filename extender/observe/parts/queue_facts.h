@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "extender/objects.h"
 #include "kube/model/quota.h"
+#include "planner/facts/objects.h"
 #include "queue/facts.h"
 
 namespace nervex::extender {

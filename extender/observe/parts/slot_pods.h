@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "extender/bind/bind_view.h"
-#include "extender/cycle/snapshot.h"
-#include "extender/recovery/restored.h"
 #include "gang/slot.h"
 #include "kube/pod_condition.h"
+#include "planner/bind/bind_view.h"
+#include "planner/facts/snapshot.h"
+#include "planner/recovery/restored.h"
 #include "queue/slot_use.h"
 
 namespace nervex::extender {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "extender/objects.h"
+#include "planner/facts/objects.h"
 
 namespace nervex::extender {
 

@@ -52,7 +52,7 @@ void Observer::look_at_nodes() {
     if (!node.ready) away_.try_emplace(name, clock_.now());
   }
   // Then no node counts as lost, and each one has its whole time again
-  // (extender/recovery/lost_nodes.h).
+  // (extender/act/lost_nodes.h).
   const std::size_t all = view.nodes().size();
   const bool is_disruption =
       not_ready > 0 && (not_ready == all || (not_ready > 2 && not_ready * 100 >= all * 55));

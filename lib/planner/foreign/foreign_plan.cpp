@@ -1,0 +1,475 @@
+#include "planner/foreign/foreign_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include "gang/avoided_nodes.h"
+#include "kube/model/resources.h"
+#include "planner/facts/next_look.h"
+#include "planner/recovery/refusals.h"
+
+namespace nervex::extender {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kMessagePeriod{60'000};
+// Pods are created one by one: missing pods are not reported at first.
+constexpr milliseconds kFewPods{2'000};
+
+// Equal for pods that kube-scheduler and the planner can exchange for each other.
+std::string shape_name(const kube::Pod& pod, const Json& volume_terms) {
+  std::string text;
+  for (const auto& [name, amount] : pod.requests.amounts()) {
+    text += fmt::format("{}={};", name, amount);
+  }
+  const kube::NodeConstraints& constraints = pod.detail->constraints;
+  for (const Json& part : {constraints.node_selector, constraints.node_selector_terms,
+                           constraints.tolerations, constraints.preferred_terms, volume_terms}) {
+    text += kube::to_text(part) + ";";
+  }
+  for (const std::string& claim : pod.detail->claims) text += claim + ";";
+  return fmt::format("{:016x}", std::hash<std::string>()(text));
+}
+
+}  // namespace
+
+ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang* before,
+                         SysTime now)
+    : seen_(seen), now_(now) {
+  if (before != nullptr) memory_ = *before;
+  if (seen.counts.bound > 0 && needed() == 0) memory_.whole_with = seen.group->min_member;
+  for (const ForeignPod& pod : seen.pending) add_shape(pod);
+  for (Shape& shape : shapes_) {
+    shape.set.role = seen.group->is_pod    ? "pod"
+                     : shapes_.size() == 1 ? "pods"
+                                           : "pods like " + shape.set.role;
+  }
+  node_.resize(seen.pending.size());
+  std::vector<std::string_view> sets;
+  for (const std::size_t shape : shape_of_) sets.push_back(shapes_[shape].set.name);
+  attempts_ = note_attempts(seen, sets, now, memory_);
+  memory_.avoid = gang::still_of_use(std::move(memory_.avoid), now);
+}
+
+void ForeignWork::add_shape(const ForeignPod& one) {
+  const kube::Pod& pod = *one.pod;
+  std::string name = shape_name(pod, one.volume_terms);
+  const auto known = std::find_if(shapes_.begin(), shapes_.end(),
+                                  [&](const Shape& shape) { return shape.set.name == name; });
+  shape_of_.push_back(static_cast<std::size_t>(known - shapes_.begin()));
+  if (known != shapes_.end()) {
+    ++known->pods;
+    return;
+  }
+  gang::MemberSet set;
+  set.name = std::move(name);
+  set.role = pod.meta.name;
+  set.shape.requests = pod.requests;
+  set.shape.constraints = pod.detail->constraints;
+  if (one.volume_terms.is_array()) set.shape.constraints.volume_terms = one.volume_terms;
+  shapes_.push_back({std::move(set), 1});
+}
+
+int ForeignWork::priority() const {  // they are sorted by it
+  return seen_.pending.empty() ? 0 : seen_.pending.front().pod->priority;
+}
+
+queue::Rank ForeignWork::rank() const { return queue::rank(*seen_.group, priority()); }
+
+void ForeignWork::begin_pass() {
+  no_fit_.reset();
+  rule_.reset();
+  lacking_.reset();
+  full_.assign(shapes_.size(), std::nullopt);
+}
+
+std::vector<ForeignPart> ForeignWork::list_waiting() const {
+  std::vector<ForeignPart> parts;
+  if (!may_place()) return parts;
+  std::vector<std::size_t> first;
+  if (!is_reserved_ && needed() > 1) first = still_needed();
+  if (!first.empty()) parts.push_back({first, false});
+  const std::vector<std::size_t> pods = unplaced();
+  for (std::size_t i = first.size(); i < pods.size(); ++i) parts.push_back({{pods[i]}, true});
+  return parts;
+}
+
+queue::Workload ForeignWork::make_workload(const ForeignPart& part) const {
+  kube::Resources requests;
+  for (const std::size_t pod : part.pods) requests += seen_.pending[pod].pod->requests;
+  queue::Workload workload = queue::make_workload(*seen_.group, priority(), std::move(requests),
+                                                  queue::Workload::State::kWaiting);
+  workload.position = static_cast<int>(part.pods.front());
+  return workload;
+}
+
+// Pods that a gang of several does not need wait until it has started.
+bool ForeignWork::may_start(const ForeignPart& part) const {
+  return !part.is_extra || is_reserved_ || needed() <= 1;
+}
+
+void ForeignWork::hold(const ForeignPart& part, gang::NotAdmitted why) {
+  if (!may_start(part)) return;
+  if (is_reserved_) {
+    if (!rule_) rule_ = std::move(why);
+  } else if (!no_fit_) {
+    no_fit_ = std::move(why);
+  }
+}
+
+void ForeignWork::note_full(const ForeignPart& part,
+                            const std::vector<placement::GroupLimit>& limits) {
+  if (part.is_extra && may_start(part)) full_[shape_of_[part.pods.front()]] = limits;
+}
+
+bool ForeignWork::is_full(const ForeignPart& part,
+                          const std::vector<placement::GroupLimit>& limits) const {
+  return part.is_extra && full_[shape_of_[part.pods.front()]] == limits;
+}
+
+const gang::PodShape* ForeignWork::plain_shape() const {
+  return seen_.group->is_pod && !shapes_.empty() ? &shapes_.front().set.shape : nullptr;
+}
+
+const gang::NoFit* ForeignWork::common_no_fit() const {
+  const bool is_own =
+      !memory_.avoid.empty() || (no_fit_ && std::holds_alternative<gang::NotAdmitted>(*no_fit_));
+  return no_fit_ && !is_own ? &*no_fit_ : nullptr;
+}
+
+queue::Workload ForeignWork::make_used_workload() const {
+  kube::Resources requests = seen_.bound_requests;
+  requests += seen_.ending_requests;
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty()) requests += seen_.pending[i].pod->requests;
+  }
+  return queue::make_workload(*seen_.group, priority(), std::move(requests),
+                              queue::Workload::State::kRunning);
+}
+
+queue::ClassRequests ForeignWork::count_classes(const Ledger& ledger,
+                                                const std::string& label) const {
+  queue::ClassRequests classes;
+  const auto add = [&](const std::string& node, const kube::Resources& requests) {
+    queue::add_requests(classes, ledger.label(node, label), requests);
+  };
+  for (const auto& [node, requests] : seen_.used_on) add(node, requests);
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty()) add(node_[i], seen_.pending[i].pod->requests);
+  }
+  return classes;
+}
+
+bool ForeignWork::has_enough_pods() const {
+  return static_cast<std::int64_t>(seen_.pending.size()) >= needed();
+}
+
+bool ForeignWork::is_paused() const {
+  return memory_.failures >= kStartsBeforePause && memory_.not_before > now_;
+}
+
+std::int64_t ForeignWork::placed() const {
+  return std::count_if(node_.begin(), node_.end(),
+                       [](const std::string& node) { return !node.empty(); });
+}
+
+std::vector<std::size_t> ForeignWork::unplaced() const {
+  std::vector<std::size_t> pods;
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (node_[i].empty()) pods.push_back(i);
+  }
+  return pods;
+}
+
+// The first ones that the gang lacks to start.
+std::vector<std::size_t> ForeignWork::still_needed() const {
+  std::vector<std::size_t> pods = unplaced();
+  const auto left = static_cast<std::size_t>(std::max<std::int64_t>(0, needed() - placed()));
+  pods.resize(std::min(pods.size(), left));
+  return pods;
+}
+
+void ForeignWork::take(std::size_t pod, std::string node, Ledger& ledger) {
+  ledger.take(shapes_[shape_of_[pod]].set, node);
+  node_[pod] = std::move(node);
+}
+
+void ForeignWork::give_back(const std::vector<std::size_t>& pods, Ledger& ledger) {
+  for (const std::size_t pod : pods) {
+    if (!node_[pod].empty()) ledger.give_back(shapes_[shape_of_[pod]].set, node_[pod]);
+    node_[pod].clear();
+  }
+}
+
+void ForeignWork::give_back_all(Ledger& ledger) {
+  for (std::size_t i = 0; i < node_.size(); ++i) give_back({i}, ledger);
+}
+
+void ForeignWork::lend(Ledger& ledger) const {
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty()) ledger.lend(shapes_[shape_of_[i]].set, node_[i]);
+  }
+}
+
+void ForeignWork::take_again(Ledger& ledger) const {
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty()) ledger.take(shapes_[shape_of_[i]].set, node_[i]);
+  }
+}
+
+void ForeignWork::yield(Ledger& ledger) {
+  give_back_all(ledger);
+  is_reserved_ = false;
+}
+
+bool ForeignWork::holds_unseen() const {
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty() && node_[i] != seen_.pending[i].pod->nominated_node) return true;
+  }
+  return false;
+}
+
+// Is capacity of the pods' nominations free in the ledger that the nodes show as taken?
+void ForeignWork::note_dropped(Ledger& ledger) const {
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    const auto& nominated = seen_.pending[i].pod->nominated_node;
+    if (!nominated.empty() && node_[i] != nominated) return ledger.note_dropped_plan();
+  }
+}
+
+void ForeignWork::recheck(Ledger& ledger) {
+  ledger.count_for(priority());
+  retake_nominated(ledger);
+  note_dropped(ledger);
+}
+
+void ForeignWork::retake_nominated(Ledger& ledger) {
+  if (!has_enough_pods() || is_paused()) return;
+  bool all_fit = true;
+  for (std::size_t i = 0; i < node_.size() && all_fit; ++i) {
+    if (attempts_.nominated[i].empty() || attempts_.is_refused[i]) continue;
+    all_fit = ledger.fits(shapes_[shape_of_[i]].set, attempts_.nominated[i]);
+    if (all_fit) take(i, attempts_.nominated[i], ledger);
+  }
+  is_reserved_ = all_fit && has_started();
+  if (!is_reserved_) give_back_all(ledger);
+}
+
+// What still fits stays where it is, if the rest fits beside it.
+void ForeignWork::take_nominated(const std::vector<std::size_t>& pods, Ledger& ledger) {
+  for (const std::size_t pod : pods) {
+    const std::string& node = attempts_.nominated[pod];
+    if (node.empty() || attempts_.is_refused[pod]) continue;
+    const gang::MemberSet& set = shapes_[shape_of_[pod]].set;
+    const bool is_within = ledger.is_within(group_limits_left(ledger), set.shape.requests, node);
+    if (is_within && ledger.fits(set, node)) take(pod, node, ledger);
+  }
+}
+
+bool ForeignWork::complete(const ForeignPart& part, Ledger& ledger,
+                           const std::vector<placement::GroupLimit>& limits,
+                           const gang::NotAdmitted& limit_cause) {
+  ledger.count_for(priority());
+  if (!may_place() || !may_start(part)) return false;
+  if (!is_reserved_) lacking_ = lacking_in_total(ledger);
+  if (lacking_) return false;
+  group_limits_ = limits;
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (node_[i].empty()) continue;
+    ledger.use_up(group_limits_, seen_.pending[i].pod->requests, node_[i], -1);
+  }
+  const bool is_placed = place_part(part, ledger);
+  const bool is_limited =
+      !is_placed && !limits.empty() &&
+      std::holds_alternative<std::vector<placement::Assignment>>(plan(part.pods, {}, ledger));
+  if (is_limited) no_fit_ = limit_cause;
+  if (is_limited) hold(part, limit_cause);
+  is_reserved_ = is_reserved_ || is_placed;
+  return is_placed;
+}
+
+bool ForeignWork::place_part(const ForeignPart& part, Ledger& ledger) {
+  const auto place_rest = [&] {
+    std::vector<std::size_t> rest;
+    std::copy_if(part.pods.begin(), part.pods.end(), std::back_inserter(rest),
+                 [this](std::size_t pod) { return node_[pod].empty(); });
+    return place(rest, ledger);
+  };
+  take_nominated(part.pods, ledger);
+  if (place_rest()) return true;
+  give_back(part.pods, ledger);
+  return place_rest();
+}
+
+bool ForeignWork::complete_all(Ledger& ledger) {
+  ledger.count_for(priority());
+  if (seen_.pending.empty() || !may_place()) return false;
+  if (is_reserved_) return place_extras(ledger);
+  lacking_ = lacking_in_total(ledger);
+  if (lacking_) return false;
+  take_nominated(unplaced(), ledger);
+  const auto place_pods = [&] { return place(unplaced(), ledger) || place_needed(ledger); };
+  if (!place_pods()) {
+    give_back_all(ledger);
+    if (!place_pods()) {
+      give_back_all(ledger);
+      return false;
+    }
+  }
+  place_extras(ledger);
+  is_reserved_ = placed() > 0;
+  return is_reserved_;
+}
+
+// The first pods, as many as are needed beside those that have a node.
+bool ForeignWork::place_needed(Ledger& ledger) {
+  const std::int64_t left = needed() - placed();
+  if (left <= 0 || needed() <= 1) return true;
+  std::vector<std::size_t> first = unplaced();
+  if (static_cast<std::int64_t>(first.size()) <= left) return false;  // all: tried before
+  first.resize(static_cast<std::size_t>(left));
+  return place(first, ledger);
+}
+
+// Each pod alone: the gang starts without them.
+bool ForeignWork::place_extras(Ledger& ledger) {
+  bool any = false;
+  std::vector<bool> is_full(shapes_.size(), false);
+  for (const std::size_t pod : unplaced()) {
+    if (is_full[shape_of_[pod]]) continue;
+    if (place({pod}, ledger)) {
+      any = true;
+    } else {
+      is_full[shape_of_[pod]] = true;
+    }
+  }
+  return any;
+}
+
+placement::Plan ForeignWork::plan(const std::vector<std::size_t>& pods,
+                                  const std::vector<placement::GroupLimit>& group_limits,
+                                  const Ledger& ledger) const {
+  std::vector<gang::MemberSet> sets(shapes_.size());
+  for (std::size_t i = 0; i < shapes_.size(); ++i) sets[i] = shapes_[i].set;
+  for (const std::size_t pod : pods) {
+    sets[shape_of_[pod]].slots.push_back({static_cast<int>(pod), 0});
+  }
+  std::erase_if(sets, [](const gang::MemberSet& set) { return set.slots.empty(); });
+  std::vector<placement::NodeLimit> limits = collect_node_limits(memory_.avoid, now_);
+  for (placement::NodeLimit& limit : limits) {
+    for (std::size_t i = 0; i < node_.size(); ++i) {
+      const bool is_its = shapes_[shape_of_[i]].set.name == limit.set;
+      if (is_its && node_[i] == limit.node) --limit.at_most;
+    }
+  }
+  return placement::plan_gang(sets, ledger.nodes(), {limits, group_limits});
+}
+
+bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {
+  if (pods.empty()) return true;
+  placement::Plan plan = this->plan(pods, group_limits_left(ledger), ledger);
+  if (auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
+    no_fit_ = std::move(*no_fit);
+    return false;
+  }
+  for (placement::Assignment& assigned : std::get<std::vector<placement::Assignment>>(plan)) {
+    take(static_cast<std::size_t>(assigned.slot.ordinal), std::move(assigned.node), ledger);
+  }
+  return true;
+}
+
+std::vector<placement::GroupLimit> ForeignWork::group_limits_left(const Ledger& ledger) const {
+  std::vector<placement::GroupLimit> limits = group_limits_;
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty()) ledger.use_up(limits, seen_.pending[i].pod->requests, node_[i]);
+  }
+  return limits;
+}
+
+// minResources includes what the gang already has.
+std::optional<MinResourcesNotFree> ForeignWork::lacking_in_total(const Ledger& ledger) const {
+  const kube::Resources& asked = seen_.group->min_resources;
+  if (asked.empty() || needed() <= 1) return std::nullopt;
+  kube::Resources total = seen_.bound_requests;
+  const placement::Cluster& nodes = ledger.nodes();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes.node(i).ready || nodes.node(i).unschedulable) continue;
+    for (const auto& [name, amount] : asked.amounts()) {
+      const std::int64_t free = std::max<std::int64_t>(0, nodes.free(i, name));
+      total.set(name, total.get(name) + free);
+    }
+  }
+  const std::string name(asked.first_lacking(total));
+  if (name.empty()) return std::nullopt;
+  return MinResourcesNotFree{name, asked.get(name), total.get(name)};
+}
+
+// ---- decisions
+
+std::optional<ForeignWait> ForeignWork::find_wait() const {
+  if (seen_.pending.empty()) return std::nullopt;
+  const auto because = [this](auto cause) {
+    return ForeignWait{std::move(cause), memory_.refusal};
+  };
+  if (!has_enough_pods()) {
+    const auto pending = static_cast<std::int64_t>(seen_.pending.size());
+    return ForeignWait{TooFewPods{seen_.counts.started() + pending, seen_.group->min_member}};
+  }
+  if (is_paused()) return because(StartPaused{memory_.failures, memory_.not_before});
+  if (lacking_) return because(*lacking_);
+  if (no_fit_ && !is_reserved_) return because(*no_fit_);
+  if (rule_ && is_reserved_) return because(gang::NoFit(*rule_));
+  return std::nullopt;
+}
+
+// Changed numbers alone are reported only once in a while.
+void ForeignWork::report(ForeignMemory::Gang& memory, ForeignDecision& out) const {
+  std::optional<ForeignWait> wait = find_wait();
+  if (!wait || has_enough_pods()) {
+    memory.few_since.reset();
+  } else if (!memory.few_since) {
+    memory.few_since = now_;
+  }
+  out.wait = memory.wait;
+  if (memory.few_since && now_ < *memory.few_since + kFewPods) {
+    return look_by(out.look_again, *memory.few_since + kFewPods);
+  }
+  if (wait && memory.wait) {
+    // Not all numbers of a cause are part of its sentence.
+    if (*wait == *memory.wait || explain(*wait) == explain(*memory.wait)) return;
+    const SysTime due = memory.reported + kMessagePeriod;
+    if (same_cause(*wait, *memory.wait) && now_ < due) return look_by(out.look_again, due);
+  } else if (!wait && !memory.wait) {
+    return;
+  }
+  out.wait = memory.wait = std::move(wait);
+  out.is_news = true;
+  memory.reported = now_;
+}
+
+ForeignDecision ForeignWork::decide(ForeignMemory::Gang& memory) const {
+  memory = memory_;
+  ForeignDecision out;
+  out.group = seen_.group;
+  out.placed = placed();
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (node_[i] == attempts_.nominated[i]) continue;
+    if (!node_[i].empty() && memory_.not_before > now_) {
+      look_by(out.look_again, memory_.not_before);
+      continue;
+    }
+    out.nominations.push_back({seen_.pending[i].pod, node_[i]});
+  }
+  if (memory_.not_before > now_) look_by(out.look_again, memory_.not_before);
+  look_by(out.look_again, find_next_judgement(memory_));
+  if (no_fit_) look_by(out.look_again, avoided_until(memory_.avoid, now_));
+  report(memory, out);
+  return out;
+}
+
+}  // namespace nervex::extender

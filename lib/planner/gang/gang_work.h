@@ -1,0 +1,129 @@
+// planner/gang/gang_work.h - which slots of one gang have a placement, and which need one?
+// Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gang/no_fit.h"
+#include "placement/capacity.h"
+#include "planner/facts/snapshot.h"
+#include "planner/gang/ledger.h"
+
+namespace nervex::extender {
+
+// A slot that has a placement. A new placement has number 0.
+struct PlacedSlot {
+  const gang::MemberSet* set = nullptr;
+  gang::Placement placement;
+  bool is_counted = false;  // it belongs to a committed gang, and the snapshot has subtracted it
+};
+
+// Points into the PodGroup that it was made from.
+struct GangWork {
+  std::string name;
+  std::size_t position = 0;  // in PodGroupSpec::gangs
+  gang::GangKind kind = gang::GangKind::kBase;
+  const GroupSeen* seen = nullptr;           // it was made from this
+  const gang::GangStatus* before = nullptr;  // from the status; null: a new gang
+  // It keeps its placements: committed, or the commit is being written.
+  bool committed = false;
+  bool is_stored_committed = false;  // the stored status is committed
+  bool is_reserved = false;          // the ledger has subtracted all of `placed`
+  std::vector<const gang::MemberSet*> sets;
+  std::vector<PlacedSlot> placed;
+  std::vector<gang::MemberSet> missing;  // the sets, each with its slots that have no placement
+  // Of a committed gang: those of MemberSet::growing that have no placement. Not in `missing`.
+  std::vector<gang::MemberSet> growing;
+  std::optional<gang::NoFit> no_fit;         // why these slots cannot get one
+  std::vector<placement::NodeLimit> limits;  // for new placements of the whole gang
+  // The same, on nodes of a class; and what is said if the gang would fit without them.
+  std::vector<placement::GroupLimit> group_limits{};
+  gang::NotAdmitted group_limit_cause{};
+  std::vector<const OpenSlot*> open;  // of `placed`
+  std::vector<std::string> losses;    // placements lost in this cycle, and why
+  bool is_paused = false;             // not planned again yet (refusals.h)
+  bool is_rejected = false;           // the API server rejects a plan for them
+  // Committed, and pods that were taken from its job use what its queue allows: no_fit says so.
+  bool is_over_limit = false;
+  // Starts have failed for what its start needs, too: before this it preempts nothing.
+  std::optional<SysTime> preempts_after{};
+  // What its status says beside `no_fit`: why nothing ends and no node is reserved for it.
+  std::string note{};
+  // Resources that kube-scheduler allocates for it where it is placed (delegated.h); only of a gang
+  // that is not committed.
+  std::vector<std::string> delegated{};
+  // Not empty: it has nodes whose pods, those of the victims, have to end first.
+  std::vector<gang::Victim> victims{};
+  bool may_need_fewer = false;  // of the victims: the search ended at its limit in this cycle
+  bool has_stopped_preempting = false;             // in this cycle
+  bool has_withdrawn_preemption = false;           // the same, before any victim was marked
+  std::optional<gang::Reservation> reservation{};  // while it waits
+  std::optional<SysTime> reserve_after{};          // it has waited, but gets no other one before
+  // As GangStatus::planned_run_seconds.
+  std::optional<std::int64_t> planned_run_seconds{};
+  // Not empty: it is to end for another gang, and this is what its status says.
+  std::string preempted{};
+  bool has_set(const gang::MemberSet* set) const;
+  // The slot whose placement has this number, or end().
+  std::vector<PlacedSlot>::iterator find_placed(std::int64_t number);
+  // A set of this gang, which has no plan, takes over reserved capacity.
+  bool claims_reserved() const;
+  // The same, and it needs nothing beside that.
+  bool is_within_reserved() const;
+
+  // False: the gang can run without such a pod (MemberSet::heals_alone).
+  bool is_of_quorum(std::string_view role) const;
+  bool is_whole() const { return is_reserved && missing.empty(); }
+  std::size_t wanted() const;   // slots
+  std::size_t lacking() const;  // of them: those in `missing`
+};
+
+// The gangs of a PodGroup in the order of its spec, without those that have no
+// slots. A slot has its placement from the status, in any gang: the spec may move slots between
+// gangs, and a gang that gets a committed placement is committed. Placements of slots that the spec
+// no longer wants, or wants with another incarnation, are left out. The capacity of committed gangs
+// is reserved: the snapshot has subtracted it.
+// Capacity that an uncommitted gang is to reserve (MemberSet::reserved_pods) is among its slots, as
+// gang::reserved_slot(): it is planned with them or not at all. For a committed gang see
+// reserved_places.h.
+std::vector<GangWork> collect_gang_work(const GroupSeen& seen);
+
+// Removes the unbound placements of a committed gang from nodes that no longer accept them: the
+// slots become missing. Their capacity stays subtracted until the status is written. Ignores pods
+// created with their node: the kubelet or a lost node decides about those.
+void drop_unbindable(GangWork& work, const Ledger& ledger);
+
+// Takes the capacity of an uncommitted gang, if every slot has a placement and all of them fit. For
+// a committed gang, takes that of placements from an uncommitted one; slots that do not fit become
+// missing.
+void recheck(GangWork& work, Ledger& ledger);
+// Takes the capacity of an uncommitted plan if all of it is free there, else nothing. Leaves
+// GangWork::is_reserved to the caller.
+bool try_take(const GangWork& work, Ledger& ledger);
+// Takes the capacity of all placements even if they do not fit.
+void take_unchecked(GangWork& work, Ledger& ledger);
+// The plan of an uncommitted gang gives its capacity back.
+void yield(GangWork& work, Ledger& ledger);
+// The gang gets no placements in this cycle, and loses those it has unless it is committed.
+void reject(GangWork& work);
+
+// The gang loses its placements unless it is committed.
+void drop_plan(GangWork& work);
+// The same, even if it is committed.
+void forget_placements(GangWork& work);
+// Takes the placements that fit, if not all do; the other slots become missing.
+void keep_what_fits(GangWork& work, Ledger& ledger);
+
+// A growing slot that got its placement in this cycle.
+bool has_grown(const PlacedSlot& slot);
+
+// The set with these slots alone.
+gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId> slots);
+// The set's slots and those of the capacity that is planned with them.
+std::vector<gang::SlotId> all_slots(const gang::MemberSet& set);
+
+}  // namespace nervex::extender

@@ -1,0 +1,219 @@
+#include "planner/gang/place_gang.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "gang/slot.h"
+#include "kube/model/anti_affinity.h"
+
+namespace nervex::extender {
+namespace {
+
+// Adds what only the caller of plan_gang knows of the role's sets.
+gang::NoFit complete_no_fit(gang::NoFit no_fit, const std::vector<gang::MemberSet>& sets,
+                            const std::vector<gang::EnlargedSet>& enlarged) {
+  gang::UnplacedSet* unplaced = gang::find_set(no_fit);
+  gang::ResourceNeed* need = gang::find_need(no_fit);
+  for (const gang::MemberSet& set : sets) {
+    if (set.role != unplaced->role) continue;
+    unplaced->reserved +=
+        static_cast<int>(std::count_if(set.slots.begin(), set.slots.end(), gang::is_reserved_slot));
+    if (need == nullptr) continue;
+    need->enlarged = need->enlarged || !set.admitted.requests.empty() ||
+                     std::any_of(enlarged.begin(), enlarged.end(), [&](const auto& known) {
+                       return known.set == set.name && !known.requests.empty();
+                     });
+  }
+  return no_fit;
+}
+
+std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberSet>& missing,
+                                 Ledger& ledger) {
+  const auto limits = limits_left(work);
+  const auto group_limits = group_limits_left(work, ledger);
+  placement::Plan plan =
+      plan_in_domains(missing, ledger.nodes(), {limits, group_limits}, taken_domains(work, ledger));
+  if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
+    return complete_no_fit(*no_fit, missing, work.seen->enlarged);
+  }
+  std::map<gang::SlotKey, const gang::MemberSet*> set_by_slot;
+  for (const gang::MemberSet* set : work.sets) {
+    for (const gang::SlotId slot : all_slots(*set)) {
+      set_by_slot.emplace(gang::SlotKey(set->role, slot), set);
+    }
+  }
+  for (placement::Assignment& assigned : std::get<std::vector<placement::Assignment>>(plan)) {
+    const gang::MemberSet* set = set_by_slot.at(gang::SlotKey(assigned.role, assigned.slot));
+    ledger.take(*set, assigned.node);
+    work.placed.push_back({set, {set->role, assigned.slot, std::move(assigned.node), 0}, false});
+  }
+  return std::nullopt;
+}
+
+std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
+  auto no_fit = place(work, work.missing, ledger);
+  if (no_fit) return no_fit;
+  work.missing.clear();
+  work.is_reserved = true;
+  return std::nullopt;
+}
+
+// Places as many slots as possible, if not all sets fit. Returns the others.
+std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::MemberSet>& sets,
+                                        Ledger& ledger) {
+  std::vector<gang::MemberSet> left;
+  for (const gang::MemberSet& set : sets) {
+    const auto limits = limits_left(work);
+    const auto group_limits = group_limits_left(work, ledger);
+    const auto nodes = find_nodes(set, static_cast<int>(set.slots.size()), ledger,
+                                  {limits, group_limits}, taken_domains(work, ledger));
+    const auto member = std::find_if(work.sets.begin(), work.sets.end(),
+                                     [&](const auto* one) { return one->name == set.name; });
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      ledger.take(set, nodes[i]);
+      work.placed.push_back({*member, {set.role, set.slots[i], nodes[i], 0}, false});
+    }
+    std::vector<gang::SlotId> rest(set.slots.begin() + static_cast<std::ptrdiff_t>(nodes.size()),
+                                   set.slots.end());
+    if (!rest.empty()) left.push_back(with_slots(set, std::move(rest)));
+  }
+  return left;
+}
+
+// Slots that can be placed stay placed if the rest cannot.
+std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
+  std::vector<gang::MemberSet> quorum;
+  std::vector<gang::MemberSet> rest;
+  for (gang::MemberSet& set : work.missing) {
+    (work.is_of_quorum(set.role) ? quorum : rest).push_back(std::move(set));
+  }
+  work.missing.clear();
+  std::optional<gang::NoFit> no_fit;
+  for (auto part : {quorum, rest}) {
+    if (part.empty()) continue;
+    auto why = place(work, part, ledger);
+    if (!why) continue;
+    const std::size_t before = work.placed.size();
+    part = place_some(work, part, ledger);
+    // The reason is about the remaining slots, so that the next cycle finds the same one.
+    if (work.placed.size() > before && !part.empty()) why = place(work, part, ledger);
+    if (!why || part.empty()) continue;
+    work.missing.insert(work.missing.end(), part.begin(), part.end());
+    if (!no_fit) no_fit = std::move(why);
+  }
+  return no_fit;
+}
+
+}  // namespace
+
+std::vector<placement::NodeLimit> limits_left(const GangWork& work) {
+  std::vector<placement::NodeLimit> limits = work.limits;
+  for (placement::NodeLimit& limit : limits) {
+    limit.at_most -= static_cast<int>(
+        std::count_if(work.placed.begin(), work.placed.end(), [&](const PlacedSlot& slot) {
+          return slot.set->name == limit.set && slot.placement.node == limit.node;
+        }));
+  }
+  return limits;
+}
+
+std::vector<placement::GroupLimit> group_limits_left(const GangWork& work, const Ledger& ledger,
+                                                     const PlacedSlot* except) {
+  std::vector<placement::GroupLimit> limits = work.group_limits;
+  for (const PlacedSlot& slot : work.placed) {
+    if (&slot == except) continue;
+    ledger.use_up(limits, slot.set->shape.requests, slot.placement.node);
+  }
+  return limits;
+}
+
+TakenDomains taken_domains(const GangWork& work, const Ledger& ledger, const PlacedSlot* except) {
+  TakenDomains taken;
+  const gang::PodGroupSpec& spec = work.seen->group->spec;
+  const auto sets = gang::all_sets(spec.gangs);
+  const bool is_any = std::any_of(sets.begin(), sets.end(),
+                                  [](const auto& set) { return !set.shape.together.empty(); });
+  if (!is_any) return taken;
+  const auto add = [&](const gang::MemberSet& set, std::string_view node) {
+    const auto at = ledger.nodes().find(node);
+    for (const std::string& term : set.shape.together) {
+      if (!at) continue;
+      const auto& labels = ledger.nodes().node(*at).labels;
+      const auto label = labels.find(std::string(kube::topology_key_of_term(term)));
+      if (label != labels.end()) taken[term].insert(label->second);
+    }
+  };
+  for (const PlacedSlot& slot : work.placed) {
+    if (&slot != except) add(*slot.set, slot.placement.node);
+  }
+  for (const gang::GangStatus& gang : work.seen->group->status.gangs) {
+    if (gang.name == work.name || !work.seen->is_committed(gang)) continue;
+    const gang::Gang* wanted = gang::find_gang(spec, gang.name);
+    if (wanted == nullptr) continue;
+    for (const gang::Placement& placement : gang.placements) {
+      const auto set =
+          std::find_if(wanted->members.begin(), wanted->members.end(),
+                       [&](const gang::MemberSet& one) { return one.role == placement.role; });
+      if (set != wanted->members.end()) add(*set, placement.node);
+    }
+  }
+  return taken;
+}
+
+std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
+                                    const placement::PlanLimits& limits,
+                                    const TakenDomains& taken) {
+  std::vector<std::string> nodes;
+  while (count > 0) {
+    std::vector<gang::SlotId> slots;
+    slots.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) slots.push_back(gang::reserved_slot(i));
+    const std::vector<gang::MemberSet> members{with_slots(set, std::move(slots))};
+    const placement::Plan plan = plan_in_domains(members, ledger.nodes(), limits, taken);
+    if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
+      count -= std::max(1, gang::find_set(*no_fit)->unplaced);
+      continue;
+    }
+    for (const auto& place : std::get<std::vector<placement::Assignment>>(plan)) {
+      nodes.push_back(place.node);
+    }
+    break;
+  }
+  return nodes;
+}
+
+bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger) {
+  std::vector<placement::NodeLimit> limits = limits_left(work);
+  std::erase_if(limits, [&](const placement::NodeLimit& limit) {
+    return limit.set == slot.set->name && limit.node == slot.placement.node;
+  });
+  limits.push_back({slot.set->name, slot.placement.node, 0});
+  const auto group_limits = group_limits_left(work, ledger, &slot);
+  const std::vector one{with_slots(*slot.set, {slot.placement.slot})};
+  const placement::Plan plan = plan_in_domains(one, ledger.nodes(), {limits, group_limits},
+                                               taken_domains(work, ledger, &slot));
+  const auto* assigned = std::get_if<std::vector<placement::Assignment>>(&plan);
+  if (assigned == nullptr) return false;
+  ledger.take(*slot.set, assigned->front().node);
+  slot.placement.node = assigned->front().node;
+  slot.placement.number = 0;
+  slot.is_counted = false;
+  return true;
+}
+
+std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
+  if (!work.is_reserved) keep_what_fits(work, ledger);
+  if (work.missing.empty()) {
+    work.is_reserved = true;
+    return std::nullopt;
+  }
+  if (work.committed) return complete_committed(work, ledger);
+  auto no_fit = place_missing(work, ledger);
+  if (!no_fit || work.placed.empty()) return no_fit;
+  for (const PlacedSlot& slot : work.placed) ledger.give_back(*slot.set, slot.placement.node);
+  forget_placements(work);
+  return place_missing(work, ledger);
+}
+
+}  // namespace nervex::extender

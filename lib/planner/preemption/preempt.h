@@ -1,0 +1,32 @@
+// planner/preemption/preempt.h - which waiting gang gets nodes that others still use? Pure.
+//
+// In this order, each step in a cycle after the one before it was stored:
+//   1. the gang's status names nodes and victims: reason Preempting. It is not planned yet.
+//   2. the status of its Queue counts the preemption.
+//   3. the status of each victim says Preempted: the controller requeues it.
+//   4. when the nodes have capacity for the gang, its status names no victims any more: it is
+//      planned.
+// Steps 2 to 4: preempting.h.
+#pragma once
+
+#include <optional>
+
+#include "planner/preemption/preempting.h"
+#include "planner/steps/placer.h"
+#include "planner/steps/start_waiting.h"
+#include "planner/work/cycle_state.h"
+#include "planner/work/group_work.h"
+#include "queue/preemption.h"
+
+namespace nervex::extender {
+
+// Step 1: at most one gang in one cycle and one of each queue at a time. Searches are few in one
+// cycle, and the gangs that wait take turns. After start_waiting(), which returned `queues`.
+// `may_search`: false if a later cycle searches, which follows at once. `memory` is changed to what
+// the next cycle has to know. Cost if nothing that waits may preempt: what waits.
+void start_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
+                       const QueueState& queues, queue::PreemptionMode mode,
+                       const PreemptionTimes& times, bool may_search, PreemptionMemory& memory,
+                       SysTime now, std::optional<SysTime>& next_look);
+
+}  // namespace nervex::extender

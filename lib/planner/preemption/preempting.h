@@ -1,0 +1,61 @@
+// planner/preemption/preempting.h - what becomes of the gangs that are preempting? Pure.
+//
+// Such a gang has placements and victims in its status (preempt.h). With each look it
+//   starts       its nodes have capacity for it, and its queue is within its limit: victims that
+//                are not marked yet run on. If none was marked, it waits again, and starts if its
+//                queue lets it
+//   goes on      they will have it when what is ending has ended. Its victims are marked Preempted
+//                as soon as the status of its Queue counts the preemption, if today's queues allow
+//                it still
+//   waits again  otherwise: others took its nodes, it changed, its job ends, or before any victim
+//                is marked it turns out that it cannot start (start_blocker.h). A preemption that
+//                was stopped before any victim was marked counts for nothing, and the gang pauses
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "planner/facts/snapshot.h"
+#include "planner/steps/placer.h"
+#include "planner/work/cycle_state.h"
+#include "planner/work/group_work.h"
+#include "queue/preemption.h"
+
+namespace nervex::extender {
+
+// As far as its PodGroup says; null: it was deleted. kRuns or kGone.
+VictimState judge_victim(const gang::PodGroup* group, const gang::Victim& victim);
+
+// The gang, which has named its victims, gets these nodes.
+void begin_preempting(GroupWork& group, GangWork& gang, std::vector<PlacedSlot> placed,
+                      const queue::QueueTree& tree, queue::QueueIndex queue, Placer& placer);
+
+// What the nodes will have for uncommitted plans when preempting gangs have got theirs; nullopt: no
+// gang is preempting. `ledger`: without any plan.
+std::optional<Ledger> keep_for_preempting(const Snapshot& snapshot, const CycleWork& work,
+                                          const Ledger& ledger, SysTime now);
+
+// After healing, which comes first, and before anything starts. False: no gang is preempting.
+// `may_reclaim`: for reservations, beside all modes.
+bool continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
+                          queue::PreemptionMode mode, bool may_reclaim, SysTime now,
+                          std::optional<SysTime>& next_look);
+
+// When each queue has preempted in the last minutes, ascending, by its name: as the status of the
+// Queues says, and the gangs that are preempting, without what was withdrawn.
+using PreemptionTimes = std::map<std::string, std::vector<SysTime>, std::less<>>;
+PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const CycleWork& work,
+                                         SysTime now, PreemptionMemory& memory);
+// Why the gang may not preempt yet, even if a search would find victims, and since when it may;
+// nullopt: it may now. `queue`: its queue's name.
+std::optional<PreemptionMemory::Search> find_preemption_pause(const GroupWork& group,
+                                                              const GangWork& gang,
+                                                              std::string_view queue,
+                                                              const PreemptionTimes& times,
+                                                              SysTime now);
+
+}  // namespace nervex::extender

@@ -1,0 +1,141 @@
+#include "planner/preemption/recheck_preemption.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <variant>
+
+#include "planner/steps/start_waiting.h"
+#include "planner/work/ending.h"
+#include "planner/work/queue_use.h"
+#include "planner/work/running_gangs.h"
+#include "queue/admission.h"
+#include "queue/settled.h"
+
+namespace nervex::extender {
+namespace {
+
+// A job that waits may have another queue by now.
+bool is_in_its_queue(const Snapshot& snapshot, const GroupWork& work, const GangWork& gang) {
+  if (gang.kind != gang::GangKind::kBase) return true;
+  const gang::PodGroup& group = *work.seen->group;
+  const auto found = snapshot.facts.find_queue(group.spec.queue, group.meta.ns.str());
+  const auto* queue = std::get_if<queue::QueueIndex>(&found);
+  return queue != nullptr && snapshot.facts.tree()[*queue].name == work.queue.name;
+}
+
+// Those of the preemptible candidates that are victims, cheapest first. Fewer than victims: one may
+// not end any more.
+std::vector<queue::PreemptionCandidate> choose(const RunningGangs& running,
+                                               const std::vector<std::size_t>& preemptible,
+                                               const std::vector<const gang::Victim*>& victims) {
+  std::vector<queue::PreemptionCandidate> chosen;
+  for (const std::size_t index : preemptible) {
+    const queue::PreemptionCandidate& candidate = running.candidates()[index];
+    const RunningGang& gang = running.gang(running.index(candidate.first()));
+    const bool is_one = std::any_of(victims.begin(), victims.end(), [&](const auto* victim) {
+      return victim->pod_group_uid == gang.group->meta.uid && victim->gang == gang.spec->name;
+    });
+    if (is_one) chosen.push_back(candidate);
+  }
+  return chosen;
+}
+
+void remove_from(queue::Usage& usage, const queue::QueueTree& tree,
+                 const std::vector<queue::PreemptionCandidate>& candidates) {
+  std::set<const queue::Workload*> ended;  // a job and one of its requests may both be victims
+  for (const queue::PreemptionCandidate& candidate : candidates) {
+    for (const queue::Workload* workload : candidate.workloads) {
+      if (!ended.insert(workload).second) continue;
+      usage.remove(tree, queue::find_home(tree, *workload), *workload);
+    }
+  }
+}
+
+// Its nodes were chosen within the caps of that time.
+bool is_within(const queue::ClassCaps& caps, const queue::ClassRequests& requests) {
+  return std::all_of(requests.begin(), requests.end(), [&](const auto& one) {
+    const auto& amounts = one.second.amounts();
+    return std::all_of(amounts.begin(), amounts.end(), [&](const kube::ResourceAmount& amount) {
+      const auto most = caps.find(amount.name, one.first);
+      return !most || amount.amount <= *most;
+    });
+  });
+}
+
+bool is_admissible(const queue::QueueTree& tree, const queue::Usage& usage, queue::QueueIndex queue,
+                   const queue::Workload& workload, std::optional<queue::QueueIndex> guarantor) {
+  return !queue::find_inadmissible(tree, usage, queue, workload) &&
+         is_within(queue::find_caps(tree, usage, queue, workload, guarantor),
+                   workload.class_requests);
+}
+
+queue::Workload make_workload(const Snapshot& snapshot, const GroupWork& group,
+                              const GangWork& gang) {
+  queue::Workload workload = make_workload(group, gang, snapshot.facts.tree());
+  set_class_requests(workload, *group.seen->group, group.seen->uses.get(), snapshot);
+  return workload;
+}
+
+}  // namespace
+
+bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+                      const GangWork& gang, std::vector<const gang::Victim*> victims,
+                      const Ledger& ledger, queue::PreemptionMode mode, SysTime now) {
+  const queue::QueueTree& tree = snapshot.facts.tree();
+  const auto queue = tree.find(group.queue.name);
+  if (!queue || !is_in_its_queue(snapshot, group, gang)) return false;
+  const queue::Workload workload = make_workload(snapshot, group, gang);
+  const Ending others(snapshot, work, now, &gang);
+  queue::Usage usage = count_use(work, snapshot.facts, ledger);
+  others.remove_from(usage);
+  // A request whose job ends for another gang ends anyway.
+  std::erase_if(victims, [&](const gang::Victim* victim) {
+    return others.has(victim->pod_group_uid, victim->gang);
+  });
+  const RunningGangs running(snapshot, work, others);
+  const queue::Preemptor preemptor = queue::make_preemptor(tree, usage, *queue, workload);
+  // As in the search: among all candidates, those that were spared included.
+  const auto chosen = choose(
+      running, queue::find_preemptible(tree, usage, mode, preemptor, running.candidates(), now),
+      victims);
+  if (chosen.size() != victims.size()) return false;
+  remove_from(usage, tree, chosen);
+  // By priority alone a gang preempts beyond its quota, too.
+  const bool reclaims = std::any_of(gang.victims.begin(), gang.victims.end(),
+                                    [](const auto& victim) { return victim.is_reclaimed; });
+  return is_admissible(tree, usage, *queue, workload,
+                       reclaims ? preemptor.guarantor : std::nullopt);
+}
+
+bool may_start_without(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+                       const GangWork& gang, const std::vector<const gang::Victim*>& victims,
+                       const Ledger& ledger, SysTime now) {
+  const queue::QueueTree& tree = snapshot.facts.tree();
+  const auto queue = tree.find(group.queue.name);
+  if (!queue || !is_in_its_queue(snapshot, group, gang)) return false;
+  if (tree.is_root_alone()) return true;
+  const Ending others(snapshot, work, now, &gang);
+  queue::Usage usage = count_use(work, snapshot.facts, ledger);
+  others.remove_from(usage);
+  const RunningGangs running(snapshot, work, others);
+  std::vector<std::size_t> all(running.candidates().size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  remove_from(usage, tree, choose(running, all, victims));
+  return is_admissible(tree, usage, *queue, make_workload(snapshot, group, gang), std::nullopt);
+}
+
+bool exceeds_limit(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+                   const GangWork& gang, const Ledger& ledger) {
+  const queue::QueueTree& tree = snapshot.facts.tree();
+  const queue::Workload workload = make_workload(snapshot, group, gang);
+  const queue::QueueIndex queue = queue::find_home(tree, workload);
+  const queue::Usage usage = count_use(work, snapshot.facts, ledger, PreemptingUse::kLeftOut);
+  // Only limits are asked. The victims have ended for it, also if its queue was stopped meanwhile.
+  return queue::find_exceeded_limit(tree, usage, queue, workload) ||
+         !is_within(queue::find_caps(tree, usage, queue, workload, std::nullopt),
+                    workload.class_requests);
+}
+
+}  // namespace nervex::extender

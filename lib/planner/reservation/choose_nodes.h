@@ -1,0 +1,66 @@
+// planner/reservation/choose_nodes.h - on which nodes would a gang start first if nothing
+// else started, and are these better than those that it has reserved? Pure.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/facts/snapshot.h"
+#include "planner/node_reservation/tenants.h"
+#include "planner/preemption/victim_trials.h"
+#include "planner/work/group_work.h"
+#include "queue/reservation.h"
+
+namespace nervex::extender {
+
+// A search costs at most so many plans of the gang.
+inline constexpr std::size_t kMostEndTrials = 48;
+
+// When other nodes are searched for; nullopt: not while the reservation has a due time. A clock
+// that was wrong does not delay it.
+std::optional<SysTime> find_renewal(const gang::Reservation& reservation, SysTime now);
+
+// Of one search. Borrows its arguments.
+class NodeChooser {
+ public:
+  NodeChooser(const Snapshot& snapshot, CycleWork& work, TrialFacts& facts, SysTime now)
+      : snapshot_(snapshot), work_(work), facts_(facts), now_(now) {}
+
+  // Those on which the head starts first; nullopt: none were found. `trials`: of the head.
+  // `terms`: without a due time.
+  std::optional<gang::Reservation> choose(VictimTrials trials, const queue::ReservedFor& terms);
+
+  // Of a reservation without a due time: what takes its place, if `chosen` is better.
+  std::optional<gang::Reservation> find_better(const gang::Reservation& present,
+                                               const std::optional<gang::Reservation>& chosen);
+  // The same for another while, with the jobs that it still waits for.
+  gang::Reservation prolong(gang::Reservation present);
+
+ private:
+  // Jobs that the reservation counts on and that have not ended, and when the oldest one started.
+  struct Awaited {
+    std::vector<std::string> jobs;
+    SysTime oldest = SysTime::max();
+  };
+
+  queue::Tenant tenant(const queue::Workload& workload) const;
+  std::vector<std::size_t> sort_by_end(const queue::ReservedFor& terms) const;
+  std::optional<SysTime> find_due(const queue::ReservedFor& terms,
+                                  const std::vector<std::size_t>& ended,
+                                  const gang::Reservation& reservation) const;
+  std::vector<std::string> find_counted_on(queue::ReservedFor terms,
+                                           const std::vector<std::size_t>& ended,
+                                           const gang::Reservation& reservation);
+  std::vector<NodeTenant> list_tenants_on(const gang::Reservation& reservation);
+  Awaited find_awaited(const gang::Reservation& reservation);
+  bool is_better(const gang::Reservation& chosen, const gang::Reservation& present);
+
+  const Snapshot& snapshot_;
+  CycleWork& work_;
+  TrialFacts& facts_;
+  const SysTime now_;
+};
+
+}  // namespace nervex::extender

@@ -1,0 +1,46 @@
+// planner/scheduling_cycle.h - which PodGroups get which new status from this snapshot?
+// Pure.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "planner/facts/snapshot.h"
+#include "planner/new_status.h"
+#include "planner/work/cycle_state.h"
+#include "queue/preemption.h"
+#include "queue/report.h"
+#include "queue/reservation.h"
+
+namespace nervex::extender {
+
+struct CycleResult {
+  std::vector<StatusWrite> writes;                      // in queue order; only changed statuses
+  std::vector<ForeignDecision> foreign;                 // every gang of other operators
+  std::vector<queue::Report> queues;                    // of all queues; once a minute
+  std::optional<std::chrono::milliseconds> look_again;  // even if nothing changes
+  std::size_t planned = 0;                              // gangs that were planned in this cycle
+  // namespace/name of PodGroups with preempted gangs that were not requeued in time.
+  std::set<std::string> neglected;
+  CycleState state;  // for the next cycle, if all is stored
+};
+
+// In queue order (queue/order.h); the steps are numbered in the source. A waiting gang holds no
+// capacity and does not keep smaller gangs behind it from starting:
+// docs/adr/2026-11-21-gang-planning.md. Committed gangs keep the placements of bound pods. Before
+// the bind, a slot is moved when its node no longer accepts the pod, or when kube-scheduler has
+// refused it for longer than the bind deadline and there is another node. An incomplete gang
+// reports it, and is released after the healing deadline: recovery/healing.h. After the writes, the
+// same call on the same nodes at the same time returns no writes. A PodGroup whose status the API
+// server has rejected gets no placements and reports it. Gangs of CycleState::waiting that still
+// cannot fit are not planned again. `state` is taken at the end: an exception leaves it as it was.
+CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
+                      const HealingOptions& healing = {},
+                      queue::PreemptionMode preemption = queue::PreemptionMode::kOff,
+                      const queue::ReservationOptions& reservation = {});
+
+}  // namespace nervex::extender

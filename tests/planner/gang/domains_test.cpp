@@ -1,0 +1,190 @@
+// Pods that required pod affinity keeps together.
+#include "planner/gang/domains.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "planner/scheduling_cycle.h"
+#include "tests/support/gang_builders.h"
+
+namespace nervex::extender::domains {
+namespace {
+
+using testing::a_group;
+using testing::a_node;
+using testing::a_set;
+using testing::add_member;
+using testing::ask;
+using testing::capacity;
+using testing::labelled;
+using testing::nth_set;
+using testing::planned;
+using testing::view;
+
+const std::string kZone = "topology.kubernetes.io/zone";
+const SysTime kNow{std::chrono::seconds(1000)};
+
+placement::NodeView in_zone(const std::string& name, const std::string& zone,
+                            std::int64_t used = 0) {
+  return view(labelled(a_node(name, 8), kZone, zone), capacity(used, 0, 0));
+}
+testing::Member together(testing::Member set) {
+  set.shape.together = {kZone + "#1"};
+  return set;
+}
+GroupSeen seen(gang::PodGroup group) {
+  return {std::make_shared<const gang::PodGroup>(std::move(group)), false, {}};
+}
+// "b1 b2", or why it waits.
+std::string outcome(const std::vector<placement::NodeView>& nodes, const gang::PodGroup& group) {
+  const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
+  if (result.writes.empty()) return "-";
+  const gang::GangStatus& gang = result.writes[0].status.gangs[0];
+  if (!gang.planned) return gang.message;
+  std::string text;
+  for (const auto& placement : gang.placements) {
+    text += (text.empty() ? "" : " ") + placement.node;
+  }
+  return text;
+}
+
+// Zone a has 2 nodes and zone b has 4.
+std::vector<placement::NodeView> two_zones() {
+  std::vector<placement::NodeView> nodes;
+  for (const char* name : {"a1", "a2"}) nodes.push_back(in_zone(name, "a"));
+  for (const char* name : {"b1", "b2", "b3", "b4"}) nodes.push_back(in_zone(name, "b"));
+  return nodes;
+}
+
+TEST_CASE("pods that have to be together get one domain that holds them all",
+          "[extender][domains]") {
+  const auto four = together(a_set("collector", 4, ask(7)));
+  CHECK(outcome(two_zones(), a_group("a", {four})) == "b1 b2 b3 b4");
+  const auto two = together(a_set("collector", 2, ask(7)));
+  CHECK(outcome(two_zones(), a_group("a", {two})) == "a1 a2");  // the smallest
+  CHECK(outcome(two_zones(), a_group("a", {a_set("coordinator", 1, ask(7)), two})) ==
+        "a1 a2 b1");  // the coordinator, last, goes anywhere
+}
+
+TEST_CASE("sets with the same term share a domain, others do not", "[extender][domains]") {
+  const auto collectors = together(a_set("collector", 2, ask(7)));
+  auto learners = together(a_set("learner", 2, ask(7)));
+  CHECK(outcome(two_zones(), a_group("a", {collectors, learners})) == "b1 b2 b3 b4");
+  learners.shape.together = {kZone + "#2"};
+  CHECK(outcome(two_zones(), a_group("a", {collectors, learners})) == "a1 a2 b1 b2");
+}
+
+TEST_CASE("a gang that fits in no domain says so", "[extender][domains]") {
+  const auto five = together(a_set("collector", 5, ask(7)));
+  CHECK(outcome(two_zones(), a_group("a", {five})) ==
+        "collector: 1 of 5 does not fit: each needs nvidia.com/gpu 7; 4 nodes have it free, 2 do "
+        "not match nodeSelector or affinity; pod affinity requires them in one "
+        "topology.kubernetes.io/zone");
+  CHECK(outcome({view(a_node("n1", 8))}, a_group("a", {five})) ==
+        "collector: no node is allowed: 1 does not match nodeSelector or affinity; pod affinity "
+        "requires them in one topology.kubernetes.io/zone");
+}
+
+TEST_CASE("a refused plan is not repeated in the same domain", "[extender][domains]") {
+  auto nodes = two_zones();
+  nodes.push_back(in_zone("a3", "a"));
+  gang::PodGroup group = a_group("a", {together(a_set("collector", 2, ask(7)))});
+  CHECK(outcome(nodes, group) == "a1 a2");
+  // a3 could hold one of them, and a2 the other.
+  group.status.avoid = {{"collector", "a1", 0, 1, kNow + std::chrono::seconds(60)}};
+  CHECK(outcome(nodes, group) == "b1 b2");
+  nodes.erase(nodes.begin() + 2, nodes.begin() + 6);
+  CHECK(outcome(nodes, group) == "a2 a3");  // there is no other
+}
+
+TEST_CASE("a domain with nodes that would evict the pods, or prefer none, comes last",
+          "[extender][domains]") {
+  const std::string effect = GENERATE("NoExecute", "PreferNoSchedule");
+  INFO(effect);
+  auto pods = together(a_set("collector", 2, ask(7)));
+  if (effect == "NoExecute") pods = testing::tolerating(std::move(pods), 5);
+  std::vector<placement::NodeView> nodes = two_zones();
+  for (placement::NodeView& one : nodes) {
+    if (one.node->name != "a1") continue;
+    one.node = std::make_shared<const kube::Node>(testing::with_taint(*one.node, effect.c_str()));
+  }
+  CHECK(outcome(nodes, a_group("a", {pods})) == "b1 b2");
+  nodes.erase(nodes.begin() + 2, nodes.end());
+  CHECK(outcome(nodes, a_group("a", {pods})) == "a2 a1");  // there is no other
+}
+
+TEST_CASE("a lost pod's successor goes to the domain of the others", "[extender][domains]") {
+  gang::PodGroup group =
+      planned(a_group("a", {together(a_set("collector", 2, ask(7)))}), {"b1", "b2"}, true);
+  nth_set(group, 0).slots[1].incarnation = 1;
+  ++group.meta.generation;
+  std::vector<placement::NodeView> nodes{in_zone("a1", "a"), in_zone("b1", "b", 7),
+                                         in_zone("b3", "b")};
+  CHECK(outcome(nodes, group) == "b1 b3");
+  nodes.pop_back();
+  CHECK(outcome(nodes, group).starts_with("collector/1 lost its pod"));
+}
+
+TEST_CASE("a nodeSelector of one set does not tear it from the others", "[extender][domains]") {
+  auto collectors = together(a_set("collector", 2, ask(7)));
+  const auto learners = together(a_set("learner", 5, ask(7)));
+  std::vector<placement::NodeView> nodes;
+  for (const char* name : {"a1", "a2", "a3", "a4", "a5"}) nodes.push_back(in_zone(name, "a"));
+  for (const char* name : {"b1", "b2"}) nodes.push_back(in_zone(name, "b"));
+  SECTION("which names the label itself") {
+    collectors.shape.constraints.node_selector = {{kZone, "b"}};
+    CHECK(outcome(nodes, a_group("a", {collectors, learners})).find("pod affinity requires") !=
+          std::string::npos);
+  }
+  SECTION("and is elsewhere than what runs") {
+    gang::PodGroup group = planned(a_group("a", {learners}), {"a1", "a2", "a3", "a4", "a5"}, true);
+    collectors.shape.constraints.node_selector = {{kZone, "b"}};
+    add_member(group, in_request(collectors, 1));
+    ++group.meta.generation;
+    const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
+    REQUIRE(result.writes.size() == 1);
+    CHECK_FALSE(result.writes[0].status.gangs[1].planned);
+  }
+}
+
+TEST_CASE("of lost pods that no domain holds all those that can get one together",
+          "[extender][domains]") {
+  gang::PodGroup group = planned(a_group("a", {together(a_set("collector", 4, ask(7)))}),
+                                 {"x1", "x2", "x3", "x4"}, true);
+  for (auto& slot : nth_set(group, 0).slots) ++slot.incarnation;
+  ++group.meta.generation;
+  const std::vector<placement::NodeView> nodes{in_zone("a1", "a"), in_zone("b1", "b"),
+                                               in_zone("b2", "b"), in_zone("b3", "b")};
+  const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
+  REQUIRE(result.writes.size() == 1);
+  const auto& placements = result.writes[0].status.gangs[0].placements;
+  REQUIRE(placements.size() == 3);
+  for (const auto& placement : placements) CHECK(placement.node.starts_with("b"));
+}
+
+TEST_CASE("a pod that is with no other may go to another domain", "[extender][domains]") {
+  gang::PodGroup group =
+      planned(a_group("a", {together(a_set("collector", 1, ask(7)))}), {"a1"}, true);
+  GroupSeen one = seen(group);
+  one.open = {{group.status.gangs[0].placements[0], OpenSlot::Why::kRefused, "no", SysTime{}}};
+  const CycleResult result =
+      run_cycle({{in_zone("a1", "a", 7), in_zone("b1", "b")}, {one}}, {}, kNow);
+  REQUIRE(result.writes.size() == 1);
+  CHECK(result.writes[0].status.gangs[0].placements[0].node == "b1");
+}
+
+TEST_CASE("capacity is reserved where the pods are that its own will have to be with",
+          "[extender][domains]") {
+  auto collectors = together(a_set("collector", 1, ask(7)));
+  collectors.reserved_pods = 1;
+  gang::PodGroup group = planned(a_group("a", {collectors}), {"b1"}, true);
+  group.status.gangs[0].reserved = {};
+  const CycleResult result = run_cycle(
+      {{in_zone("a1", "a"), in_zone("b1", "b", 7), in_zone("b2", "b")}, {seen(group)}}, {}, kNow);
+  REQUIRE(result.writes.size() == 1);
+  REQUIRE(result.writes[0].status.gangs[0].reserved.size() == 1);
+  CHECK(result.writes[0].status.gangs[0].reserved[0].node == "b2");
+}
+
+}  // namespace
+}  // namespace nervex::extender::domains
