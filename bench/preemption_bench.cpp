@@ -106,7 +106,7 @@ void run(benchmark::State& state, queue::PreemptionMode mode, bool is_found) {
   const Snapshot snapshot = a_snapshot(static_cast<int>(state.range(0)));
   std::size_t victims = 0;
   for (auto _ : state) {
-    const CycleResult result = run_cycle(snapshot, {}, kNow, {}, mode);
+    const CycleResult result = run_cycle(snapshot, {}, kNow, {{}, mode});
     victims = result.writes.at(0).status.gangs.at(0).victims.size();
     if ((victims > 0) != is_found) {
       state.SkipWithError(kWrong);
@@ -120,8 +120,9 @@ void run(benchmark::State& state, queue::PreemptionMode mode, bool is_found) {
 void reserve(benchmark::State& state) {
   Snapshot snapshot = a_snapshot(static_cast<int>(state.range(0)));
   for (auto _ : state) {
-    const CycleResult result = run_cycle(snapshot, {}, kNow, {}, queue::PreemptionMode::kOff,
-                                         {.after = std::chrono::seconds(300)});
+    const CycleResult result =
+        run_cycle(snapshot, {}, kNow,
+                  {{}, queue::PreemptionMode::kOff, {.after = std::chrono::seconds(300)}});
     if (!result.writes.at(0).status.gangs.at(0).reservation) {
       state.SkipWithError(kWrong);
       break;
@@ -132,12 +133,12 @@ void reserve(benchmark::State& state) {
 void keep_reserved(benchmark::State& state) {
   Snapshot snapshot = a_snapshot(static_cast<int>(state.range(0)));
   const queue::ReservationOptions options{.after = std::chrono::seconds(300)};
-  CycleResult result = run_cycle(snapshot, {}, kNow, {}, queue::PreemptionMode::kOff, options);
+  CycleResult result = run_cycle(snapshot, {}, kNow, {{}, queue::PreemptionMode::kOff, options});
   auto group = std::make_shared<gang::PodGroup>(*snapshot.groups.at(0).group);
   group->status = result.writes.at(0).status;
   snapshot.groups[0].group = std::move(group);
   for (auto _ : state) {
-    result = run_cycle(snapshot, {}, kNow, {}, queue::PreemptionMode::kOff, options);
+    result = run_cycle(snapshot, {}, kNow, {{}, queue::PreemptionMode::kOff, options});
     benchmark::DoNotOptimize(result);
   }
 }

@@ -60,7 +60,7 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
                "drop a plan that has not started, to free its capacity, when none of its pods was "
                "created, held, bound or refused for this time, and after 10m in any case; must be "
                "longer than --hold-deadline; 0: never");
-  add_duration(app, "--bind-deadline", flags.healing.bind_deadline,
+  add_duration(app, "--bind-deadline", flags.cycle.healing.bind_deadline,
                "move a pod of a committed gang to another node when kube-scheduler refuses it for "
                "longer than this; must not be 0");
   add_duration(app, "--node-lost-after", flags.node_lost_after,
@@ -68,7 +68,7 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
                "than this; on a node that is only disconnected they may keep running beside their "
                "replacements; no pods are deleted while all nodes are not Ready, or 55 % of them "
                "and more than two; 0: wait until Kubernetes deletes them");
-  add_duration(app, "--healing-deadline", flags.healing.deadline,
+  add_duration(app, "--healing-deadline", flags.cycle.healing.deadline,
                "requeue a gang that has lost pods and is not whole again within this time; 0: let "
                "it run on in part");
   app.add_option("--node-class-label", flags.node_class_label,
@@ -87,11 +87,11 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
          "what another queue is guaranteed; full: also those of lower priority in one queue")
       ->check(CLI::IsMember({"off", "reclaim", "full"}))
       ->capture_default_str();
-  add_duration(app, "--reserve-after", flags.reservation.after,
+  add_duration(app, "--reserve-after", flags.cycle.reservation.after,
                "reserve nodes for the first gang that has waited for capacity this long (5m is a "
                "good choice): only jobs that end in time, or are preemptible, start there before "
                "it; 0: reserve nothing");
-  app.add_option("--reservations", flags.reservation.most,
+  app.add_option("--reservations", flags.cycle.reservation.most,
                  "for so many gangs at a time, each on nodes of its own; 0: none")
       ->type_name("NUMBER")
       ->check(CLI::Range(0, 64))
@@ -99,8 +99,8 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_help_footer(app, "nervex-extender --listen 127.0.0.1:9080 --metrics-listen 0.0.0.0:8082");
   if (const auto code = parse_flags(app, argc, argv, flags.common)) return code;
   complete(flags.holds);
-  if (preemption == "reclaim") flags.preemption = queue::PreemptionMode::kReclaim;
-  if (preemption == "full") flags.preemption = queue::PreemptionMode::kFull;
+  if (preemption == "reclaim") flags.cycle.preemption = queue::PreemptionMode::kReclaim;
+  if (preemption == "full") flags.cycle.preemption = queue::PreemptionMode::kFull;
   const auto plan_deadline = flags.plan_expiry.deadline;
   const bool is_order_wrong = plan_deadline.count() > 0 && plan_deadline <= flags.holds.longest;
   if (flags.holds.longest.count() == 0 || is_order_wrong) {
@@ -109,7 +109,7 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
            "(or 0: plans do not expire)\n";
     return kExitUsage;
   }
-  if (flags.healing.bind_deadline.count() == 0) {
+  if (flags.cycle.healing.bind_deadline.count() == 0) {
     std::cerr << "nervex-extender: --bind-deadline must not be 0: pods would move while they are "
                  "being bound\n";
     return kExitUsage;

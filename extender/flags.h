@@ -7,10 +7,8 @@
 #include "base/tls/certificate_files.h"
 #include "extender/bind/holds.h"
 #include "kube/leader/flags.h"
-#include "planner/recovery/healing.h"
+#include "planner/facts/cycle_facts.h"
 #include "planner/recovery/plan_expiry.h"
-#include "queue/preemption.h"
-#include "queue/reservation.h"
 
 namespace nervex::extender {
 
@@ -20,10 +18,8 @@ struct Flags {
   TlsFiles tls;  // none: plain HTTP, on loopback only
   HoldOptions holds;
   PlanExpiryOptions plan_expiry;
-  HealingOptions healing;
+  CycleOptions cycle;
   std::chrono::milliseconds node_lost_after{60'000};  // 0: never
-  queue::PreemptionMode preemption = queue::PreemptionMode::kOff;
-  queue::ReservationOptions reservation;
   std::string node_class_label = "nvidia.com/gpu.product";
   std::string aggregator_config = "nervex-system/aggregator-config";  // of simulated jobs
 };

@@ -30,9 +30,8 @@ int main(int argc, char** argv) {
   extender::Stores stores;
   extender::ClusterCache cache(stores.groups, stores.volumes, manager->clock());
   cache.set_class_label(flags.node_class_label);
-  extender::Planner planner(planner_api, cache.planner, manager->clock(), flags.healing,
-                            flags.plan_expiry, flags.preemption, extender::kParallelism,
-                            flags.reservation);
+  extender::Planner planner(planner_api, cache.planner, manager->clock(), flags.cycle,
+                            flags.plan_expiry, extender::kParallelism);
   extender::Holds holds(cache.binds, manager->clock(), flags.holds);
   cache.observe_folds([&holds](const std::string& uid) { holds.group_changed(uid); });
   extender::LostNodes lost_nodes(planner_api, stores.nodes, stores.pods, manager->clock(),
@@ -41,8 +40,8 @@ int main(int argc, char** argv) {
   planner.tell_events_to(events);
   planner.begin_cycles_with([&lost_nodes] { return lost_nodes.mark_pods(); });
   extender::Simulator simulator(planner_api, cache.planner, stores.groups, stores.volumes,
-                                stores.simulations, manager->clock(), flags.healing,
-                                flags.aggregator_config, flags.preemption, flags.reservation);
+                                stores.simulations, manager->clock(), flags.cycle,
+                                flags.aggregator_config);
   extender::add_watches(caches, stores, cache.updates, holds, planner, lost_nodes, simulator);
   extender::Binder binder(manager->client(), cache.binds, holds, stores.pods,
                           manager->clock());  // every replica binds

@@ -129,13 +129,12 @@ void Planner::schedule_once() {
   expire_plans();
   const MonoTime began = clock_.mono();
   std::vector<NodeChange> changes;
-  const queue::ReservationOptions reservation = find_reservation_options();
-  const Snapshot snapshot = cache_.snapshot(changes, choose_running(preemption_, reservation));
+  const CycleOptions options = find_options();
+  const Snapshot snapshot = cache_.snapshot(changes, choose_running(options));
   note_changes(changes);
   forget_deleted();
   forget_old_rejections();
-  CycleResult result =
-      run_cycle(snapshot, std::move(state_), clock_.now(), healing_, preemption_, reservation);
+  CycleResult result = run_cycle(snapshot, std::move(state_), clock_.now(), options);
   deciding_ = clock_.mono() - began;
   gangs_planned_ += result.planned;
   state_ = std::move(result.state);
@@ -155,13 +154,14 @@ void Planner::schedule_once() {
   look_at_changes_since();
 }
 
-// No new ones while an API server does not store them. Those that others have stored are kept.
-queue::ReservationOptions Planner::find_reservation_options() {
+// No new reservations while an API server does not store them. Those that others have stored are
+// kept.
+CycleOptions Planner::find_options() {
   const MonoTime now = clock_.mono();
-  if (!reserve_again_ || *reserve_again_ <= now) return reservation_;
+  if (!reserve_again_ || *reserve_again_ <= now) return options_;
   queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(*reserve_again_ - now));
-  queue::ReservationOptions options = reservation_;
-  options.may_begin = false;
+  CycleOptions options = options_;
+  options.reservation.may_begin = false;
   return options;
 }
 

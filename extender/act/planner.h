@@ -26,18 +26,14 @@ namespace nervex::extender {
 class Planner {
  public:
   // `parallelism`: of the writes of a cycle. With 1 they are in order.
-  Planner(kube::Api& api, PlannerCache& cache, const Clock& clock, HealingOptions healing = {},
-          PlanExpiryOptions plan_expiry = {},
-          queue::PreemptionMode preemption = queue::PreemptionMode::kOff,
-          std::size_t parallelism = 1, queue::ReservationOptions reservation = {})
+  Planner(kube::Api& api, PlannerCache& cache, const Clock& clock, CycleOptions options = {},
+          PlanExpiryOptions plan_expiry = {}, std::size_t parallelism = 1)
       : api_(api),
         cache_(cache),
         clock_(clock),
-        healing_(healing),
+        options_(options),
         plan_expiry_(plan_expiry),
-        preemption_(preemption),
         parallelism_(parallelism),
-        reservation_(reservation),
         queue_(clock),
         foreign_(api, cache, clock, parallelism),
         queues_(api, clock, parallelism) {}
@@ -116,7 +112,7 @@ class Planner {
   void write(std::vector<StatusWrite> writes);
   // Pauses what an old CustomResourceDefinition does not store.
   void pause_if_not_stored(const StatusWrite& decided, const gang::PodGroup& stored);
-  queue::ReservationOptions find_reservation_options();
+  CycleOptions find_options();
   // Each once, until it was requeued.
   void log_neglected(std::set<std::string> neglected);
   void after_first_write(const StatusWrite& decided, const Result<gang::PodGroup>& written);
@@ -141,11 +137,9 @@ class Planner {
   kube::Api& api_;
   PlannerCache& cache_;
   const Clock& clock_;
-  const HealingOptions healing_;
+  const CycleOptions options_;
   const PlanExpiryOptions plan_expiry_;
-  const queue::PreemptionMode preemption_;
   const std::size_t parallelism_;
-  const queue::ReservationOptions reservation_;
   kube::WorkQueue queue_;
   std::function<void(const CycleTimes&)> observe_ = [](const CycleTimes&) {};
   CycleStep first_step_ = [] { return std::nullopt; };

@@ -130,7 +130,7 @@ Result<Answer> Simulator::answer(const Question& question) {
   if (added > kMostNodes) return refuse(fmt::format("more than {} nodes are added", kMostNodes));
   try {
     const std::string& ns = question.ns;
-    Snapshot snapshot = cache_.snapshot_for(ns, choose_running(preemption_, reservation_));
+    Snapshot snapshot = cache_.snapshot_for(ns, choose_running(options_));
     WhatIf what{ns, std::nullopt, question.added, question.removed};
     if (question.growth || !question.job.is_null()) {
       auto candidate = find_candidate(question, snapshot);
@@ -141,10 +141,10 @@ Result<Answer> Simulator::answer(const Question& question) {
       what.candidate = *std::move(candidate);
     }
     const SysTime now = clock_.now();
-    Answer answer = simulate(std::move(snapshot), what, now, healing_, preemption_, reservation_);
+    Answer answer = simulate(std::move(snapshot), what, now, options_);
     if (answer.verdict == SimulationVerdict::kWaits && what.candidate) {
-      answer.latest_start = find_latest_start(cache_.snapshot_for(ns, WithRunning::kYes), what, now,
-                                              healing_, preemption_);
+      answer.latest_start =
+          find_latest_start(cache_.snapshot_for(ns, WithRunning::kYes), what, now, options_);
     }
     return answer;
   } catch (const std::exception& error) {

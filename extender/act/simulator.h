@@ -27,19 +27,15 @@ class Simulator {
   // `aggregator_config`: "namespace/name".
   Simulator(kube::Api& api, const PlannerCache& cache, const kube::Store<gang::PodGroup>& groups,
             const VolumeStores& volumes, kube::Store<Simulation>& simulations, const Clock& clock,
-            HealingOptions healing, std::string aggregator_config,
-            queue::PreemptionMode preemption = queue::PreemptionMode::kOff,
-            queue::ReservationOptions reservation = {})
+            CycleOptions options, std::string aggregator_config)
       : api_(api),
         cache_(cache),
         groups_(groups),
         volumes_(volumes),
         simulations_(simulations),
         clock_(clock),
-        healing_(healing),
+        options_(options),
         aggregator_config_(std::move(aggregator_config)),
-        preemption_(preemption),
-        reservation_(reservation),
         queue_(clock) {}
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
@@ -76,10 +72,8 @@ class Simulator {
   const VolumeStores& volumes_;
   kube::Store<Simulation>& simulations_;
   const Clock& clock_;
-  const HealingOptions healing_;
+  const CycleOptions options_;
   const std::string aggregator_config_;
-  const queue::PreemptionMode preemption_;
-  const queue::ReservationOptions reservation_;
   kube::WorkQueue queue_;
   std::atomic<bool> is_running_ = false;
 };

@@ -30,10 +30,10 @@ bool waits(const gang::PodGroup& group) {
 
 }  // namespace
 
-WithRunning choose_running(queue::PreemptionMode preemption,
-                           const queue::ReservationOptions& reservation) {
-  if (reservation.is_on()) return WithRunning::kYes;
-  return preemption == queue::PreemptionMode::kOff ? WithRunning::kNo : WithRunning::kIfPreempting;
+WithRunning choose_running(const CycleOptions& options) {
+  if (options.reservation.is_on()) return WithRunning::kYes;
+  return options.preemption == queue::PreemptionMode::kOff ? WithRunning::kNo
+                                                           : WithRunning::kIfPreempting;
 }
 
 // ---- what a cycle decides on

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "extender/observe/parts/cluster_state.h"
+#include "planner/facts/cycle_facts.h"
 #include "planner/facts/snapshot.h"
 #include "planner/recovery/plan_expiry.h"
 #include "planner/work/waiting.h"
-#include "queue/preemption.h"
-#include "queue/reservation.h"
 
 namespace nervex::extender {
 
@@ -22,8 +21,7 @@ enum class WithRunning {
   kYes,
 };
 // What cycles need with these options.
-WithRunning choose_running(queue::PreemptionMode preemption,
-                           const queue::ReservationOptions& reservation);
+WithRunning choose_running(const CycleOptions& options);
 
 // Thread-safe.
 class PlannerCache {

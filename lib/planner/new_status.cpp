@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "gang/slot.h"
-#include "planner/facts/next_look.h"
 #include "planner/gang/delegated.h"
 #include "planner/gang/direct_placement.h"
 #include "planner/gang/enlarged.h"
@@ -54,7 +53,7 @@ class Numbers {
 
 GangReport make_report(const GroupWork& group, const GangWork& work,
                        const std::optional<HealingState>& healing, const StatusContext& context) {
-  const SysTime now = context.now;
+  const SysTime now = context.facts.now;
   if (group.is_drained && work.is_stored_committed) {
     return drained_report(work.before, group.queue.name, now);
   }
@@ -139,15 +138,15 @@ std::vector<gang::ReservedCapacity> collect_reserved(const GroupWork& group, con
 
 gang::GangStatus decide_gang(const GroupWork& group, const GangWork& gang, Numbers& numbers,
                              const StatusContext& context) {
-  const auto& [state, healing, now, waiting, next, next_look] = context;
+  const auto& [facts, state, waiting, next, next_look] = context;
   const auto key = std::pair(group.seen->group->meta.uid, gang.name);
-  const auto healed = judge_healing(gang, now, state.healing, healing);
+  const auto healed = judge_healing(gang, facts.now, state.healing, facts.options.healing);
   if (healed) {
     next.healing.incomplete.emplace(key, HealingMemory::Incomplete{healed->since, healed->cause});
-    look_by(next_look, healed->look_again);
+    next_look.at(healed->look_again);
   }
   GangReport report = make_report(group, gang, healed, context);
-  gang::GangStatus status = make_status(gang, report, healed, numbers, now);
+  gang::GangStatus status = make_status(gang, report, healed, numbers, facts.now);
   if (gang.kind == gang::GangKind::kBase) {
     status.reserved = collect_reserved(group, gang);
     const std::string text = status.planned && !report.is_unchanged
@@ -156,7 +155,7 @@ gang::GangStatus decide_gang(const GroupWork& group, const GangWork& gang, Numbe
     if (!text.empty()) status.message += "; " + text;
   }
   if (report.last_reported) next.reports.emplace(key, *std::move(report.last_reported));
-  if (report.refresh_after) look_by(next_look, now + *report.refresh_after);
+  if (report.refresh_after) next_look.at(facts.now + *report.refresh_after);
   return status;
 }
 
@@ -173,22 +172,22 @@ constexpr std::chrono::milliseconds kPositionPeriod{60'000};
 // while.
 void limit_position_writes(gang::PodGroupStatus& status, const gang::PodGroup& group,
                            const StatusContext& context) {
-  const auto& [state, healing, now, waiting, next, next_look] = context;
+  const auto& [facts, state, waiting, next, next_look] = context;
   const auto last = state.positions.find(group.meta.uid);
   const SysTime due = last == state.positions.end() ? SysTime{} : last->second + kPositionPeriod;
-  const bool is_early = now < due;
+  const bool is_early = facts.now < due;
   if (is_early) next.positions.insert(*last);
   if (status.queue.position == group.status.queue.position) return;
   const int position = std::exchange(status.queue.position, group.status.queue.position);
-  if (is_early && status == group.status) return look_by(next_look, due);
+  if (is_early && status == group.status) return next_look.at(due);
   status.queue.position = position;
-  next.positions.insert_or_assign(group.meta.uid, now);
+  next.positions.insert_or_assign(group.meta.uid, facts.now);
 }
 
 }  // namespace
 
 std::optional<StatusWrite> decide_status(const GroupWork& work, const StatusContext& context) {
-  const auto& [state, healing, now, waiting, next, next_look] = context;
+  const auto& [facts, state, waiting, next, next_look] = context;
   const gang::PodGroup& group = *work.seen->group;
   gang::PodGroupStatus status;
   status.observed_generation = group.meta.generation;
@@ -199,13 +198,13 @@ std::optional<StatusWrite> decide_status(const GroupWork& work, const StatusCont
   status.next_placement = numbers.next();
   status.queue = work.queue;
   status.avoid = work.avoid;
-  EnlargedSets enlarged = age_enlarged(work.seen->enlarged, work.gangs, now);
+  EnlargedSets enlarged = age_enlarged(work.seen->enlarged, work.gangs, facts.now);
   status.enlarged = std::move(enlarged.sets);
-  look_by(next_look, enlarged.look_again);
-  look_by(next_look, find_next_node(work, now));
+  next_look.at(enlarged.look_again);
+  next_look.at(find_next_node(work, facts.now));
   limit_position_writes(status, group, context);
   if (status == group.status && !work.seen->is_restored) return std::nullopt;
-  status.avoid = gang::still_of_use(std::move(status.avoid), now);
+  status.avoid = gang::still_of_use(std::move(status.avoid), facts.now);
   return StatusWrite{work.seen->group, std::move(status)};
 }
 

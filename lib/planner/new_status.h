@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <optional>
 
+#include "planner/facts/cycle_facts.h"
+#include "planner/facts/next_look.h"
 #include "planner/work/cycle_state.h"
 #include "planner/work/group_work.h"
 
@@ -16,12 +18,11 @@ struct StatusWrite {
 
 // What the decisions about all PodGroups of a cycle have in common.
 struct StatusContext {
+  const CycleFacts& facts;
   const CycleState& state;  // of the cycle before
-  const HealingOptions& healing;
-  SysTime now;
-  std::size_t waiting = 0;            // gangs: refresh_period() of next_look.h
-  CycleState& next;                   // gets what the next cycle has to know about the PodGroups
-  std::optional<SysTime>& next_look;  // when a decision changes by time alone
+  std::size_t waiting = 0;  // gangs: refresh_period() of next_look.h
+  CycleState& next;         // gets what the next cycle has to know about the PodGroups
+  NextLook& next_look;      // when a decision changes by time alone
 };
 
 // After the PodGroup's gangs got what they can get in this cycle; nullopt: the status has all of it

@@ -40,14 +40,14 @@ void drop_unbindable(CycleWork& work, Placer& placer) {
 // Uncommitted plans take their capacity in the order of the queue, so that of two that overlap the
 // later one yields. It yields, too, to a gang that is preempting: others end for that one. An
 // unconfirmed write may have been stored: its capacity stays reserved.
-void take_plans(const Snapshot& snapshot, CycleWork& work, Placer& placer, SysTime now) {
+void take_plans(const CycleFacts& facts, CycleWork& work, Placer& placer) {
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
       const bool may_have_nodes = gang.committed || !gang.placed.empty();
       if (group->seen->unconfirmed && may_have_nodes) take_unchecked(gang, placer.ledger());
     }
   }
-  std::optional<Ledger> kept = keep_for_preempting(snapshot, work, placer.ledger(), now);
+  std::optional<Ledger> kept = keep_for_preempting(facts, work, placer.ledger());
   const Overloaded take{
       [&](ForeignWork* foreign) { foreign->recheck(placer.ledger()); },
       [&](GroupWork* group) {
@@ -171,11 +171,11 @@ void note_heads(std::vector<queue::Report>& reports, const CycleState& state, Sy
 
 // Empty: there are no queues, or it is too early. Then another cycle follows, since what has
 // changed by now would not be reported otherwise.
-std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueState& queues,
-                                         const PreemptionTimes& times, const CycleState& state,
-                                         SysTime now, CycleState& next,
-                                         std::optional<SysTime>& next_look) {
+std::vector<queue::Report> report_queues(const CycleFacts& facts, const QueueState& queues,
+                                         const CycleState& state, CycleState& next,
+                                         NextLook& next_look) {
   if (facts.tree().is_root_alone()) return {};
+  const PreemptionTimes& times = queues.preemptions;
   next.queues_reported = state.queues_reported;
   next.reported_tree = state.reported_tree;
   next.reported_preemptions = state.reported_preemptions;
@@ -183,18 +183,19 @@ std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueS
   if (state.queues_reported) {
     // Victims end only after their preemption was reported.
     const bool is_changed =
-        state.reported_tree != facts.settled->tree || state.reported_preemptions != times;
+        state.reported_tree != facts.queues().settled->tree || state.reported_preemptions != times;
     const SysTime due =
         *state.queues_reported + (is_changed ? kChangedQueueReportPeriod : kQueueReportPeriod);
-    if (now < due) {
-      look_by(next_look, due);
+    if (facts.now < due) {
+      next_look.at(due);
       return {};
     }
   }
-  next.queues_reported = now;
-  next.reported_tree = facts.settled->tree;
-  auto reports = queue::report_queues(facts, queues.usage, queues.capacity, queues.waiting);
-  note_heads(reports, state, now, next);
+  next.queues_reported = facts.now;
+  next.reported_tree = facts.queues().settled->tree;
+  auto reports =
+      queue::report_queues(facts.queues(), queues.usage, queues.capacity, queues.waiting);
+  note_heads(reports, state, facts.now, next);
   for (queue::Report& report : reports) {
     const auto its = times.find(report.queue);
     if (its != times.end()) report.preemptions = its->second;
@@ -206,63 +207,51 @@ std::vector<queue::Report> report_queues(const queue::Facts& facts, const QueueS
 }  // namespace
 
 CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
-                      const HealingOptions& healing, queue::PreemptionMode preemption,
-                      const queue::ReservationOptions& reservation) {
+                      const CycleOptions& wanted) {
+  CycleOptions options = wanted;
+  if (!snapshot.facts.tree().uses_preemption()) options.preemption = queue::PreemptionMode::kOff;
+  const CycleFacts facts{snapshot, options, now};
   CycleResult out;
   CycleState& next = out.state;
-  std::optional<SysTime> next_look;
-  CycleWork work(collect_group_work(snapshot, state, healing, now, next.healing, next_look),
-                 collect_foreign_work(snapshot, state.foreign, now));
+  NextLook next_look;
+  CycleWork work(collect_group_work(facts, state, next.healing, next_look),
+                 collect_foreign_work(facts, state.foreign));
   Placer placer(snapshot, state.waiting, now);
 
   // 1. What runs or is planned takes its capacity, as far as it can still have it.
   drop_unbindable(work, placer);
-  take_plans(snapshot, work, placer, now);
-  drop_without_start(work, snapshot.facts, placer.ledger());
+  take_plans(facts, work, placer);
+  drop_without_start(work, facts.queues(), placer.ledger());
   drop_rejected(work);
   // 2. Committed gangs get nodes for slots that they have lost, before anything starts.
-  queue::Usage usage = count_class_use(work, snapshot.facts, placer.ledger());
-  ClassLimits limits(snapshot.facts, placer.ledger(), usage);
-  const bool is_any_kept = heal(work, placer, snapshot.facts, limits);
+  queue::Usage usage = count_class_use(work, facts.queues(), placer.ledger());
+  ClassLimits limits(facts.queues(), placer.ledger(), usage);
+  const bool is_any_kept = heal(work, placer, facts.queues(), limits);
   drop_rejected(work);  // plans that gave way
-  move_refused(work, placer, limits, healing, now, next_look);
-  const queue::QueueTree& tree = snapshot.facts.tree();
-  if (!tree.uses_preemption()) preemption = queue::PreemptionMode::kOff;
+  move_refused(work, placer, limits, facts, next_look);
   next.preemption = std::move(state.preemption);
-  if (preemption != queue::PreemptionMode::kOff || reservation.is_on()) {
-    note_failed_starts(snapshot, work, now, next.preemption);
-  }
-  const bool is_any_preempting =
-      continue_preemptions(snapshot, work, placer, preemption, reservation.is_on(), now, next_look);
+  if (options.may_end_or_reserve()) note_failed_starts(facts, work, next.preemption);
+  const bool is_any_preempting = continue_preemptions(facts, work, placer, next_look);
   next.reservation = std::move(state.reservation);
-  ReservedNodes reserved(snapshot, work, placer.ledger(), preemption, reservation.is_on(), now,
-                         next.reservation, next_look);
+  ReservedNodes reserved(facts, work, placer.ledger(), next.reservation, next_look);
   if (reserved.keeps_less()) state.waiting.gain_all();
   placer.keep(reserved);
   // 3. Requests get the capacity that was reserved for them.
-  place_on_reserved(work, placer, snapshot.facts);
+  place_on_reserved(work, placer, facts.queues());
   // 4. Waiting gangs start in the order of their queues.
-  const QueueState queues =
-      start_waiting(work, placer, snapshot.facts, reservation, now, next_look);
+  QueueState queues = start_waiting(facts, work, placer, next_look);
   // 5. Gangs that do not fit get nodes whose workloads are to end.
-  PreemptionTimes times;
-  if (is_any_preempting || preemption != queue::PreemptionMode::kOff || reservation.is_on()) {
-    times = collect_preemption_times(tree, work, now, next.preemption);
-    out.neglected = find_neglected(snapshot, work, now);
+  if (is_any_preempting || options.may_end_or_reserve()) {
+    queues.preemptions = collect_preemption_times(facts, work, next.preemption);
+    out.neglected = find_neglected(facts, work);
   }
-  const bool may_change = !next.preemption.asked || next.reservation.asked;
-  const bool has_reserved = keep_reservations(snapshot, work, placer, queues, reservation, times,
-                                              may_change, next.reservation, now, next_look);
-  // The next cycle, which follows at once, preempts on what is left.
-  start_preemptions(snapshot, work, placer, queues, preemption, times, !has_reserved,
-                    next.preemption, now, next_look);
+  keep_reservations(facts, work, placer, queues, next.reservation, next_look);
+  start_preemptions(facts, work, placer, queues, next.preemption, next_look);
   reserved.note_promises(work);
   // 6. What was decided becomes a status, or why not.
-  if (preemption != queue::PreemptionMode::kOff || reservation.is_on()) {
-    note_start_blockers(work, now, next_look);
-  }
+  if (options.may_end_or_reserve()) note_start_blockers(work, now, next_look);
   note_delegated(work, placer.ledger().nodes());
-  const StatusContext context{state, healing, now, state.waiting.size(), next, next_look};
+  const StatusContext context{facts, state, state.waiting.size(), next, next_look};
   for (const GroupWork* group : work.groups) {
     if (group->is_left_alone()) continue;
     auto write = decide_status(*group, context);
@@ -273,15 +262,17 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
     holds_unseen = holds_unseen || foreign.holds_unseen();
     ForeignMemory::Gang& memory = next.foreign.gangs[foreign.key()];
     out.foreign.push_back(foreign.decide(memory));
-    look_by(next_look, out.foreign.back().look_again);
+    next_look.at(out.foreign.back().look_again);
   }
-  out.queues = report_queues(snapshot.facts, queues, times, state, now, next, next_look);
+  out.queues = report_queues(facts, queues, state, next, next_look);
   // 7. The rest of what the next cycle has to know.
   out.planned = placer.planned;
   next.rejections = std::move(state.rejections);
   next.waiting = std::move(state.waiting);
   remember_waiting(work, placer, is_any_kept || holds_unseen, next);
-  if (next_look) out.look_again = std::max(*next_look - now, std::chrono::milliseconds(1));
+  if (const auto at = next_look.time()) {
+    out.look_again = std::max(*at - now, std::chrono::milliseconds(1));
+  }
   return out;
 }
 

@@ -9,12 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "planner/facts/cycle_facts.h"
 #include "planner/facts/snapshot.h"
 #include "planner/new_status.h"
 #include "planner/work/cycle_state.h"
-#include "queue/preemption.h"
 #include "queue/report.h"
-#include "queue/reservation.h"
 
 namespace nervex::extender {
 
@@ -39,8 +38,6 @@ struct CycleResult {
 // server has rejected gets no placements and reports it. Gangs of CycleState::waiting that still
 // cannot fit are not planned again. `state` is taken at the end: an exception leaves it as it was.
 CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
-                      const HealingOptions& healing = {},
-                      queue::PreemptionMode preemption = queue::PreemptionMode::kOff,
-                      const queue::ReservationOptions& reservation = {});
+                      const CycleOptions& options = {});
 
 }  // namespace nervex::extender

@@ -35,8 +35,8 @@ struct ExtenderProcess {
   ExtenderProcess(kube::Api& api, const FakeApi& cluster, const Clock& clock,
                   const ExtenderOptions& options = {})
       : cache(groups, volumes, clock),
-        planner(api, cache.planner, clock, options.healing, options.plan_expiry, options.preemption,
-                1, options.reservation),
+        planner(api, cache.planner, clock,
+                {options.healing, options.preemption, options.reservation}, options.plan_expiry),
         holds(cache.binds, options.hold_clock != nullptr ? *options.hold_clock : clock,
               options.holds),
         binder(api, cache.binds, holds, pods, clock),

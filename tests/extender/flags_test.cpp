@@ -61,7 +61,7 @@ TEST_CASE("nothing is reserved unless the flag says so", "[extender][flags]") {
   std::vector<char*> argv{program.data(), word.data()};
   Flags flags;
   CHECK(parse(static_cast<int>(argv.size()), argv.data(), flags) == row.exit_code);
-  CHECK(flags.reservation.is_on() == row.is_on);
+  CHECK(flags.cycle.reservation.is_on() == row.is_on);
 }
 
 TEST_CASE("nothing is preempted unless the flag says so", "[extender][flags]") {
@@ -84,7 +84,7 @@ TEST_CASE("nothing is preempted unless the flag says so", "[extender][flags]") {
   std::vector<char*> argv{program.data(), word.data()};
   Flags flags;
   CHECK(parse(static_cast<int>(argv.size()), argv.data(), flags) == row.exit_code);
-  CHECK(flags.preemption == row.mode);
+  CHECK(flags.cycle.preemption == row.mode);
 }
 
 TEST_CASE("pods are given time to be bound", "[extender][flags]") {

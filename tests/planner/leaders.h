@@ -22,7 +22,7 @@ class Leaders {
   extender::CycleResult run(const extender::Snapshot& snapshot, SysTime now, bool ends) {
     state_.waiting.gain_all();
     extender::CycleResult result =
-        extender::run_cycle(snapshot, std::move(state_), now, {}, mode, reservation);
+        extender::run_cycle(snapshot, std::move(state_), now, {{}, mode, reservation});
     state_ = std::move(result.state);
     note(result);
     std::shuffle(result.writes.begin(), result.writes.end(), rng_);

@@ -58,6 +58,32 @@ def headers_with_one_user(root):
     return f"{sum(len(users[path]) == 1 for path in headers)} of {len(headers)}"
 
 
+def mutual_folders(root):
+    """Pairs of folders that include each other."""
+    edges = {(os.path.dirname(unit), os.path.dirname(target)) for unit, targets in include_graph.included_units(root).items()
+             if is_shipped(unit) for target in targets if is_shipped(target)}
+    pairs = sorted((a, b) for a, b in edges if a < b and (b, a) in edges)
+    return f"{len(pairs)}: {', '.join(' '.join(pair) for pair in pairs)}" if pairs else "none"
+
+
+# A declaration or definition, not a call: each parameter is a type and a name.
+PARAMETER = r"(?:const )?[\w:]+(?:<[^()]*>)?(?: const)?\s*[&*]*\s+[&*]*\w+(?:\s*=[^,()]*(?:\(\))?)?"
+FUNCTION = re.compile(rf"\b(\w+)\(\s*({PARAMETER}(?:\s*,\s*{PARAMETER})*)\s*\)")
+
+
+def parameters(root):
+    """How many parameters functions have: of six and more, and the largest number."""
+    found = {}
+    for path in include_graph.sources(root):
+        if is_shipped(path):
+            for name, text in FUNCTION.findall(re.sub(r"//.*", "", read(root, path))):
+                count = len(re.sub(r"<[^<>]*(?:<[^<>]*>[^<>]*)*>", "", text).split(","))
+                if count >= 6:
+                    found[include_graph.unit(path), name] = count
+    largest = max(found.items(), key=lambda one: one[1], default=(("", ""), 0))
+    return f"{len(found)}, the largest {largest[1]} ({largest[0][1]})"
+
+
 def functions_named_of(root):
     """Names that are called or declared, each once."""
     found = set()
@@ -119,6 +145,8 @@ def measure(root):
     found = {
         "largest include cycle": largest_cycle(root),
         "headers with one user": headers_with_one_user(root),
+        "folders that include each other": mutual_folders(root),
+        "functions with six and more parameters": parameters(root),
         "functions named ..._of": functions_named_of(root),
         f"comment lines with {', '.join(VAGUE)}": vague_comment_lines(root),
         "longest line of prose in docs/": longest_prose(root),

@@ -17,6 +17,16 @@ inline void look_by(std::optional<SysTime>& next, std::optional<SysTime> time) {
   if (time) next = next ? std::min(*next, *time) : *time;
 }
 
+// When the next cycle is due, even if nothing changes: the earliest of what its steps ask for.
+class NextLook {
+ public:
+  void at(std::optional<SysTime> time) { look_by(time_, time); }
+  std::optional<SysTime> time() const { return time_; }
+
+ private:
+  std::optional<SysTime> time_;
+};
+
 // How often what is said of one waiting gang is made again if only its numbers change: once a
 // minute. Where more wait than kMostRefreshes, they take turns, so that not more of them are
 // planned and written in a minute. The turn follows from the UID of the PodGroup.

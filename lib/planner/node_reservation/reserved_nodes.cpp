@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "planner/facts/next_look.h"
 #include "planner/recovery/refusals.h"
 #include "planner/work/queue_use.h"
 #include "planner/work/start_blocker.h"
@@ -109,10 +108,9 @@ NodeAmounts sum_reserved(const gang::PodGroup& group, const gang::Reservation& r
   return amounts;
 }
 
-ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& ledger,
-                             queue::PreemptionMode preemption, bool is_on, SysTime now,
-                             ReservationMemory& memory, std::optional<SysTime>& next_look)
-    : snapshot_(snapshot), work_(work), preemption_(preemption), is_on_(is_on), now_(now) {
+ReservedNodes::ReservedNodes(const CycleFacts& facts, CycleWork& work, Ledger& ledger,
+                             ReservationMemory& memory, NextLook& next_look)
+    : facts_(facts), work_(work), now_(facts.now) {
   collect(work, memory);
   const auto broken = std::exchange(memory.broken, {});
   if (entries_.empty()) {
@@ -124,8 +122,8 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
     for (const auto& [node, amount] : entry.wanted) nodes.insert(node);
   }
   lapse_overlapping();
-  const Ending ending(snapshot, work, now);
-  std::vector<NodeTenant> tenants = list_tenants(snapshot, work, ending, nodes, now);
+  const Ending ending(facts, work);
+  std::vector<NodeTenant> tenants = list_tenants(facts, work, ending, nodes);
   weigh(tenants, ledger);
   bool is_any_dropped = false;
   for (const Entry& entry : entries_) {
@@ -138,20 +136,20 @@ ReservedNodes::ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& 
     entry.balance.needs_reclaim = entry.balance.needs_reclaim && is_possible;
     const GangKey key = entry.key();
     const auto known = broken.find(key);
-    const SysTime since = known == broken.end() ? now : std::min(known->second, now);
+    const SysTime since = known == broken.end() ? now_ : std::min(known->second, now_);
     const auto overdue = find_overdue(entry);
-    if (overdue && *overdue > now) look_by(next_look, *overdue);
-    const bool is_overdue = overdue && *overdue <= now && !can_still_reclaim(entry);
-    const bool must_lapse = is_possible ? is_overdue : since + kLongestBroken <= now;
+    if (overdue && *overdue > now_) next_look.at(*overdue);
+    const bool is_overdue = overdue && *overdue <= now_ && !can_still_reclaim(entry);
+    const bool must_lapse = is_possible ? is_overdue : since + kLongestBroken <= now_;
     if (!is_possible) memory.broken.emplace(key, since);  // also until the lapse is stored
     if (must_lapse && !entry.group->seen->unconfirmed) {
-      lapse(*entry.gang, now);
+      lapse(*entry.gang, now_);
       entry.is_over = true;
       entry.balance.kept.clear();
     } else if (!must_lapse && !is_possible) {
-      look_by(next_look, since + kLongestBroken);
+      next_look.at(since + kLongestBroken);
     }
-    if (const auto late = find_first_late(entry, tenants)) look_by(next_look, *late);
+    if (const auto late = find_first_late(entry, tenants)) next_look.at(*late);
   }
   note_shares(ledger, memory);
 }
@@ -164,7 +162,8 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
         ++reclaiming_;
         continue;
       }
-      const bool is_kept = is_on_ && !gang.committed && has_same_pods(gang, *gang.reservation);
+      const bool is_kept = facts_.options.reservation.is_on() && !gang.committed &&
+                           has_same_pods(gang, *gang.reservation);
       if (!is_kept) {
         if (group->seen->unconfirmed) continue;
         gang.reservation.reset();
@@ -185,7 +184,7 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
           head, gang.reservation->since, gang.reservation->due, gang.reservation->counts_on, {}};
       entry.wanted = sum_reserved(*group->seen->group, *gang.reservation);
       entry.reclaiming_queues = find_reclaiming_queues(group->queue.name);
-      const queue::QueueTree& tree = snapshot_.facts.tree();
+      const queue::QueueTree& tree = facts_.tree();
       if (const auto queue = tree.find(group->queue.name)) {
         entry.is_ranked =
             tree[*queue].order != queue::Queue::Order::kFifo && !tree[*queue].fair_users;
@@ -242,7 +241,7 @@ void ReservedNodes::weigh(const std::vector<NodeTenant>& tenants, Ledger& ledger
 // It would get its turn after the head if it had no plan. `usage`: with the plan.
 bool ReservedNodes::is_served_after(const Entry& entry, const GangWork& plan, queue::Usage usage,
                                     const Ledger& ledger) const {
-  const queue::QueueTree& tree = snapshot_.facts.tree();
+  const queue::QueueTree& tree = facts_.tree();
   const auto make_waiting = [](const GroupSeen& seen, std::size_t position,
                                const std::string& queue) {
     queue::Workload workload = seen.make_workload(position);
@@ -255,7 +254,7 @@ bool ReservedNodes::is_served_after(const Entry& entry, const GangWork& plan, qu
       make_waiting(*plan.seen, plan.position, plan.seen->group->status.queue.name)};
   if (!tree.is_root_alone()) {
     queue::Workload planned = plan.seen->make_workload(plan.position);
-    set_class_requests(planned, *plan.seen->group, plan.seen->uses.get(), snapshot_);
+    set_class_requests(planned, *plan.seen->group, plan.seen->uses.get(), facts_.snapshot);
     usage.remove(tree, queue::find_home(tree, planned), planned);
   }
   const kube::Resources capacity =
@@ -274,7 +273,7 @@ bool ReservedNodes::drop_late_plans(const Entry& entry, std::vector<NodeTenant>&
   if (balance.lacking.empty() && !balance.waits_for_plans) return false;
   std::optional<queue::Usage> usage;  // with all plans that are left
   const auto is_behind = [&](const GangWork& plan) {
-    if (!usage) usage = count_use(work_, snapshot_.facts, ledger);
+    if (!usage) usage = count_use(work_, facts_.queues(), ledger);
     return is_served_after(entry, plan, *usage, ledger);
   };
   bool is_any_dropped = false;
@@ -365,7 +364,7 @@ queue::Workload ReservedNodes::make_candidate(const GroupWork& work, const GangW
   queue::Workload workload = work.seen->make_workload(gang.position);
   workload.queue = work.queue.name;
   if (gang.kind == gang::GangKind::kBase) {
-    const queue::QueueTree& tree = snapshot_.facts.tree();
+    const queue::QueueTree& tree = facts_.tree();
     const auto queue = tree.find(work.queue.name);
     workload.longest_run = queue::longest_run(
         work.seen->group->spec, queue ? tree.max_runtime_seconds(*queue) : std::nullopt);
@@ -441,7 +440,7 @@ void ReservedNodes::release(const Held& held, Ledger& ledger) {
 }
 
 void ReservedNodes::note_promises(CycleWork& work) const {
-  if (!is_on_) return;
+  if (!facts_.options.reservation.is_on()) return;
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
       if (gang.kind != gang::GangKind::kBase || gang.committed || !gang.is_whole()) continue;

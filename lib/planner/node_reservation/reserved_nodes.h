@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "planner/facts/cycle_facts.h"
+#include "planner/facts/next_look.h"
 #include "planner/facts/snapshot.h"
 #include "planner/gang/ledger.h"
 #include "planner/node_reservation/tenants.h"
@@ -61,9 +63,8 @@ class ReservedNodes {
 
   // After what runs was healed, before anything starts. Gangs whose reservations cannot be kept
   // lose them; plans that would end too late are dropped.
-  ReservedNodes(const Snapshot& snapshot, CycleWork& work, Ledger& ledger,
-                queue::PreemptionMode preemption, bool is_on, SysTime now,
-                ReservationMemory& memory, std::optional<SysTime>& next_look);
+  ReservedNodes(const CycleFacts& facts, CycleWork& work, Ledger& ledger, ReservationMemory& memory,
+                NextLook& next_look);
 
   std::vector<Entry>& entries() { return entries_; }
   const std::vector<Entry>& entries() const { return entries_; }
@@ -71,10 +72,13 @@ class ReservedNodes {
   Entry* find(const GangWork& gang);
   // queue::find_reclaiming_queues().
   std::vector<std::string_view> find_reclaiming_queues(std::string_view queue) const {
-    return queue::find_reclaiming_queues(snapshot_.facts.tree(), preemption_, queue);
+    return queue::find_reclaiming_queues(facts_.tree(), facts_.options.preemption, queue);
   }
   // Gangs with a reservation that preempt. They are not among the entries: they have their nodes.
   std::size_t reclaiming() const { return reclaiming_; }
+  // Nodes were reserved in this cycle, which what was decided before did not know.
+  bool has_new() const { return has_new_; }
+  void note_new() { has_new_ = true; }
   // Less of a node is kept than in the last cycle, and no change of the node shows it.
   bool keeps_less() const { return keeps_less_; }
 
@@ -122,14 +126,13 @@ class ReservedNodes {
                                          const std::vector<NodeTenant>& tenants) const;
   void note_shares(Ledger& ledger, ReservationMemory& memory);
 
-  const Snapshot& snapshot_;
+  const CycleFacts& facts_;
   CycleWork& work_;
-  const queue::PreemptionMode preemption_;
-  const bool is_on_;
   const SysTime now_;
   std::vector<Entry> entries_;
   std::size_t reclaiming_ = 0;
   bool keeps_less_ = false;
+  bool has_new_ = false;
 };
 
 }  // namespace nervex::extender

@@ -148,9 +148,10 @@ bool is_still_reclaimable(const std::vector<std::string_view>& reclaiming_queues
        victim.seen->group->meta.uid});
 }
 
-std::vector<NodeTenant> list_tenants(const Snapshot& snapshot, CycleWork& work,
-                                     const Ending& ending, const NodeNames& nodes, SysTime now) {
-  TenantLister lister(ending, nodes, now);
+std::vector<NodeTenant> list_tenants(const CycleFacts& facts, CycleWork& work, const Ending& ending,
+                                     const NodeNames& nodes) {
+  const Snapshot& snapshot = facts.snapshot;
+  TenantLister lister(ending, nodes, facts.now);
   std::set<std::string_view> known;
   for (GroupWork* group : work.groups) {
     known.insert(group->seen->group->meta.uid);

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "planner/facts/cycle_facts.h"
 #include "planner/facts/snapshot.h"
 #include "planner/work/ending.h"
 #include "planner/work/group_work.h"
@@ -58,7 +59,7 @@ bool is_still_reclaimable(const std::vector<std::string_view>& reclaiming_queues
                           const GangWork& victim_gang);
 
 // Borrows its arguments, as the tenants do. Cost: the placements of all gangs.
-std::vector<NodeTenant> list_tenants(const Snapshot& snapshot, CycleWork& work,
-                                     const Ending& ending, const NodeNames& nodes, SysTime now);
+std::vector<NodeTenant> list_tenants(const CycleFacts& facts, CycleWork& work, const Ending& ending,
+                                     const NodeNames& nodes);
 
 }  // namespace nervex::extender

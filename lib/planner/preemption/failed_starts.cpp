@@ -146,9 +146,8 @@ bool may_preempt_later(const GroupWork& group, const GangWork& gang) {
 
 }  // namespace
 
-void note_failed_starts(const Snapshot& snapshot, CycleWork& work, SysTime now,
-                        PreemptionMemory& memory) {
-  FailedStarts failed(memory.failed_starts, now);
+void note_failed_starts(const CycleFacts& facts, CycleWork& work, PreemptionMemory& memory) {
+  FailedStarts failed(memory.failed_starts, facts.now);
   failed.forget_old();
   for (const GroupWork* group : work.groups) {
     for (const GangWork& gang : group->gangs) {
@@ -157,12 +156,12 @@ void note_failed_starts(const Snapshot& snapshot, CycleWork& work, SysTime now,
   }
   // After the failures, which the statuses repeat in each cycle: a later start ends their causes.
   if (!memory.failed_starts.empty()) {
-    for (const RunningGroup& running : snapshot.running) {
+    for (const RunningGroup& running : facts.snapshot.running) {
       for (const gang::Gang& gang : running.group->spec.gangs) {
         failed.note_started(*running.group, gang);
       }
     }
-    for (const GroupSeen& seen : snapshot.groups) {
+    for (const GroupSeen& seen : facts.snapshot.groups) {
       for (const gang::Gang& gang : seen.group->spec.gangs) {
         failed.note_started(*seen.group, gang);
       }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "planner/facts/cycle_facts.h"
 #include "planner/facts/snapshot.h"
 #include "planner/work/cycle_state.h"
 #include "planner/work/group_work.h"
@@ -19,7 +20,6 @@
 namespace nervex::extender {
 
 // Remembers failures that the statuses of waiting gangs tell, and sets GangWork::preempts_after.
-void note_failed_starts(const Snapshot& snapshot, CycleWork& work, SysTime now,
-                        PreemptionMemory& memory);
+void note_failed_starts(const CycleFacts& facts, CycleWork& work, PreemptionMemory& memory);
 
 }  // namespace nervex::extender

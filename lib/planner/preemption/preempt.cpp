@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "planner/facts/next_look.h"
 #include "planner/preemption/victim_trials.h"
 #include "planner/work/start_blocker.h"
 #include "queue/settled.h"
@@ -34,19 +33,16 @@ constexpr std::size_t kMostVictims = 1'024;
 
 class Starter {
  public:
-  Starter(const Snapshot& snapshot, CycleWork& work, Placer& placer, const QueueState& queues,
-          queue::PreemptionMode mode, const PreemptionTimes& times, bool may_search,
-          PreemptionMemory& memory, SysTime now, std::optional<SysTime>& next_look)
-      : snapshot_(snapshot),
-        tree_(snapshot.facts.tree()),
+  Starter(const CycleFacts& facts, CycleWork& work, Placer& placer, const QueueState& queues,
+          PreemptionMemory& memory, NextLook& next_look)
+      : facts_(facts),
+        tree_(facts.tree()),
         work_(work),
         placer_(placer),
         queues_(queues),
-        mode_(mode),
-        times_(times),
-        may_search_(may_search),
+        mode_(facts.options.preemption),
         memory_(memory),
-        now_(now),
+        now_(facts.now),
         next_look_(next_look) {}
 
   void run() {
@@ -65,7 +61,8 @@ class Starter {
         search = known->second;
       }
       const std::string& queue = tree_[find_queue(turn)].name;
-      if (const auto pause = find_preemption_pause(*turn.group, *turn.gang, queue, times_, now_)) {
+      if (const auto pause =
+              find_preemption_pause(*turn.group, *turn.gang, queue, queues_.preemptions, now_)) {
         search = *pause;
         continue;
       }
@@ -75,12 +72,12 @@ class Starter {
         due.push_back({&turn, &search});
       }
     }
-    if (may_search_) search_due(due);
+    if (!placer_.reserved().has_new()) search_due(due);
     for (const RefusedTurn& turn : queues_.refused) {
       const auto at = kept.find({turn.group->seen->group->meta.uid, turn.gang->name});
       if (at == kept.end()) continue;
       if (turn.gang->no_fit) gang::note_preemption(*turn.gang->no_fit, at->second.outcome);
-      if (at->second.again > now_) look_by(next_look_, at->second.again);
+      if (at->second.again > now_) next_look_.at(at->second.again);
     }
     memory_.searches = std::move(kept);
   }
@@ -146,7 +143,7 @@ class Starter {
     const bool is_paused =
         now_ < memory_.next_search && memory_.next_search <= now_ + kLongestPause;
     if (!is_paused && searches < kMostSearches) return true;
-    look_by(next_look_, std::max(memory_.next_search, now_ + kPause));
+    next_look_.at(std::max(memory_.next_search, now_ + kPause));
     return false;
   }
 
@@ -162,16 +159,16 @@ class Starter {
     return reserved.find_closed(*turn.group, *turn.gang);
   }
   PreemptionMemory::Search find_victims(const RefusedTurn& turn) {
-    if (!facts_) facts_.emplace(snapshot_, work_, queues_, now_);
-    if (facts_->is_of_ending_job(turn)) return {now_ + kEndingLook, Outcome::kNotSearched};
-    if (facts_->ending.is_requeue_late()) return {now_ + kEndingLook, Outcome::kControllerAway};
+    if (!trials_) trials_.emplace(facts_, work_, queues_);
+    if (trials_->is_of_ending_job(turn)) return {now_ + kEndingLook, Outcome::kNotSearched};
+    if (trials_->ending.is_requeue_late()) return {now_ + kEndingLook, Outcome::kControllerAway};
     const queue::QueueIndex queue = find_queue(turn);
     queue::Preemptor preemptor =
-        queue::make_preemptor(tree_, facts_->usage, queue, queues_.waiting[turn.workload]);
+        queue::make_preemptor(tree_, trials_->usage, queue, queues_.waiting[turn.workload]);
     PreemptionMemory::Search found = find_victims(turn, preemptor);
     // Beyond its quota it may use nodes of more classes, and preempt there by priority.
     if (found.outcome == Outcome::kNotSearched || !preempts_by_priority(queue) ||
-        !queue::has_quota_caps(tree_, facts_->usage, preemptor)) {
+        !queue::has_quota_caps(tree_, trials_->usage, preemptor)) {
       return found;
     }
     preemptor.guarantor.reset();
@@ -186,10 +183,10 @@ class Starter {
   }
   PreemptionMemory::Search find_victims(const RefusedTurn& turn,
                                         const queue::Preemptor& preemptor) {
-    const auto& candidates = facts_->running.candidates();
+    const auto& candidates = trials_->running.candidates();
     const auto preemptible =
-        queue::find_preemptible(tree_, facts_->usage, mode_, preemptor, candidates, now_);
-    VictimTrials trials = facts_->make_trials(turn, preemptor, placer_, find_closed(turn));
+        queue::find_preemptible(tree_, trials_->usage, mode_, preemptor, candidates, now_);
+    VictimTrials trials = trials_->make_trials(turn, preemptor, placer_, find_closed(turn));
     if (trials.fits_without({})) return {now_ + kEndingLook, Outcome::kNotSearched};
     const queue::VictimSearch found = queue::search_victims(
         preemptible,
@@ -214,7 +211,7 @@ class Starter {
              const std::vector<std::size_t>& victims, std::vector<PlacedSlot> placed) {
     GangWork& gang = *turn.gang;
     const std::string& ns = turn.group->seen->group->meta.ns;
-    const RunningGangs& running = facts_->running;
+    const RunningGangs& running = trials_->running;
     for (const std::size_t victim : victims) {
       const queue::PreemptionCandidate& candidate = running.candidates()[victim];
       gang.victims.push_back(name_victim(running.gang(running.index(candidate.first())), ns));
@@ -222,40 +219,36 @@ class Starter {
           queue::find_home(tree_, candidate.first()) != preemptor.queue;
     }
     begin_preempting(*turn.group, gang, std::move(placed), tree_, preemptor.queue, placer_);
-    look_by(next_look_, now_);  // when this is stored
+    next_look_.at(now_);  // when this is stored
   }
 
   static constexpr seconds kLongestPause{600};
 
-  const Snapshot& snapshot_;
+  const CycleFacts& facts_;
   const queue::QueueTree& tree_;
   CycleWork& work_;
   Placer& placer_;
   const QueueState& queues_;
   const queue::PreemptionMode mode_;
-  const PreemptionTimes& times_;
-  const bool may_search_;
   PreemptionMemory& memory_;
   const SysTime now_;
-  std::optional<SysTime>& next_look_;
+  NextLook& next_look_;
   std::set<std::string, std::less<>> busy_;  // queues with a gang that is preempting
-  std::optional<TrialFacts> facts_;          // only if there is a search
+  std::optional<TrialFacts> trials_;         // only if there is a search
 };
 
 }  // namespace
 
-void start_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
-                       const QueueState& queues, queue::PreemptionMode mode,
-                       const PreemptionTimes& times, bool may_search, PreemptionMemory& memory,
-                       SysTime now, std::optional<SysTime>& next_look) {
-  if (mode == queue::PreemptionMode::kOff) {
+void start_preemptions(const CycleFacts& facts, CycleWork& work, Placer& placer,
+                       const QueueState& queues, PreemptionMemory& memory, NextLook& next_look) {
+  if (facts.options.preemption == queue::PreemptionMode::kOff) {
     PreemptionMemory kept;  // of what was reclaimed for reservations
     kept.withdrawn = std::move(memory.withdrawn);
     kept.failed_starts = std::move(memory.failed_starts);
     memory = std::move(kept);
     return;
   }
-  Starter(snapshot, work, placer, queues, mode, times, may_search, memory, now, next_look).run();
+  Starter(facts, work, placer, queues, memory, next_look).run();
 }
 
 }  // namespace nervex::extender

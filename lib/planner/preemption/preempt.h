@@ -11,6 +11,8 @@
 
 #include <optional>
 
+#include "planner/facts/cycle_facts.h"
+#include "planner/facts/next_look.h"
 #include "planner/preemption/preempting.h"
 #include "planner/steps/placer.h"
 #include "planner/steps/start_waiting.h"
@@ -22,11 +24,9 @@ namespace nervex::extender {
 
 // Step 1: at most one gang in one cycle and one of each queue at a time. Searches are few in one
 // cycle, and the gangs that wait take turns. After start_waiting(), which returned `queues`.
-// `may_search`: false if a later cycle searches, which follows at once. `memory` is changed to what
-// the next cycle has to know. Cost if nothing that waits may preempt: what waits.
-void start_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
-                       const QueueState& queues, queue::PreemptionMode mode,
-                       const PreemptionTimes& times, bool may_search, PreemptionMemory& memory,
-                       SysTime now, std::optional<SysTime>& next_look);
+// If nodes were reserved in this cycle, a later one searches, which follows at once. `memory` is
+// changed to what the next cycle has to know. Cost if nothing that waits may preempt: what waits.
+void start_preemptions(const CycleFacts& facts, CycleWork& work, Placer& placer,
+                       const QueueState& queues, PreemptionMemory& memory, NextLook& next_look);
 
 }  // namespace nervex::extender

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "planner/facts/next_look.h"
 #include "planner/node_reservation/reserved_nodes.h"
 #include "planner/node_reservation/tenants.h"
 #include "planner/preemption/recheck_preemption.h"
@@ -89,17 +88,14 @@ struct VictimsSeen {
 
 class Continuation {
  public:
-  Continuation(const Snapshot& snapshot, CycleWork& work, Placer& placer,
-               queue::PreemptionMode mode, bool may_reclaim, SysTime now,
-               std::optional<SysTime>& next_look)
-      : snapshot_(snapshot),
+  Continuation(const CycleFacts& facts, CycleWork& work, Placer& placer, NextLook& next_look)
+      : facts_(facts),
         work_(work),
         placer_(placer),
-        mode_(mode),
-        may_reclaim_(may_reclaim),
+        mode_(facts.options.preemption),
+        now_(facts.now),
         next_look_(next_look),
-        now_(now),
-        ending_(snapshot, work, now),
+        ending_(facts, work),
         future_(ending_.lend_to(placer.ledger())) {
     for (GroupWork* group : work.groups) by_uid_.emplace(group->seen->group->meta.uid, group);
   }
@@ -116,15 +112,15 @@ class Continuation {
         !is_of_ending_job && !is_blocked && !is_changed(*group, *gang, victims, ledger);
     if (!is_wanted) return stop(*gang, victims, ledger);
     const bool has_nodes = try_take(*gang, ledger);
-    if (has_nodes && !exceeds_limit(snapshot_, work_, *group, *gang, ledger)) {
+    if (has_nodes && !exceeds_limit(facts_, work_, *group, *gang, ledger)) {
       return start(*gang, victims, ledger);
     }
     if (has_nodes) lend_placed(*gang, ledger);
     const bool is_over = victims.are_gone() && (has_nodes || is_overdue(*gang));
     if (is_over) return stop(*gang, victims, ledger);
     const bool will_fit = try_take(*gang, future_);
-    const bool is_on =
-        is_for_reservation(gang->victims) ? may_reclaim_ : mode_ != queue::PreemptionMode::kOff;
+    const bool is_on = is_for_reservation(gang->victims) ? facts_.options.reservation.is_on()
+                                                         : mode_ != queue::PreemptionMode::kOff;
     const bool may_mark = is_on && !ending_.is_requeue_late();
     const bool may_go_on =
         (will_fit || victims.is_any_ending) && (victims.unmarked.empty() || may_mark);
@@ -137,7 +133,7 @@ class Continuation {
     }
     take_unchecked(*gang, ledger);
     placer_.waits_otherwise = true;  // for the capacity of its victims
-    look_by(next_look_, now_ + kPreemptingLook);
+    next_look_.at(now_ + kPreemptingLook);
   }
 
  private:
@@ -179,7 +175,7 @@ class Continuation {
     gang.has_withdrawn_preemption = !victims.may_be_marked();
     has_stopped_any_ = true;  // its victims still count as ending for the gangs behind it
     ledger.note_dropped_plan();
-    look_by(next_look_, now_ + kStoppedLook);
+    next_look_.at(now_ + kStoppedLook);
   }
   // The nodes that it was to get stay reserved, so that those which are idle by now go to no other
   // gang. While it preempts its placements alone name them: the status has to stay small.
@@ -190,9 +186,8 @@ class Continuation {
   }
   VictimsSeen see_victims(const GroupWork& group, const GangWork& gang) const {
     VictimsSeen seen;
-    seen.is_counted =
-        gang.before == nullptr ||
-        queue::is_counted(snapshot_.facts.tree(), group.queue.name, gang.before->since);
+    seen.is_counted = gang.before == nullptr ||
+                      queue::is_counted(facts_.tree(), group.queue.name, gang.before->since);
     const auto states = group.seen->victims.find(gang.name);
     if (states == group.seen->victims.end()) return seen;
     for (std::size_t i = 0; i < gang.victims.size() && i < states->second.size(); ++i) {
@@ -218,17 +213,16 @@ class Continuation {
     victims.reserve(unmarked.size());
     for (const VictimWork& victim : unmarked) victims.push_back(victim.victim);
     if (!is_for_reservation(gang.victims)) {
-      return is_still_allowed(snapshot_, work_, group, gang, std::move(victims), placer_.ledger(),
-                              mode_, now_);
+      return is_still_allowed(facts_, work_, group, gang, std::move(victims), placer_.ledger());
     }
     const auto reclaiming_queues =
-        queue::find_reclaiming_queues(snapshot_.facts.tree(), mode_, group.queue.name);
+        queue::find_reclaiming_queues(facts_.tree(), mode_, group.queue.name);
     return std::all_of(unmarked.begin(), unmarked.end(),
                        [&](const VictimWork& victim) {
                          return is_still_reclaimable(reclaiming_queues, group, gang, *victim.group,
                                                      *victim.gang);
                        }) &&
-           may_start_without(snapshot_, work_, group, gang, victims, placer_.ledger(), now_);
+           may_start_without(facts_, work_, group, gang, victims, placer_.ledger());
   }
   VictimWork find(const gang::Victim& victim) const {
     const auto at = by_uid_.find(victim.pod_group_uid);
@@ -247,13 +241,12 @@ class Continuation {
              return victim.gang->is_stored_committed && !victim.group->is_left_alone();
            });
   }
-  const Snapshot& snapshot_;
+  const CycleFacts& facts_;
   CycleWork& work_;
   Placer& placer_;
   const queue::PreemptionMode mode_;
-  const bool may_reclaim_;
-  std::optional<SysTime>& next_look_;
   const SysTime now_;
+  NextLook& next_look_;
   const Ending ending_;
   Ledger future_;  // with what ends, and the gangs before this one
   std::map<std::string_view, GroupWork*> by_uid_;
@@ -282,11 +275,11 @@ void begin_preempting(GroupWork& group, GangWork& gang, std::vector<PlacedSlot> 
   group.queue.parents = tree.list_parents(queue);
 }
 
-std::optional<Ledger> keep_for_preempting(const Snapshot& snapshot, const CycleWork& work,
-                                          const Ledger& ledger, SysTime now) {
+std::optional<Ledger> keep_for_preempting(const CycleFacts& facts, const CycleWork& work,
+                                          const Ledger& ledger) {
   const auto gangs = find_preempting(work);
   if (gangs.empty()) return std::nullopt;
-  Ledger future = Ending(snapshot, work, now).lend_to(ledger);
+  Ledger future = Ending(facts, work).lend_to(ledger);
   for (const auto& [group, gang] : gangs) {
     future.count_for(group->priority());
     if (gang->missing.empty()) try_take(*gang, future);
@@ -294,20 +287,21 @@ std::optional<Ledger> keep_for_preempting(const Snapshot& snapshot, const CycleW
   return future;
 }
 
-bool continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
-                          queue::PreemptionMode mode, bool may_reclaim, SysTime now,
-                          std::optional<SysTime>& next_look) {
+bool continue_preemptions(const CycleFacts& facts, CycleWork& work, Placer& placer,
+                          NextLook& next_look) {
   const auto gangs = find_preempting(work);
   if (gangs.empty()) return false;
   // As in the search, which counts what all of them use: see is_still_allowed().
   for (const PreemptingGang& one : gangs) one.gang->is_reserved = true;
-  Continuation continuation(snapshot, work, placer, mode, may_reclaim, now, next_look);
+  Continuation continuation(facts, work, placer, next_look);
   for (const PreemptingGang& one : gangs) continuation.go_on(one);
   return true;
 }
 
-PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const CycleWork& work,
-                                         SysTime now, PreemptionMemory& memory) {
+PreemptionTimes collect_preemption_times(const CycleFacts& facts, const CycleWork& work,
+                                         PreemptionMemory& memory) {
+  const queue::QueueTree& tree = facts.tree();
+  const SysTime now = facts.now;
   PreemptionTimes times;
   std::erase_if(memory.withdrawn,
                 [now](const auto& one) { return one.second + queue::kPreemptionPeriod <= now; });

@@ -19,8 +19,11 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "planner/facts/cycle_facts.h"
+#include "planner/facts/next_look.h"
 #include "planner/facts/snapshot.h"
 #include "planner/steps/placer.h"
+#include "planner/steps/start_waiting.h"
 #include "planner/work/cycle_state.h"
 #include "planner/work/group_work.h"
 #include "queue/preemption.h"
@@ -36,20 +39,17 @@ void begin_preempting(GroupWork& group, GangWork& gang, std::vector<PlacedSlot> 
 
 // What the nodes will have for uncommitted plans when preempting gangs have got theirs; nullopt: no
 // gang is preempting. `ledger`: without any plan.
-std::optional<Ledger> keep_for_preempting(const Snapshot& snapshot, const CycleWork& work,
-                                          const Ledger& ledger, SysTime now);
+std::optional<Ledger> keep_for_preempting(const CycleFacts& facts, const CycleWork& work,
+                                          const Ledger& ledger);
 
 // After healing, which comes first, and before anything starts. False: no gang is preempting.
-// `may_reclaim`: for reservations, beside all modes.
-bool continue_preemptions(const Snapshot& snapshot, CycleWork& work, Placer& placer,
-                          queue::PreemptionMode mode, bool may_reclaim, SysTime now,
-                          std::optional<SysTime>& next_look);
+// Reservations reclaim in all modes.
+bool continue_preemptions(const CycleFacts& facts, CycleWork& work, Placer& placer,
+                          NextLook& next_look);
 
-// When each queue has preempted in the last minutes, ascending, by its name: as the status of the
-// Queues says, and the gangs that are preempting, without what was withdrawn.
-using PreemptionTimes = std::map<std::string, std::vector<SysTime>, std::less<>>;
-PreemptionTimes collect_preemption_times(const queue::QueueTree& tree, const CycleWork& work,
-                                         SysTime now, PreemptionMemory& memory);
+// Changes what is remembered of withdrawn preemptions.
+PreemptionTimes collect_preemption_times(const CycleFacts& facts, const CycleWork& work,
+                                         PreemptionMemory& memory);
 // Why the gang may not preempt yet, even if a search would find victims, and since when it may;
 // nullopt: it may now. `queue`: its queue's name.
 std::optional<PreemptionMemory::Search> find_preemption_pause(const GroupWork& group,

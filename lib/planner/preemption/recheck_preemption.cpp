@@ -17,12 +17,12 @@ namespace nervex::extender {
 namespace {
 
 // A job that waits may have another queue by now.
-bool is_in_its_queue(const Snapshot& snapshot, const GroupWork& work, const GangWork& gang) {
+bool is_in_its_queue(const CycleFacts& facts, const GroupWork& work, const GangWork& gang) {
   if (gang.kind != gang::GangKind::kBase) return true;
   const gang::PodGroup& group = *work.seen->group;
-  const auto found = snapshot.facts.find_queue(group.spec.queue, group.meta.ns.str());
+  const auto found = facts.queues().find_queue(group.spec.queue, group.meta.ns.str());
   const auto* queue = std::get_if<queue::QueueIndex>(&found);
-  return queue != nullptr && snapshot.facts.tree()[*queue].name == work.queue.name;
+  return queue != nullptr && facts.tree()[*queue].name == work.queue.name;
 }
 
 // Those of the preemptible candidates that are victims, cheapest first. Fewer than victims: one may
@@ -71,35 +71,36 @@ bool is_admissible(const queue::QueueTree& tree, const queue::Usage& usage, queu
                    workload.class_requests);
 }
 
-queue::Workload make_workload(const Snapshot& snapshot, const GroupWork& group,
+queue::Workload make_workload(const CycleFacts& facts, const GroupWork& group,
                               const GangWork& gang) {
-  queue::Workload workload = make_workload(group, gang, snapshot.facts.tree());
-  set_class_requests(workload, *group.seen->group, group.seen->uses.get(), snapshot);
+  queue::Workload workload = make_workload(group, gang, facts.tree());
+  set_class_requests(workload, *group.seen->group, group.seen->uses.get(), facts.snapshot);
   return workload;
 }
 
 }  // namespace
 
-bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+bool is_still_allowed(const CycleFacts& facts, CycleWork& work, const GroupWork& group,
                       const GangWork& gang, std::vector<const gang::Victim*> victims,
-                      const Ledger& ledger, queue::PreemptionMode mode, SysTime now) {
-  const queue::QueueTree& tree = snapshot.facts.tree();
+                      const Ledger& ledger) {
+  const queue::QueueTree& tree = facts.tree();
   const auto queue = tree.find(group.queue.name);
-  if (!queue || !is_in_its_queue(snapshot, group, gang)) return false;
-  const queue::Workload workload = make_workload(snapshot, group, gang);
-  const Ending others(snapshot, work, now, &gang);
-  queue::Usage usage = count_use(work, snapshot.facts, ledger);
+  if (!queue || !is_in_its_queue(facts, group, gang)) return false;
+  const queue::Workload workload = make_workload(facts, group, gang);
+  const Ending others(facts, work, &gang);
+  queue::Usage usage = count_use(work, facts.queues(), ledger);
   others.remove_from(usage);
   // A request whose job ends for another gang ends anyway.
   std::erase_if(victims, [&](const gang::Victim* victim) {
     return others.has(victim->pod_group_uid, victim->gang);
   });
-  const RunningGangs running(snapshot, work, others);
+  const RunningGangs running(facts.snapshot, work, others);
   const queue::Preemptor preemptor = queue::make_preemptor(tree, usage, *queue, workload);
   // As in the search: among all candidates, those that were spared included.
-  const auto chosen = choose(
-      running, queue::find_preemptible(tree, usage, mode, preemptor, running.candidates(), now),
-      victims);
+  const auto chosen = choose(running,
+                             queue::find_preemptible(tree, usage, facts.options.preemption,
+                                                     preemptor, running.candidates(), facts.now),
+                             victims);
   if (chosen.size() != victims.size()) return false;
   remove_from(usage, tree, chosen);
   // By priority alone a gang preempts beyond its quota, too.
@@ -109,29 +110,29 @@ bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork
                        reclaims ? preemptor.guarantor : std::nullopt);
 }
 
-bool may_start_without(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+bool may_start_without(const CycleFacts& facts, CycleWork& work, const GroupWork& group,
                        const GangWork& gang, const std::vector<const gang::Victim*>& victims,
-                       const Ledger& ledger, SysTime now) {
-  const queue::QueueTree& tree = snapshot.facts.tree();
+                       const Ledger& ledger) {
+  const queue::QueueTree& tree = facts.tree();
   const auto queue = tree.find(group.queue.name);
-  if (!queue || !is_in_its_queue(snapshot, group, gang)) return false;
+  if (!queue || !is_in_its_queue(facts, group, gang)) return false;
   if (tree.is_root_alone()) return true;
-  const Ending others(snapshot, work, now, &gang);
-  queue::Usage usage = count_use(work, snapshot.facts, ledger);
+  const Ending others(facts, work, &gang);
+  queue::Usage usage = count_use(work, facts.queues(), ledger);
   others.remove_from(usage);
-  const RunningGangs running(snapshot, work, others);
+  const RunningGangs running(facts.snapshot, work, others);
   std::vector<std::size_t> all(running.candidates().size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   remove_from(usage, tree, choose(running, all, victims));
-  return is_admissible(tree, usage, *queue, make_workload(snapshot, group, gang), std::nullopt);
+  return is_admissible(tree, usage, *queue, make_workload(facts, group, gang), std::nullopt);
 }
 
-bool exceeds_limit(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+bool exceeds_limit(const CycleFacts& facts, CycleWork& work, const GroupWork& group,
                    const GangWork& gang, const Ledger& ledger) {
-  const queue::QueueTree& tree = snapshot.facts.tree();
-  const queue::Workload workload = make_workload(snapshot, group, gang);
+  const queue::QueueTree& tree = facts.tree();
+  const queue::Workload workload = make_workload(facts, group, gang);
   const queue::QueueIndex queue = queue::find_home(tree, workload);
-  const queue::Usage usage = count_use(work, snapshot.facts, ledger, PreemptingUse::kLeftOut);
+  const queue::Usage usage = count_use(work, facts.queues(), ledger, PreemptingUse::kLeftOut);
   // Only limits are asked. The victims have ended for it, also if its queue was stopped meanwhile.
   return queue::find_exceeded_limit(tree, usage, queue, workload) ||
          !is_within(queue::find_caps(tree, usage, queue, workload, std::nullopt),

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "planner/facts/snapshot.h"
+#include "planner/facts/cycle_facts.h"
 #include "planner/work/group_work.h"
 #include "queue/preemption.h"
 
@@ -15,19 +15,19 @@ namespace nervex::extender {
 
 // May these victims, of those that the gang names, end for it? The gang is not reserved, and all
 // others that preempt are: they count as used. Cost: running gangs.
-bool is_still_allowed(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+bool is_still_allowed(const CycleFacts& facts, CycleWork& work, const GroupWork& group,
                       const GangWork& gang, std::vector<const gang::Victim*> victims,
-                      const Ledger& ledger, queue::PreemptionMode mode, SysTime now);
+                      const Ledger& ledger);
 
 // The same for victims that end for its reservation: may it start when they have ended? By today's
 // queues alone; whether they may end is asked of each (is_still_reclaimable()).
-bool may_start_without(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+bool may_start_without(const CycleFacts& facts, CycleWork& work, const GroupWork& group,
                        const GangWork& gang, const std::vector<const gang::Victim*>& victims,
-                       const Ledger& ledger, SysTime now);
+                       const Ledger& ledger);
 
 // Its placements take a queue above its limit now: its victims may have to end for the limit alone,
 // with nodes that are free. Other gangs that preempt do not count, since they have not started.
-bool exceeds_limit(const Snapshot& snapshot, CycleWork& work, const GroupWork& group,
+bool exceeds_limit(const CycleFacts& facts, CycleWork& work, const GroupWork& group,
                    const GangWork& gang, const Ledger& ledger);
 
 }  // namespace nervex::extender

@@ -64,11 +64,11 @@ class VictimTrials {
 // a gang that names victims needs a new one.
 class TrialFacts {
  public:
-  TrialFacts(const Snapshot& snapshot, const CycleWork& work, const QueueState& queues, SysTime now)
-      : ending(snapshot, work, now),
-        running(snapshot, work, ending),
+  TrialFacts(const CycleFacts& facts, const CycleWork& work, const QueueState& queues)
+      : ending(facts, work),
+        running(facts.snapshot, work, ending),
         usage(queues.usage_with_plans),
-        facts_(snapshot.facts) {
+        facts_(facts.queues()) {
     ending.remove_from(usage);
   }
   TrialFacts(const TrialFacts&) = delete;

@@ -15,16 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "planner/facts/cycle_facts.h"
 #include "planner/gang/gang_work.h"
 
 namespace nervex::extender {
-
-struct HealingOptions {
-  // A slot that kube-scheduler refuses for longer than this gets another node. A gang may also take
-  // this long to start before its status reports it as incomplete.
-  std::chrono::milliseconds bind_deadline{60'000};
-  std::chrono::milliseconds deadline{300'000};  // 0: no gang is released
-};
 
 // Kept from cycle to cycle in memory only: a restart costs one more bind deadline, or one more
 // rejection.

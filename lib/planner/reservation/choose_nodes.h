@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/facts/cycle_facts.h"
 #include "planner/facts/snapshot.h"
 #include "planner/node_reservation/tenants.h"
 #include "planner/preemption/victim_trials.h"
@@ -25,8 +26,8 @@ std::optional<SysTime> find_renewal(const gang::Reservation& reservation, SysTim
 // Of one search. Borrows its arguments.
 class NodeChooser {
  public:
-  NodeChooser(const Snapshot& snapshot, CycleWork& work, TrialFacts& facts, SysTime now)
-      : snapshot_(snapshot), work_(work), facts_(facts), now_(now) {}
+  NodeChooser(const CycleFacts& facts, CycleWork& work, TrialFacts& trials)
+      : facts_(facts), work_(work), trials_(trials), now_(facts.now) {}
 
   // Those on which the head starts first; nullopt: none were found. `trials`: of the head.
   // `terms`: without a due time.
@@ -57,9 +58,9 @@ class NodeChooser {
   Awaited find_awaited(const gang::Reservation& reservation);
   bool is_better(const gang::Reservation& chosen, const gang::Reservation& present);
 
-  const Snapshot& snapshot_;
+  const CycleFacts& facts_;
   CycleWork& work_;
-  TrialFacts& facts_;
+  TrialFacts& trials_;
   const SysTime now_;
 };
 

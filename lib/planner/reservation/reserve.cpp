@@ -7,7 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include "planner/facts/next_look.h"
 #include "planner/node_reservation/tenants.h"
 #include "planner/preemption/victim_trials.h"
 #include "planner/reservation/choose_nodes.h"
@@ -43,20 +42,17 @@ std::optional<SysTime> find_known(const std::map<GangKey, SysTime>& times, const
 
 class Reserver {
  public:
-  Reserver(const Snapshot& snapshot, CycleWork& work, Placer& placer, const QueueState& queues,
-           const queue::ReservationOptions& options, const PreemptionTimes& times, bool may_change,
-           ReservationMemory& memory, SysTime now, std::optional<SysTime>& next_look)
-      : snapshot_(snapshot),
-        tree_(snapshot.facts.tree()),
+  Reserver(const CycleFacts& facts, CycleWork& work, Placer& placer, const QueueState& queues,
+           ReservationMemory& memory, NextLook& next_look)
+      : facts_(facts),
+        tree_(facts.tree()),
         work_(work),
         placer_(placer),
         reserved_(placer.reserved()),
         queues_(queues),
-        options_(options),
-        times_(times),
-        may_change_(may_change),
+        options_(facts.options.reservation),
         memory_(memory),
-        now_(now),
+        now_(facts.now),
         next_look_(next_look) {
     for (std::size_t i = 0; i < queues.refused.size(); ++i) {
       turns_.emplace(queues.refused[i].gang, i);
@@ -64,16 +60,15 @@ class Reserver {
   }
 
   // Of the two kinds of searches those that end a wait come first.
-  bool run() {
+  void run() {
     lapse_idle();
-    if (!options_.is_on()) return false;
-    if (may_change_ && options_.may_begin) {
+    if (!options_.is_on()) return;
+    if (options_.may_begin) {
       reclaim_due();
       search_due();
     }
     // What ends on reserved nodes may be the last that keeps a gang from taking back the others.
     if (count() > 0) placer_.waits_otherwise = true;
-    return has_made_one_;
   }
 
  private:
@@ -81,7 +76,8 @@ class Reserver {
     const auto& entries = reserved_.entries();
     const auto kept =
         std::count_if(entries.begin(), entries.end(), [](const auto& one) { return !one.is_over; });
-    return static_cast<std::size_t>(kept) + reserved_.reclaiming() + (has_made_one_ ? 1U : 0U);
+    return static_cast<std::size_t>(kept) + reserved_.reclaiming() +
+           (reserved_.has_new() ? 1U : 0U);
   }
   static GangKey key(const RefusedTurn& turn) {
     return {turn.group->seen->group->meta.uid, turn.gang->name};
@@ -126,21 +122,21 @@ class Reserver {
     const queue::Workload& head = workload(turn);
     const SysTime start = std::max(now_, entry.terms.due.value_or(now_));
     if (!queue::gains_enough(head, start)) return false;
-    if (head.job_end) look_by(next_look_, *head.job_end - queue::kShortestGain + seconds(1));
+    if (head.job_end) next_look_.at(*head.job_end - queue::kShortestGain + seconds(1));
     return true;
   }
   // Its plan was dropped a moment ago.
   bool is_back_soon(const ReservedNodes::Entry& entry) const {
     if (!entry.gang->is_paused) return false;
     const SysTime after = entry.gang->before->refusals.plan_after;
-    look_by(next_look_, after);
+    next_look_.at(after);
     return after <= now_ + kLongestBroken;
   }
   void give_up(ReservedNodes::Entry& entry) {
     lapse(*entry.gang, now_);
     reserved_.end(*entry.gang);
     // Who was kept off may fit now. If this is not stored it is decided again.
-    look_by(next_look_, now_ + kLapsedLook);
+    next_look_.at(now_ + kLapsedLook);
   }
 
   // One search in a cycle, of either kind, and then a pause.
@@ -152,7 +148,7 @@ class Reserver {
       memory_.next_search = now_ + kReserveSearchPause;
       return true;
     }
-    look_by(next_look_, memory_.next_search);
+    next_look_.at(memory_.next_search);
     return false;
   }
   // The last one that is served after this gang; null: none.
@@ -176,7 +172,7 @@ class Reserver {
       const bool is_other = !entries[i].is_over && entries[i].gang != turn.gang;
       if (is_other && is_before(entries[i], turn)) earlier.push_back(i);
     }
-    return facts_->make_trials(turn, {&workload(turn), find_queue(turn)}, placer_, earlier);
+    return trials_->make_trials(turn, {&workload(turn), find_queue(turn)}, placer_, earlier);
   }
 
   // ---- reserving nodes
@@ -193,7 +189,7 @@ class Reserver {
       const auto at = find_search_time(turn);
       if (!at) continue;
       if (*at > now_ && !memory_.asked) {
-        look_by(next_look_, *at);
+        next_look_.at(*at);
         continue;
       }
       const auto again = find_known(memory_.again, key(turn));
@@ -201,7 +197,7 @@ class Reserver {
       const SysTime since = is_known ? *again : SysTime::min();
       known.emplace(key(turn), since);
       if (since > now_) {
-        look_by(next_look_, since);
+        next_look_.at(since);
         continue;
       }
       ++due;
@@ -212,9 +208,9 @@ class Reserver {
     memory_.again = std::move(known);
     if (next == nullptr || !may_search()) return;
     memory_.again[key(*next)] = now_ + kReserveSearchAgain;
-    look_by(next_look_, now_ + (due > 1 ? kReserveSearchPause : kReserveSearchAgain));
-    facts_.emplace(snapshot_, work_, queues_, now_);
-    NodeChooser chooser(snapshot_, work_, *facts_, now_);
+    next_look_.at(now_ + (due > 1 ? kReserveSearchPause : kReserveSearchAgain));
+    trials_.emplace(facts_, work_, queues_);
+    NodeChooser chooser(facts_, work_, *trials_);
     const auto chosen = choose_nodes(*next, chooser);
     if (next->gang->reservation) {
       renew(*next, chosen, chooser);
@@ -223,7 +219,7 @@ class Reserver {
     }
   }
   std::optional<gang::Reservation> choose_nodes(const RefusedTurn& turn, NodeChooser& chooser) {
-    if (facts_->is_of_ending_job(turn)) return std::nullopt;
+    if (trials_->is_of_ending_job(turn)) return std::nullopt;
     const queue::Workload& head = workload(turn);
     const auto reclaiming = reserved_.find_reclaiming_queues(tree_[find_queue(turn)].name);
     auto chosen =
@@ -258,8 +254,8 @@ class Reserver {
     turn.gang->reservation = chosen;
     turn.gang->reserve_after.reset();
     memory_.again[key(turn)] = now_;  // if this is not stored
-    has_made_one_ = true;
-    look_by(next_look_, now_);  // when this is stored: others may be kept off, or reclaimed
+    reserved_.note_new();
+    next_look_.at(now_);  // when this is stored: others may be kept off, or reclaimed
   }
   // Gangs that are served later lose the nodes, and one of too many its own.
   void displace(const RefusedTurn& turn, const gang::Reservation& reservation) {
@@ -297,7 +293,7 @@ class Reserver {
   }
   // Until then it reclaims nothing, and its status says why.
   void wait(const RefusedTurn& turn, SysTime again, Outcome why) {
-    look_by(next_look_, again);
+    next_look_.at(again);
     if (turn.gang->no_fit) gang::note_preemption(*turn.gang->no_fit, why);
   }
   // Reservations of one queue are on different nodes, so they need not wait for each other.
@@ -307,7 +303,8 @@ class Reserver {
       return wait(turn, known->second.again, known->second.outcome);
     }
     const std::string& queue = tree_[find_queue(turn)].name;
-    if (const auto pause = find_preemption_pause(*turn.group, *turn.gang, queue, times_, now_)) {
+    if (const auto pause =
+            find_preemption_pause(*turn.group, *turn.gang, queue, queues_.preemptions, now_)) {
       // Known to the next cycles, which close nothing for it meanwhile.
       const SysTime again = std::min(pause->again, now_ + kReserveSearchAgain);
       memory_.reclaims[key(turn)] = {again, pause->outcome};
@@ -315,13 +312,13 @@ class Reserver {
     }
     // What starts there while they are open cannot be reclaimed at once: they are closed first, in
     // the next cycle.
-    if (!entry.balance.is_due) return look_by(next_look_, now_);
+    if (!entry.balance.is_due) return next_look_.at(now_);
     if (!may_search()) return;
     auto& search = memory_.reclaims[key(turn)];
     search = {now_ + kReserveSearchAgain, Outcome::kNotSearched};
-    look_by(next_look_, search.again);
-    facts_.emplace(snapshot_, work_, queues_, now_);
-    if (facts_->ending.is_requeue_late()) {
+    next_look_.at(search.again);
+    trials_.emplace(facts_, work_, queues_);
+    if (trials_->ending.is_requeue_late()) {
       search.outcome = Outcome::kControllerAway;
       return wait(turn, search.again, search.outcome);
     }
@@ -330,7 +327,7 @@ class Reserver {
       const SysTime until = entry.terms.due.value_or(entry.terms.since) + kLongestElsewhere;
       if (now_ < until) {
         search.again = std::min(search.again, until);
-        return look_by(next_look_, search.again);
+        return next_look_.at(search.again);
       }
       trials.keep_to([&](std::string_view node) { return entry.wanted.count(node) > 0; });
       if (trials.fits_without({})) return;
@@ -343,7 +340,7 @@ class Reserver {
       search.outcome = Outcome::kNotEnough;
       return wait(turn, search.again, search.outcome);
     }
-    const RunningGangs& running = facts_->running;
+    const RunningGangs& running = trials_->running;
     for (const std::size_t victim : found.victims) {
       const queue::Workload& first = running.candidates()[victim].first();
       turn.gang->victims.push_back(
@@ -355,12 +352,12 @@ class Reserver {
                      placer_);
     search.again = now_;  // if this is not stored
     reserved_.end(*turn.gang);
-    look_by(next_look_, now_);  // when this is stored
+    next_look_.at(now_);  // when this is stored
   }
   std::vector<std::size_t> find_reclaimable(const RefusedTurn& turn,
                                             const ReservedNodes::Entry& entry) {
     std::vector<std::size_t> found;
-    RunningGangs& running = facts_->running;
+    RunningGangs& running = trials_->running;
     const auto& candidates = running.candidates();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const queue::Workload& first = candidates[i].first();
@@ -380,33 +377,26 @@ class Reserver {
     return found;
   }
 
-  const Snapshot& snapshot_;
+  const CycleFacts& facts_;
   const queue::QueueTree& tree_;
   CycleWork& work_;
   Placer& placer_;
   ReservedNodes& reserved_;
   const QueueState& queues_;
   const queue::ReservationOptions& options_;
-  const PreemptionTimes& times_;
-  const bool may_change_;
   ReservationMemory& memory_;
   const SysTime now_;
-  std::optional<SysTime>& next_look_;
+  NextLook& next_look_;
   std::map<const GangWork*, std::size_t> turns_;  // into QueueState::refused
-  bool has_made_one_ = false;                     // a reservation, in this cycle
-  std::optional<TrialFacts> facts_;               // of the search in this cycle
+  std::optional<TrialFacts> trials_;              // of the search in this cycle
 };
 
 }  // namespace
 
-bool keep_reservations(const Snapshot& snapshot, CycleWork& work, Placer& placer,
-                       const QueueState& queues, const queue::ReservationOptions& options,
-                       const PreemptionTimes& times, bool may_change, ReservationMemory& memory,
-                       SysTime now, std::optional<SysTime>& next_look) {
-  if (!options.is_on() && placer.reserved().empty()) return false;
-  return Reserver(snapshot, work, placer, queues, options, times, may_change, memory, now,
-                  next_look)
-      .run();
+void keep_reservations(const CycleFacts& facts, CycleWork& work, Placer& placer,
+                       const QueueState& queues, ReservationMemory& memory, NextLook& next_look) {
+  if (!facts.options.reservation.is_on() && placer.reserved().empty()) return;
+  Reserver(facts, work, placer, queues, memory, next_look).run();
 }
 
 }  // namespace nervex::extender

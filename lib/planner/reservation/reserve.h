@@ -11,6 +11,8 @@
 
 #include <optional>
 
+#include "planner/facts/cycle_facts.h"
+#include "planner/facts/next_look.h"
 #include "planner/preemption/preempting.h"
 #include "planner/steps/placer.h"
 #include "planner/steps/start_waiting.h"
@@ -22,11 +24,8 @@ namespace nervex::extender {
 
 // After start_waiting(), which returned `queues`. At most one search in one cycle, which is bounded
 // as those for preemption are, then a pause; those for what to take back come first, then the gangs
-// take turns. `may_change`: false in a simulation of something else. True: nodes were reserved,
-// which what was decided before did not know.
-bool keep_reservations(const Snapshot& snapshot, CycleWork& work, Placer& placer,
-                       const QueueState& queues, const queue::ReservationOptions& options,
-                       const PreemptionTimes& times, bool may_change, ReservationMemory& memory,
-                       SysTime now, std::optional<SysTime>& next_look);
+// take turns. If nodes were reserved, Placer::reserved() knows it.
+void keep_reservations(const CycleFacts& facts, CycleWork& work, Placer& placer,
+                       const QueueState& queues, ReservationMemory& memory, NextLook& next_look);
 
 }  // namespace nervex::extender

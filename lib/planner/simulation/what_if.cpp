@@ -131,14 +131,9 @@ std::vector<std::pair<std::string_view, int>> list_without_pod(const gang::PodGr
 // it had to be decided.
 class Cycle {
  public:
-  Cycle(Snapshot snapshot, const Candidate* candidate, SysTime now, const HealingOptions& healing,
-        queue::PreemptionMode preemption, const queue::ReservationOptions& reservation)
-      : snapshot_(std::move(snapshot)),
-        candidate_(candidate),
-        now_(now),
-        healing_(healing),
-        preemption_(preemption),
-        reservation_(reservation) {
+  Cycle(Snapshot snapshot, const Candidate* candidate, SysTime now, const CycleOptions& options)
+      : snapshot_(std::move(snapshot)), candidate_(candidate), now_(now), options_(options) {
+    options_.reservation.may_begin = false;
     if (candidate_ == nullptr) return;
     auto& groups = snapshot_.groups;
     const auto at = std::find_if(groups.begin(), groups.end(), [this](const GroupSeen& seen) {
@@ -171,10 +166,9 @@ class Cycle {
     put(replicas);
     state.preemption.asked = GangKey();  // none preempts
     state.reservation.asked = GangKey(snapshot_.groups[at_].group->meta.uid, candidate_->gang);
-    constexpr queue::ReservationOptions kAtOnce{std::chrono::milliseconds(1),
-                                                std::numeric_limits<int>::max()};
-    const CycleResult result =
-        run_cycle(snapshot_, std::move(state), now_, healing_, preemption_, kAtOnce);
+    CycleOptions at_once = options_;
+    at_once.reservation = {std::chrono::milliseconds(1), std::numeric_limits<int>::max()};
+    const CycleResult result = run_cycle(snapshot_, std::move(state), now_, at_once);
     const gang::PodGroupStatus* status = find_status(result);
     const auto* gang = status == nullptr ? nullptr : gang::find_gang(*status, candidate_->gang);
     return gang == nullptr || !gang->reservation ? std::nullopt : gang->reservation->due;
@@ -201,7 +195,7 @@ class Cycle {
   }
   CycleResult run_cycle_with(int replicas, CycleState state) {
     if (candidate_ != nullptr) put(replicas);
-    return run_cycle(snapshot_, std::move(state), now_, healing_, preemption_, reservation_);
+    return run_cycle(snapshot_, std::move(state), now_, options_);
   }
   void put(int replicas) {
     GroupSeen& seen = snapshot_.groups[at_];
@@ -220,10 +214,8 @@ class Cycle {
   Snapshot snapshot_;
   const Candidate* candidate_;
   const SysTime now_;
-  const HealingOptions& healing_;
-  const queue::PreemptionMode preemption_;
-  const queue::ReservationOptions reservation_;
-  std::size_t at_ = 0;  // of the candidate's PodGroup
+  CycleOptions options_;  // no nodes are reserved
+  std::size_t at_ = 0;    // of the candidate's PodGroup
   GroupSeen before_;
 };
 
@@ -357,8 +349,7 @@ Answer refuse(std::string message) {
   return answer;
 }
 
-Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing,
-                queue::PreemptionMode preemption, const queue::ReservationOptions& reservation) {
+Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const CycleOptions& options) {
   if (!what.candidate && what.added.empty()) {
     return refuse("fewer nodes start nothing: name a job, or nodes that are added");
   }
@@ -368,12 +359,11 @@ Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const Healin
   std::set<std::string> start_anyway;
   if (changes_nodes) {
     snapshot.nodes = snapshot.nodes.for_one_plan();
-    start_anyway =
-        list_started(Cycle(snapshot, nullptr, now, healing, preemption, reservation).run(0, {}));
+    start_anyway = list_started(Cycle(snapshot, nullptr, now, options).run(0, {}));
   }
   snapshot.nodes = *std::move(nodes);
   const Candidate* const candidate = what.candidate ? &*what.candidate : nullptr;
-  Cycle cycle(std::move(snapshot), candidate, now, healing, preemption, reservation);
+  Cycle cycle(std::move(snapshot), candidate, now, options);
   if (candidate != nullptr && cycle.is_being_written()) {
     return refuse("a decision about the job is being written: ask again");
   }
@@ -398,12 +388,11 @@ Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const Healin
 }
 
 std::optional<SysTime> find_latest_start(Snapshot snapshot, const WhatIf& what, SysTime now,
-                                         const HealingOptions& healing,
-                                         queue::PreemptionMode preemption) {
+                                         const CycleOptions& options) {
   auto nodes = change_nodes(snapshot.nodes, what, snapshot.facts.class_label);
   if (!nodes || !what.candidate) return std::nullopt;
   snapshot.nodes = *std::move(nodes);
-  Cycle cycle(std::move(snapshot), &*what.candidate, now, healing, preemption, {});
+  Cycle cycle(std::move(snapshot), &*what.candidate, now, options);
   if (cycle.is_being_written()) return std::nullopt;
   return cycle.find_latest_start(what.candidate->replicas);
 }

@@ -13,10 +13,8 @@
 #include "base/error.h"
 #include "gang/no_fit.h"
 #include "gang/pod_group.h"
+#include "planner/facts/cycle_facts.h"
 #include "planner/facts/snapshot.h"
-#include "planner/recovery/healing.h"
-#include "queue/preemption.h"
-#include "queue/reservation.h"
 
 namespace nervex::extender {
 
@@ -91,15 +89,13 @@ Answer refuse(std::string message);  // kInvalid
 // Reserves nothing and changes nothing. Gangs that the planner has put off start to be tried. Cost:
 // a cycle that plans every waiting gang, two if nodes change, and up to 24 that plan again what
 // would start; each makes a copy of the snapshot's PodGroups' pointers.
-Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing,
-                queue::PreemptionMode preemption = queue::PreemptionMode::kOff,
-                const queue::ReservationOptions& reservation = {});
+Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now,
+                const CycleOptions& options = {});
 
 // When enough of what runs now has reached its time limit for the candidate, which would wait, to
 // start. nullopt: no such time is known. The snapshot has Snapshot::running. Cost: a cycle with a
 // search for what ends first.
-std::optional<SysTime> find_latest_start(
-    Snapshot snapshot, const WhatIf& what, SysTime now, const HealingOptions& healing,
-    queue::PreemptionMode preemption = queue::PreemptionMode::kOff);
+std::optional<SysTime> find_latest_start(Snapshot snapshot, const WhatIf& what, SysTime now,
+                                         const CycleOptions& options = {});
 
 }  // namespace nervex::extender

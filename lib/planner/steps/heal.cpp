@@ -194,8 +194,8 @@ bool heal(CycleWork& work, Placer& placer, const queue::Facts& facts, ClassLimit
   return is_any_kept;
 }
 
-void move_refused(CycleWork& work, Placer& placer, ClassLimits& limits,
-                  const HealingOptions& healing, SysTime now, std::optional<SysTime>& next_look) {
+void move_refused(CycleWork& work, Placer& placer, ClassLimits& limits, const CycleFacts& facts,
+                  NextLook& next_look) {
   for (GroupWork* group : work.groups) {
     if (group->is_left_alone()) continue;
     Ledger& ledger = placer.ledger_for(*group);
@@ -205,11 +205,12 @@ void move_refused(CycleWork& work, Placer& placer, ClassLimits& limits,
         if (open->why != OpenSlot::Why::kRefused || is_no_nodes_fault(open->message)) continue;
         const auto placed = gang.find_placed(open->placement.number);
         if (placed == gang.placed.end()) continue;  // it was dropped in this cycle
-        const SysTime due = open->since + healing.bind_deadline;
-        if (due <= now) {
-          limits.place(*group, gang, [&] { move_away(*group, gang, *placed, *open, ledger, now); });
+        const SysTime due = open->since + facts.options.healing.bind_deadline;
+        if (due <= facts.now) {
+          limits.place(*group, gang,
+                       [&] { move_away(*group, gang, *placed, *open, ledger, facts.now); });
         } else {
-          look_by(next_look, due);
+          next_look.at(due);
         }
       }
     }

@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include "planner/facts/cycle_facts.h"
+#include "planner/facts/next_look.h"
 #include "planner/recovery/healing.h"
 #include "planner/steps/class_limits.h"
 #include "planner/steps/placer.h"
@@ -21,7 +23,7 @@ bool heal(CycleWork& work, Placer& placer, const queue::Facts& facts, ClassLimit
 
 // Moves slots that kube-scheduler has refused for longer than the bind deadline, if there is
 // another node. After slots without any placement: only the scheduler's view may be the problem.
-void move_refused(CycleWork& work, Placer& placer, ClassLimits& limits,
-                  const HealingOptions& healing, SysTime now, std::optional<SysTime>& next_look);
+void move_refused(CycleWork& work, Placer& placer, ClassLimits& limits, const CycleFacts& facts,
+                  NextLook& next_look);
 
 }  // namespace nervex::extender

@@ -26,7 +26,7 @@ void LimitShares::keep_for(const queue::Workload& workload, const GroupWork& gro
   if (!options_.is_on() || gang.claims_reserved()) return;
   if (find_start_blocker(group, gang)) return;
   const SysTime since = waits_since(workload, group);
-  if (since + options_.after > now_) return look_by(next_look_, since + options_.after);
+  if (since + options_.after > now_) return next_look_.at(since + options_.after);
   const bool is_known = std::any_of(heads_.begin(), heads_.end(),
                                     [&](const Head& head) { return head.workload == &workload; });
   if (is_known) return;

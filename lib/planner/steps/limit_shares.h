@@ -27,6 +27,8 @@
 #include <utility>
 #include <vector>
 
+#include "planner/facts/cycle_facts.h"
+#include "planner/facts/next_look.h"
 #include "planner/steps/placer.h"
 #include "planner/work/group_work.h"
 #include "queue/facts.h"
@@ -45,14 +47,12 @@ inline SysTime waits_since(const queue::Workload& workload, const GroupWork& gro
 // Lives within one pass over the waiting gangs. Borrows its arguments.
 class LimitShares {
  public:
-  LimitShares(CycleWork& work, const queue::Facts& facts, const Placer& placer,
-              const queue::ReservationOptions& options, SysTime now,
-              std::optional<SysTime>& next_look)
+  LimitShares(const CycleFacts& facts, CycleWork& work, const Placer& placer, NextLook& next_look)
       : work_(work),
-        facts_(facts),
+        facts_(facts.queues()),
         placer_(placer),
-        options_(options),
-        now_(now),
+        options_(facts.options.reservation),
+        now_(facts.now),
         next_look_(next_look) {}
 
   // The gang had its turn, and waits. Cost: workloads, for the first one of each queue.
@@ -104,7 +104,7 @@ class LimitShares {
   const Placer& placer_;
   const queue::ReservationOptions& options_;
   const SysTime now_;
-  std::optional<SysTime>& next_look_;
+  NextLook& next_look_;
   std::vector<Head> heads_;
   // Sorted by end, those without one last. Listed when they are needed.
   std::vector<Tenant> tenants_;

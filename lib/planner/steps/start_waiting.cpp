@@ -332,8 +332,12 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   if (is_any_placed) return std::nullopt;
   set_positions(waiting, backlog.usage(), capacity, tree);
   auto gangs = list_gangs(std::move(waiting), refused);
-  return QueueState{std::move(gangs), backlog.usage(), std::move(capacity), std::move(refused),
-                    count_use(work, facts, placer.ledger())};
+  return QueueState{std::move(gangs),
+                    backlog.usage(),
+                    std::move(capacity),
+                    std::move(refused),
+                    count_use(work, facts, placer.ledger()),
+                    {}};
 }
 
 }  // namespace
@@ -345,12 +349,11 @@ const gang::NoFit* find_shortage(const RefusedTurn& turn, const Placer& placer) 
   return is_all ? &*gang.no_fit : nullptr;
 }
 
-QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts,
-                         const queue::ReservationOptions& reservation, SysTime now,
-                         std::optional<SysTime>& next_look) {
+QueueState start_waiting(const CycleFacts& facts, CycleWork& work, Placer& placer,
+                         NextLook& next_look) {
   while (true) {
-    LimitShares shares(work, facts, placer, reservation, now, next_look);
-    if (auto state = serve_once(work, placer, facts, shares)) return *std::move(state);
+    LimitShares shares(facts, work, placer, next_look);
+    if (auto state = serve_once(work, placer, facts.queues(), shares)) return *std::move(state);
   }
 }
 

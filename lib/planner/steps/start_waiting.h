@@ -2,9 +2,14 @@
 // queues? Pure.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "planner/facts/cycle_facts.h"
+#include "planner/facts/next_look.h"
 #include "planner/steps/placer.h"
 #include "planner/work/group_work.h"
 #include "queue/facts.h"
@@ -21,6 +26,10 @@ struct RefusedTurn {
   std::size_t workload = 0;  // into QueueState::waiting
 };
 
+// When each queue has preempted in the last minutes, ascending, by its name: as the status of the
+// Queues says, and the gangs that are preempting, without what was withdrawn.
+using PreemptionTimes = std::map<std::string, std::vector<SysTime>, std::less<>>;
+
 // What waits and what is used at the end of a cycle.
 struct QueueState {
   std::vector<queue::Workload> waiting;  // those that did not start, with the names of their queues
@@ -28,6 +37,7 @@ struct QueueState {
   kube::Resources capacity;          // of the cluster; empty if there are no queues
   std::vector<RefusedTurn> refused;  // in the order of service; none of other operators
   queue::Usage usage_with_plans;     // PreemptingUse::kCounted
+  PreemptionTimes preemptions{};     // collect_preemption_times(); empty where nothing preempts
 };
 
 // Gives every gang that fits now all its placements, and the others none, in the order of
@@ -35,11 +45,10 @@ struct QueueState {
 // lost, is reserved again after the gangs that are served before its own. The gangs that wait are
 // tried once more after the last one got its placements, so that their explanations count the final
 // free capacity.
-// With `reservation` a gang that has waited long keeps its share of its queue's limit
+// If nodes may be reserved, a gang that has waited long keeps its share of its queue's limit
 // (limit_shares.h).
-QueueState start_waiting(CycleWork& work, Placer& placer, const queue::Facts& facts,
-                         const queue::ReservationOptions& reservation, SysTime now,
-                         std::optional<SysTime>& next_look);
+QueueState start_waiting(const CycleFacts& facts, CycleWork& work, Placer& placer,
+                         NextLook& next_look);
 
 // Why the gang waits, if no more than that keeps it from starting: it may be planned, its namespace
 // has quota for it, and it does not take over capacity that its job has reserved. Null: more does.

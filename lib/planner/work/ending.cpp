@@ -71,10 +71,9 @@ bool is_same_start(const GangWork& gang, const gang::Victim& victim) {
   });
 }
 
-Ending::Ending(const Snapshot& snapshot, const CycleWork& work, SysTime now,
-               const GangWork* spares_victims_of)
-    : snapshot_(snapshot), now_(now) {
-  for (const PodPtr& pod : snapshot.terminating) {
+Ending::Ending(const CycleFacts& facts, const CycleWork& work, const GangWork* spares_victims_of)
+    : snapshot_(facts.snapshot), now_(facts.now) {
+  for (const PodPtr& pod : snapshot_.terminating) {
     const auto slot = gang::pod_slot(*pod);
     if (slot) terminating_[slot->pod_group_uid].emplace(slot->placement, pod->meta.ns);
   }
@@ -219,13 +218,13 @@ void Ending::remove_from(queue::Usage& usage) const {
   }
 }
 
-std::set<std::string> find_neglected(const Snapshot& snapshot, const CycleWork& work, SysTime now) {
+std::set<std::string> find_neglected(const CycleFacts& facts, const CycleWork& work) {
   const bool is_any = std::any_of(work.groups.begin(), work.groups.end(), [&](const auto* group) {
     return std::any_of(group->gangs.begin(), group->gangs.end(), [&](const GangWork& gang) {
-      return is_marked(gang) && is_late(*gang.before, now);
+      return is_marked(gang) && is_late(*gang.before, facts.now);
     });
   });
-  return is_any ? Ending(snapshot, work, now).neglected() : std::set<std::string>();
+  return is_any ? Ending(facts, work).neglected() : std::set<std::string>();
 }
 
 }  // namespace nervex::extender

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "kube/model/shared.h"
+#include "planner/facts/cycle_facts.h"
 #include "planner/facts/snapshot.h"
 #include "planner/gang/ledger.h"
 #include "planner/work/group_work.h"
@@ -42,7 +43,7 @@ bool is_same_start(const GangWork& gang, const gang::Victim& victim);
 class Ending {
  public:
   // `spares_victims_of`: as if this gang named no victims. Null: no such gang.
-  Ending(const Snapshot& snapshot, const CycleWork& work, SysTime now,
+  Ending(const CycleFacts& facts, const CycleWork& work,
          const GangWork* spares_victims_of = nullptr);
 
   // The ledger as it will be.
@@ -93,6 +94,6 @@ class Ending {
 };
 
 // Ending::neglected(). Cost if there are none: gangs of `work`.
-std::set<std::string> find_neglected(const Snapshot& snapshot, const CycleWork& work, SysTime now);
+std::set<std::string> find_neglected(const CycleFacts& facts, const CycleWork& work);
 
 }  // namespace nervex::extender

@@ -70,37 +70,35 @@ gang::QueuePlace find_lost_queue(const GroupSeen& seen, const Snapshot& snapshot
   return {tree[*queue].name, 0, tree.max_runtime_seconds(*queue), tree.list_parents(*queue)};
 }
 
-bool may_wait(const GroupSeen& seen, const placement::Cluster& nodes, const HealingMemory& memory,
-              const HealingOptions& healing, SysTime now, HealingMemory& next,
-              std::optional<SysTime>& next_look) {
+bool may_wait(const GroupSeen& seen, const CycleFacts& facts, const HealingMemory& memory,
+              HealingMemory& next, NextLook& next_look) {
   if (seen.unconfirmed || seen.is_restored || seen.is_victim) return false;
   if (!is_settled(*seen.group, seen.enlarged)) return false;
   if (seen.open.empty()) {
     keep_rejections(seen, memory, next);
     return true;
   }
-  const auto until = starts_until(seen, nodes, memory, healing);
-  if (!until || *until <= now) return false;
+  const auto until = starts_until(seen, facts.snapshot.nodes, memory, facts.options.healing);
+  if (!until || *until <= facts.now) return false;
   for (const gang::GangStatus& gang : seen.group->status.gangs) {
     const auto known = memory.incomplete.find({seen.group->meta.uid, gang.name});
     if (known != memory.incomplete.end()) next.incomplete.insert(*known);
   }
   keep_rejections(seen, memory, next);
-  look_by(next_look, until);
+  next_look.at(until);
   return true;
 }
 
 }  // namespace
 
-std::vector<GroupWork> collect_group_work(const Snapshot& snapshot, const CycleState& state,
-                                          const HealingOptions& healing, SysTime now,
-                                          HealingMemory& next, std::optional<SysTime>& next_look) {
+std::vector<GroupWork> collect_group_work(const CycleFacts& facts, const CycleState& state,
+                                          HealingMemory& next, NextLook& next_look) {
+  const Snapshot& snapshot = facts.snapshot;
   std::vector<GroupWork> works;
   for (const GroupSeen& seen : snapshot.groups) {
     if (seen.group->meta.deleting) continue;
-    const bool is_drained = snapshot.facts.tree().is_drained(seen.group->status.queue.name);
-    if (!is_drained && may_wait(seen, snapshot.nodes, state.healing, healing, now, next, next_look))
-      continue;
+    const bool is_drained = facts.tree().is_drained(seen.group->status.queue.name);
+    if (!is_drained && may_wait(seen, facts, state.healing, next, next_look)) continue;
     GroupWork& work = works.emplace_back(GroupWork{&seen,
                                                    collect_gang_work(seen),
                                                    find_rejection(*seen.group, state.rejections),
@@ -110,20 +108,20 @@ std::vector<GroupWork> collect_group_work(const Snapshot& snapshot, const CycleS
                                                    is_drained});
     work.queue.position = 0;
     if (seen.is_restored && work.queue.name.empty()) work.queue = find_lost_queue(seen, snapshot);
-    work.avoid = note_rejections(seen, work.gangs, now, state.healing, next);
-    heed_refusals(work, now);
+    work.avoid = note_rejections(seen, work.gangs, facts.now, state.healing, next);
+    heed_refusals(work, facts.now);
   }
   return works;
 }
 
-std::vector<ForeignWork> collect_foreign_work(const Snapshot& snapshot, const ForeignMemory& memory,
-                                              SysTime now) {
+std::vector<ForeignWork> collect_foreign_work(const CycleFacts& facts,
+                                              const ForeignMemory& memory) {
   std::vector<ForeignWork> works;
-  works.reserve(snapshot.foreign.size());
-  for (const ForeignGangSeen& seen : snapshot.foreign) {
+  works.reserve(facts.snapshot.foreign.size());
+  for (const ForeignGangSeen& seen : facts.snapshot.foreign) {
     if (seen.group->meta.deleting) continue;
     const auto known = memory.gangs.find(seen.key());
-    works.emplace_back(seen, known == memory.gangs.end() ? nullptr : &known->second, now);
+    works.emplace_back(seen, known == memory.gangs.end() ? nullptr : &known->second, facts.now);
   }
   return works;
 }

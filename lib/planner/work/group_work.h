@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "planner/facts/cycle_facts.h"
+#include "planner/facts/next_look.h"
 #include "planner/facts/snapshot.h"
 #include "planner/foreign/foreign_plan.h"
 #include "planner/gang/gang_work.h"
@@ -58,11 +60,9 @@ struct CycleWork {
 
 // PodGroups that may have something to decide. `next` gets what is remembered of the others, and
 // `next_look` when that may change.
-std::vector<GroupWork> collect_group_work(const Snapshot& snapshot, const CycleState& state,
-                                          const HealingOptions& healing, SysTime now,
-                                          HealingMemory& next, std::optional<SysTime>& next_look);
-std::vector<ForeignWork> collect_foreign_work(const Snapshot& snapshot, const ForeignMemory& memory,
-                                              SysTime now);
+std::vector<GroupWork> collect_group_work(const CycleFacts& facts, const CycleState& state,
+                                          HealingMemory& next, NextLook& next_look);
+std::vector<ForeignWork> collect_foreign_work(const CycleFacts& facts, const ForeignMemory& memory);
 
 template <typename... Visitors>
 struct Overloaded : Visitors... {

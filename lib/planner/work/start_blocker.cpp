@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "planner/facts/next_look.h"
 #include "planner/recovery/refusals.h"
 
 namespace nervex::extender {
@@ -13,11 +12,11 @@ namespace {
 constexpr std::chrono::seconds kSlowCheck{30};
 
 std::string describe_blocker(const gang::StartBlocker& blocker, const GangWork& gang, SysTime now,
-                             std::optional<SysTime>& next_look) {
+                             NextLook& next_look) {
   if (blocker.kind.empty()) {
     const SysTime due = (gang.before == nullptr ? now : gang.before->since) + kSlowCheck;
     if (now < due) {
-      look_by(next_look, due);
+      next_look.at(due);
       return "";
     }
   }
@@ -49,7 +48,7 @@ std::optional<gang::NotAdmitted> find_missing_claim(const GroupWork& group, cons
   return gang::NotAdmitted{std::string(gang::kReasonClaimMissing), "", "", check.blocker.message};
 }
 
-void note_start_blockers(CycleWork& work, SysTime now, std::optional<SysTime>& next_look) {
+void note_start_blockers(CycleWork& work, SysTime now, NextLook& next_look) {
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
       const bool waits = gang.no_fit && !gang.committed && !find_missing_claim(*group, gang);

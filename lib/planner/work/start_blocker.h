@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "gang/pod_group.h"
+#include "planner/facts/next_look.h"
 #include "planner/work/group_work.h"
 
 namespace nervex::extender {
@@ -28,7 +29,7 @@ std::optional<gang::NotAdmitted> find_missing_claim(const GroupWork& group, cons
 // Sets GangWork::note of the gangs that are blocked, where others could end or nodes be reserved. A
 // check that is not finished is named only after a while, since that takes a moment for each job;
 // `next_look`: then.
-void note_start_blockers(CycleWork& work, SysTime now, std::optional<SysTime>& next_look);
+void note_start_blockers(CycleWork& work, SysTime now, NextLook& next_look);
 
 // Before this the gang ends nothing, since a start has failed: its own, or one with the same cause.
 std::optional<SysTime> find_failure_pause(const GroupWork& group, const GangWork& gang,

@@ -28,12 +28,10 @@ int main(int argc, char** argv) {
   if (const auto code = extender::parse(argc - 1, argv + 1, flags)) return *code;
   set_log_level(LogLevel::kError);
   testing::ReplayOptions options;
-  options.healing = flags.healing;
+  options.cycle = flags.cycle;
   options.plan_expiry = flags.plan_expiry;
   options.node_lost_after = flags.node_lost_after;
   options.node_class_label = flags.node_class_label;
-  options.preemption = flags.preemption;
-  options.reservation = flags.reservation;
   testing::Replay replay(options, [](std::string_view line) { std::cout << line << '\n'; });
   std::string line;
   for (int number = 1; std::getline(recording, line); ++number) {

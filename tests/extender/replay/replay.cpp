@@ -74,8 +74,7 @@ Replay::Replay(const ReplayOptions& options, std::function<void(std::string_view
       note_(std::move(note)),
       api_(std::make_unique<RecordedApi>(note_)),
       cache_(stores_.groups, stores_.volumes, clock_),
-      planner_(*api_, cache_.planner, clock_, options.healing, options.plan_expiry,
-               options.preemption, 1, options.reservation),
+      planner_(*api_, cache_.planner, clock_, options.cycle, options.plan_expiry),
       holds_(cache_.binds, clock_, {}),
       lost_nodes_(*api_, stores_.nodes, stores_.pods, clock_, options.node_lost_after) {
   cache_.set_class_label(options.node_class_label);

@@ -31,12 +31,10 @@ struct RecordedChange {
 Result<RecordedChange> parse_recorded(std::string_view line);
 
 struct ReplayOptions {
-  extender::HealingOptions healing{};
+  extender::CycleOptions cycle{};
   extender::PlanExpiryOptions plan_expiry{};
   std::chrono::milliseconds node_lost_after{60'000};
   std::string node_class_label = "nvidia.com/gpu.product";
-  queue::PreemptionMode preemption = queue::PreemptionMode::kOff;
-  queue::ReservationOptions reservation{};
   // Changes within this time are seen together.
   std::chrono::milliseconds coalesce{20};
   // A cycle runs at least this often.

@@ -462,7 +462,7 @@ TEST_CASE("a preemption whose end cannot be written is not decided again at once
   world.queue("vision").stop = Queue::Stop::kHold;
   world.remove("old");
   const CycleResult result =
-      run_cycle(world.snapshot(), std::move(world.state), world.now, {}, world.mode);
+      run_cycle(world.snapshot(), std::move(world.state), world.now, {{}, world.mode});
   REQUIRE(result.look_again);
   CHECK(*result.look_again >= std::chrono::seconds(1));
 }

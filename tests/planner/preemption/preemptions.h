@@ -94,7 +94,7 @@ struct Preemptions : StoredCluster {
     extender::Snapshot seen = snapshot();
     if (tells_gains) state.waiting.gain_all();
     extender::CycleResult result =
-        extender::run_cycle(seen, std::move(state), now, {}, mode, reservation);
+        extender::run_cycle(seen, std::move(state), now, {{}, mode, reservation});
     state = std::move(result.state);
     neglected = std::move(result.neglected);
     reports = result.queues;

@@ -51,8 +51,8 @@ void run_while_pods_end(Reservations& world, SysTime until) {
 
 // One cycle, of which nothing is stored.
 CycleResult decide(Reservations& world) {
-  return run_cycle(world.snapshot(), std::move(world.state), world.now, {}, world.mode,
-                   world.reservation);
+  return run_cycle(world.snapshot(), std::move(world.state), world.now,
+                   {{}, world.mode, world.reservation});
 }
 
 TEST_CASE("a head keeps its nodes while it is not known whether its status was stored",
@@ -181,7 +181,7 @@ TEST_CASE("pods of a lower priority that are nominated take nothing from a head"
     Snapshot seen = world.snapshot();
     seen.nominated = {{"n2", -5, testing::ask(8)}};
     CycleResult result =
-        run_cycle(seen, std::move(world.state), world.now, {}, world.mode, world.reservation);
+        run_cycle(seen, std::move(world.state), world.now, {{}, world.mode, world.reservation});
     world.state = std::move(result.state);
     for (const StatusWrite& write : result.writes) {
       world.get(write.group->meta.name).status = write.status;

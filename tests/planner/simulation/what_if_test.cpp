@@ -222,7 +222,7 @@ TEST_CASE("a latest start counts on no job that its queue may get the nodes back
   };
   what.candidate = std::move(candidate);
   const auto find = [&](queue::PreemptionMode mode) {
-    return find_latest_start(world.snapshot(), what, world.now, {}, mode);
+    return find_latest_start(world.snapshot(), what, world.now, {{}, mode});
   };
   CHECK(find(queue::PreemptionMode::kOff));
   CHECK_FALSE(find(queue::PreemptionMode::kReclaim));
@@ -412,7 +412,7 @@ TEST_CASE("a job that would preempt says so, however many others wait before it"
     return group;
   };
   const Answer answer =
-      simulate(world.snapshot(), what, world.now, {}, queue::PreemptionMode::kFull);
+      simulate(world.snapshot(), what, world.now, {{}, queue::PreemptionMode::kFull});
   CHECK(answer.verdict == SimulationVerdict::kPreempts);
   REQUIRE(answer.victims.size() == 1);
   CHECK(answer.victims[0].pod_group == "lower");

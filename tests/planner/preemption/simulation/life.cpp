@@ -290,7 +290,7 @@ void PreemptionLife::write_as_old_leader() {
   seen.groups = std::exchange(old_, {});
   rules_.is_leader_old = true;
   const auto result =
-      extender::run_cycle(distort(seen), {}, now_, {}, queue::PreemptionMode::kFull);
+      extender::run_cycle(distort(seen), {}, now_, {{}, queue::PreemptionMode::kFull});
   for (const extender::StatusWrite& write : result.writes) store(write);
   rules_.is_leader_old = false;
   leaders_.forget();
