@@ -54,10 +54,10 @@ class Numbers {
 GangReport make_report(const GroupWork& group, const GangWork& work,
                        const std::optional<HealingState>& healing, const StatusContext& context) {
   const SysTime now = context.facts.now;
-  if (group.is_drained && work.is_stored_committed) {
+  if (group.is_drained && work.is_stored_committed()) {
     return drained_report(work.before, group.queue.name, now);
   }
-  if (!work.preempted.empty() && work.is_stored_committed) {
+  if (!work.preempted.empty() && work.is_stored_committed()) {
     return preempted_report(work.before, work.preempted, now);
   }
   if (!work.victims.empty()) {
@@ -96,14 +96,14 @@ gang::GangStatus make_status(const GangWork& work, const GangReport& report,
   status.planned =
       !work.no_fit && !work.is_rejected && !work.is_paused && work.victims.empty() && is_whole;
   status.victims = work.victims;
-  if (!status.planned && !work.is_stored_committed) {
+  if (!status.planned && !work.is_stored_committed()) {
     status.reservation = work.reservation;
     if (status.reservation && !work.victims.empty()) status.reservation->nodes.clear();
     status.reserve_after = work.reserve_after;
   } else {
     status.planned_run_seconds = work.planned_run_seconds;
   }
-  status.committed = work.is_stored_committed;
+  status.committed = work.is_stored_committed();
   status.reason = report.reason;
   status.message = report.message;
   status.cause = report.cause;
@@ -111,10 +111,10 @@ gang::GangStatus make_status(const GangWork& work, const GangReport& report,
   status.placements = numbers.number_placements(work);
   if (status.planned && may_commit_when_planned(work)) {
     commit_directly(status);
-  } else if (work.is_stored_committed && work.before != nullptr) {
+  } else if (work.is_stored_committed() && work.before != nullptr) {
     status.direct_through = work.before->direct_through;
   }
-  if (work.before != nullptr && !work.is_stored_committed) {
+  if (work.before != nullptr && !work.is_stored_committed()) {
     status.refusals = work.before->refusals;
   }
   if (status.committed) {
@@ -126,7 +126,7 @@ gang::GangStatus make_status(const GangWork& work, const GangReport& report,
 
 // The base gang's reserved capacity: planned with it, or kept since its commit.
 std::vector<gang::ReservedCapacity> collect_reserved(const GroupWork& group, const GangWork& gang) {
-  if (gang.committed) return group.reserved.places();
+  if (gang.is_committed()) return group.reserved.places();
   PodCounts counts;
   for (const PlacedSlot& slot : gang.placed) {
     if (gang::is_reserved_slot(slot.placement.slot)) {

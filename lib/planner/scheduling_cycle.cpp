@@ -27,7 +27,7 @@ namespace {
 void drop_unbindable(CycleWork& work, Placer& placer) {
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
-      if (!gang.is_stored_committed || group->seen->unconfirmed) continue;
+      if (!gang.is_stored_committed() || group->seen->unconfirmed) continue;
       drop_unbindable(gang, placer.ledger());
     }
   }
@@ -43,7 +43,7 @@ void drop_unbindable(CycleWork& work, Placer& placer) {
 void take_plans(const CycleFacts& facts, CycleWork& work, Placer& placer) {
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
-      const bool may_have_nodes = gang.committed || !gang.placed.empty();
+      const bool may_have_nodes = gang.is_committed() || !gang.placed.empty();
       if (group->seen->unconfirmed && may_have_nodes) take_unchecked(gang, placer.ledger());
     }
   }
@@ -57,7 +57,7 @@ void take_plans(const CycleFacts& facts, CycleWork& work, Placer& placer) {
         for (GangWork& gang : group->gangs) {
           if (!gang.victims.empty()) continue;  // continue_preemptions()
           recheck(gang, ledger);
-          const bool is_plan = gang.is_reserved && !gang.committed;
+          const bool is_plan = gang.stage == GangStage::kAssumed;
           if (is_plan && kept && !try_take(gang, *kept)) yield(gang, ledger);
         }
       },
@@ -77,7 +77,7 @@ void drop_without_start(CycleWork& work, const queue::Facts& facts, Ledger& ledg
     const bool is_stopped =
         problem != nullptr && std::holds_alternative<queue::QueueStopped>(*problem);
     for (GangWork& gang : group->gangs) {
-      if (gang.committed || !gang.is_reserved) continue;
+      if (gang.stage != GangStage::kAssumed) continue;
       const bool may_not_start =
           group->is_drained || (is_stopped && gang.kind == gang::GangKind::kBase);
       if (may_not_start || find_missing_claim(*group, gang)) yield(gang, ledger);
@@ -95,7 +95,7 @@ void drop_rejected(CycleWork& work) {
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
       const auto extent =
-          gang.committed ? Rejection::Extent::kNewPlacements : Rejection::Extent::kNewGangs;
+          gang.is_committed() ? Rejection::Extent::kNewPlacements : Rejection::Extent::kNewGangs;
       const bool wants_more = !gang.is_whole() || !gang.growing.empty();
       if (!gang.is_rejected && wants_more && group->is_rejected(extent)) reject(gang);
     }
@@ -106,7 +106,7 @@ void drop_rejected(CycleWork& work) {
 void note_delegated(CycleWork& work, const placement::Cluster& nodes) {
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
-      if (!gang.is_stored_committed) gang.delegated = find_delegated(gang, nodes);
+      if (!gang.is_stored_committed()) gang.delegated = find_delegated(gang, nodes);
     }
   }
 }

@@ -6,7 +6,7 @@ namespace nervex::extender {
 
 bool may_commit_when_planned(const GangWork& work) {
   const bool is_asked = work.seen->group->spec.direct_placement &&
-                        work.kind == gang::GangKind::kBase && !work.committed;
+                        work.kind == gang::GangKind::kBase && !work.is_committed();
   if (!is_asked || !work.is_whole()) return false;
   if (work.before != nullptr && work.before->refusals.count > 0) return false;
   const auto& sets = work.sets;

@@ -12,10 +12,14 @@ namespace {
 
 struct KnownPlacement {
   const gang::Placement* placement = nullptr;
-  bool is_counted = false;
-  bool is_stored_committed = false;
+  GangStage stage = GangStage::kWaiting;  // of its gang
 };
 using KnownPlacements = std::map<gang::SlotKey, KnownPlacement>;
+
+GangStage stage_of(const GroupSeen& seen, const gang::GangStatus& gang) {
+  if (gang.committed) return GangStage::kCommitted;
+  return seen.is_committed(gang) ? GangStage::kCommitting : GangStage::kWaiting;
+}
 
 // Placements of all gangs. If a slot has two, the committed one counts.
 KnownPlacements known_placements(const GroupSeen& seen) {
@@ -25,7 +29,7 @@ KnownPlacements known_placements(const GroupSeen& seen) {
       if (seen.is_committed(gang) != committed) continue;
       for (const gang::Placement& placement : gang.placements) {
         placements.emplace(gang::SlotKey(placement.role, placement.slot),
-                           KnownPlacement{&placement, committed, gang.committed});
+                           KnownPlacement{&placement, stage_of(seen, gang)});
       }
     }
   }
@@ -42,9 +46,8 @@ void add_set(GangWork& work, const gang::MemberSet& set, const std::vector<gang:
       missing.push_back(slot);
     } else {
       const KnownPlacement& known = found->second;
-      work.placed.push_back({&set, *known.placement, known.is_counted});
-      work.committed = work.committed || known.is_counted;
-      work.is_stored_committed = work.is_stored_committed || known.is_stored_committed;
+      work.placed.push_back({&set, *known.placement, known.stage >= GangStage::kCommitting});
+      work.stage = std::max(work.stage, known.stage);
     }
   }
   if (!missing.empty()) work.missing.push_back(with_slots(set, std::move(missing)));
@@ -75,11 +78,10 @@ GangWork start_work(const GroupSeen& seen, const gang::Gang& gang) {
   work.kind = gang.kind;
   work.seen = &seen;
   work.before = gang::find_gang(seen.group->status, gang.name);
-  work.committed = work.before != nullptr && seen.is_committed(*work.before);
-  work.is_stored_committed = work.before != nullptr && work.before->committed;
   if (work.before == nullptr) return work;
-  if (!work.committed) work.victims = work.before->victims;
-  if (!work.committed) work.reservation = work.before->reservation;
+  work.stage = stage_of(seen, *work.before);
+  if (!work.is_committed()) work.victims = work.before->victims;
+  if (!work.is_committed()) work.reservation = work.before->reservation;
   work.reserve_after = work.before->reserve_after;
   work.planned_run_seconds = work.before->planned_run_seconds;
   // Its controller may have seen it: it stays until the gang was requeued.
@@ -98,7 +100,7 @@ void end_preempted(GangWork& work) {
   if (work.preempted.empty() || has_old) return;
   work.preempted.clear();
   if (work.missing.empty()) return;  // its last pods finished
-  work.committed = work.is_stored_committed = false;
+  work.stage = GangStage::kWaiting;
   forget_placements(work);
 }
 
@@ -190,9 +192,9 @@ std::vector<PlacedSlot>::iterator GangWork::find_placed(std::int64_t number) {
 }
 
 bool GangWork::claims_reserved() const {
-  return !committed && !is_whole() && std::any_of(sets.begin(), sets.end(), [](const auto* set) {
-    return set->from_reserved.count > 0;
-  });
+  return !is_committed() && !is_whole() &&
+         std::any_of(sets.begin(), sets.end(),
+                     [](const auto* set) { return set->from_reserved.count > 0; });
 }
 
 bool GangWork::is_within_reserved() const {
@@ -206,18 +208,18 @@ std::vector<GangWork> collect_gang_work(const GroupSeen& seen) {
   KnownPlacements placements = known_placements(seen);
   const std::deque<gang::Placement> reserved = reserved_placements(seen);
   for (const gang::Placement& place : reserved) {
-    placements.emplace(gang::SlotKey(place.role, place.slot), KnownPlacement{&place, false, false});
+    placements.emplace(gang::SlotKey(place.role, place.slot),
+                       KnownPlacement{&place, GangStage::kWaiting});
   }
   for (const gang::Gang& gang : seen.group->spec.gangs) {
     GangWork work = start_work(seen, gang);
     for (const gang::MemberSet& set : gang.members) {
       if (set.slots.empty() && set.reserved_pods == 0) continue;
-      add_set(work, set, work.committed ? set.slots : all_slots(set), placements);
+      add_set(work, set, work.is_committed() ? set.slots : all_slots(set), placements);
     }
     if (work.sets.empty()) continue;
     end_preempted(work);
-    if (work.committed) split_growing(work);
-    work.is_reserved = work.committed;
+    if (work.is_committed()) split_growing(work);
     if (!seen.open.empty()) find_open(work);
     works.push_back(std::move(work));
   }
@@ -250,12 +252,12 @@ void take_unchecked(GangWork& work, Ledger& ledger) {
   for (const PlacedSlot& slot : work.placed) {
     if (!slot.is_counted) ledger.take(*slot.set, slot.placement.node);
   }
-  work.is_reserved = true;
+  work.stage = std::max(work.stage, GangStage::kAssumed);
 }
 
 void yield(GangWork& work, Ledger& ledger) {
   for (const PlacedSlot& slot : work.placed) ledger.lend(*slot.set, slot.placement.node);
-  work.is_reserved = false;
+  work.stage = GangStage::kWaiting;
   ledger.note_dropped_plan();
 }
 
@@ -275,13 +277,14 @@ bool try_take(const GangWork& work, Ledger& ledger) {
 }
 
 void recheck(GangWork& work, Ledger& ledger) {
-  if (work.committed) return recheck_committed(work, ledger);
+  if (work.is_committed()) return recheck_committed(work, ledger);
   if (!work.missing.empty()) {
     if (!work.placed.empty()) ledger.note_dropped_plan();
     return;
   }
-  work.is_reserved = try_take(work, ledger);
-  if (!work.is_reserved) ledger.note_dropped_plan();
+  const bool is_taken = try_take(work, ledger);
+  work.stage = is_taken ? GangStage::kAssumed : GangStage::kWaiting;
+  if (!is_taken) ledger.note_dropped_plan();
 }
 
 void forget_placements(GangWork& work) {
@@ -300,7 +303,7 @@ void keep_what_fits(GangWork& work, Ledger& ledger) {
     if (!ledger.fits(*slot.set, slot.placement.node)) continue;
     ledger.take(*slot.set, slot.placement.node);
     kept.emplace(gang::SlotKey(slot.placement.role, slot.placement.slot),
-                 KnownPlacement{&slot.placement, false, false});
+                 KnownPlacement{&slot.placement, GangStage::kWaiting});
   }
   const std::vector<const gang::MemberSet*> sets = std::move(work.sets);
   work.sets.clear();
@@ -310,7 +313,7 @@ void keep_what_fits(GangWork& work, Ledger& ledger) {
 }
 
 void drop_plan(GangWork& work) {
-  if (!work.committed) forget_placements(work);
+  if (!work.is_committed()) forget_placements(work);
 }
 
 void reject(GangWork& work) {

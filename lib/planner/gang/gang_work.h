@@ -22,6 +22,15 @@ struct PlacedSlot {
   bool is_counted = false;  // it belongs to a committed gang, and the snapshot has subtracted it
 };
 
+// How far a gang is from the queue to its nodes. In a cycle a gang that is not committed may lose
+// what it has assumed; one that is committed stays so.
+enum class GangStage {
+  kWaiting,     // it has no plan, or one whose capacity the ledger has not subtracted
+  kAssumed,     // the ledger has subtracted all of GangWork::placed
+  kCommitting,  // the same, and its first bind is being written
+  kCommitted,   // the same, and its stored status is committed
+};
+
 // Points into the PodGroup that it was made from.
 struct GangWork {
   std::string name;
@@ -29,10 +38,7 @@ struct GangWork {
   gang::GangKind kind = gang::GangKind::kBase;
   const GroupSeen* seen = nullptr;           // it was made from this
   const gang::GangStatus* before = nullptr;  // from the status; null: a new gang
-  // It keeps its placements: committed, or the commit is being written.
-  bool committed = false;
-  bool is_stored_committed = false;  // the stored status is committed
-  bool is_reserved = false;          // the ledger has subtracted all of `placed`
+  GangStage stage = GangStage::kWaiting;
   std::vector<const gang::MemberSet*> sets;
   std::vector<PlacedSlot> placed;
   std::vector<gang::MemberSet> missing;  // the sets, each with its slots that have no placement
@@ -67,6 +73,11 @@ struct GangWork {
   std::optional<std::int64_t> planned_run_seconds{};
   // Not empty: it is to end for another gang, and this is what its status says.
   std::string preempted{};
+
+  bool is_assumed() const { return stage >= GangStage::kAssumed; }
+  // It keeps its placements.
+  bool is_committed() const { return stage >= GangStage::kCommitting; }
+  bool is_stored_committed() const { return stage == GangStage::kCommitted; }
   bool has_set(const gang::MemberSet* set) const;
   // The slot whose placement has this number, or end().
   std::vector<PlacedSlot>::iterator find_placed(std::int64_t number);
@@ -77,7 +88,7 @@ struct GangWork {
 
   // False: the gang can run without such a pod (MemberSet::heals_alone).
   bool is_of_quorum(std::string_view role) const;
-  bool is_whole() const { return is_reserved && missing.empty(); }
+  bool is_whole() const { return is_assumed() && missing.empty(); }
   std::size_t wanted() const;   // slots
   std::size_t lacking() const;  // of them: those in `missing`
 };
@@ -101,8 +112,8 @@ void drop_unbindable(GangWork& work, const Ledger& ledger);
 // a committed gang, takes that of placements from an uncommitted one; slots that do not fit become
 // missing.
 void recheck(GangWork& work, Ledger& ledger);
-// Takes the capacity of an uncommitted plan if all of it is free there, else nothing. Leaves
-// GangWork::is_reserved to the caller.
+// Takes the capacity of an uncommitted plan if all of it is free there, else nothing: in a ledger
+// of any kind, so that the gang's stage stays as it is.
 bool try_take(const GangWork& work, Ledger& ledger);
 // Takes the capacity of all placements even if they do not fit.
 void take_unchecked(GangWork& work, Ledger& ledger);

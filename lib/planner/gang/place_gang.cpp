@@ -55,7 +55,7 @@ std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
   auto no_fit = place(work, work.missing, ledger);
   if (no_fit) return no_fit;
   work.missing.clear();
-  work.is_reserved = true;
+  work.stage = std::max(work.stage, GangStage::kAssumed);
   return std::nullopt;
 }
 
@@ -203,12 +203,12 @@ bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger) {
 }
 
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
-  if (!work.is_reserved) keep_what_fits(work, ledger);
+  if (!work.is_assumed()) keep_what_fits(work, ledger);
   if (work.missing.empty()) {
-    work.is_reserved = true;
+    work.stage = std::max(work.stage, GangStage::kAssumed);
     return std::nullopt;
   }
-  if (work.committed) return complete_committed(work, ledger);
+  if (work.is_committed()) return complete_committed(work, ledger);
   auto no_fit = place_missing(work, ledger);
   if (!no_fit || work.placed.empty()) return no_fit;
   for (const PlacedSlot& slot : work.placed) ledger.give_back(*slot.set, slot.placement.node);

@@ -73,7 +73,7 @@ void Quotas::count_reserved(const GroupSeen& seen) {
 }
 
 std::int64_t Quotas::reserved_change(const GangWork& work, const gang::MemberSet& set) const {
-  if (work.committed) return 0;  // its reserved capacity stays
+  if (work.is_committed()) return 0;  // its reserved capacity stays
   const auto at = reserved_.find({work.seen->group->meta.uid, set.name});
   const std::int64_t counted = at == reserved_.end() ? 0 : at->second;
   return set.reserved_pods - counted;

@@ -75,7 +75,7 @@ std::optional<gang::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger& ledg
                                       [&](const Place& place) { return gang.has_set(place.set); });
   auto no_fit = gang.claims_reserved() && has_places ? complete_on_places(gang, ledger)
                                                      : extender::complete(gang, ledger);
-  if (!no_fit && !gang.committed) {
+  if (!no_fit && !gang.is_committed()) {
     std::erase_if(wanted_, [&](const auto& one) { return gang.has_set(one.first); });
   }
   return no_fit;

@@ -162,7 +162,7 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
         ++reclaiming_;
         continue;
       }
-      const bool is_kept = facts_.options.reservation.is_on() && !gang.committed &&
+      const bool is_kept = facts_.options.reservation.is_on() && !gang.is_committed() &&
                            has_same_pods(gang, *gang.reservation);
       if (!is_kept) {
         if (group->seen->unconfirmed) continue;
@@ -171,7 +171,7 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
         continue;
       }
       // It is planned, or its status cannot be stored: then no plan can, either.
-      if (gang.is_reserved || group->is_rejected(Rejection::Extent::kAnyStatus)) continue;
+      if (gang.is_assumed() || group->is_rejected(Rejection::Extent::kAnyStatus)) continue;
       Entry& entry = entries_.emplace_back();
       entry.group = group;
       entry.gang = &gang;
@@ -375,7 +375,7 @@ queue::Workload ReservedNodes::make_candidate(const GroupWork& work, const GangW
 ReservedNodes::Blocking ReservedNodes::find_blocking(const GroupWork& work,
                                                      const GangWork& gang) const {
   Blocking blocking;
-  if (entries_.empty() || gang.committed || gang.is_within_reserved()) return blocking;
+  if (entries_.empty() || gang.is_committed() || gang.is_within_reserved()) return blocking;
   const queue::Workload workload = make_candidate(work, gang);
   const queue::Tenant tenant{&workload, queue::latest_end(workload, now_)};
   for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -401,7 +401,7 @@ ReservedNodes::Indices ReservedNodes::find_forbidden(const GroupWork& work) cons
   Indices forbidden;
   if (entries_.empty()) return forbidden;
   for (const GangWork& gang : work.gangs) {
-    if (gang.kind != gang::GangKind::kBase || !gang.committed) continue;
+    if (gang.kind != gang::GangKind::kBase || !gang.is_committed()) continue;
     const queue::Workload job = work.seen->make_workload(gang.position);
     const queue::Tenant tenant{&job, queue::latest_end(job)};
     for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -443,7 +443,7 @@ void ReservedNodes::note_promises(CycleWork& work) const {
   if (!facts_.options.reservation.is_on()) return;
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
-      if (gang.kind != gang::GangKind::kBase || gang.committed || !gang.is_whole()) continue;
+      if (gang.kind != gang::GangKind::kBase || gang.is_committed() || !gang.is_whole()) continue;
       const auto run =
           queue::longest_run(group->seen->group->spec, group->queue.max_runtime_seconds);
       gang.planned_run_seconds.reset();

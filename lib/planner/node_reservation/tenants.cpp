@@ -18,21 +18,21 @@ class TenantLister {
   void add(GroupWork& group) {
     const gang::PodGroup& object = *group.seen->group;
     for (GangWork& gang : group.gangs) {
-      if (!gang.committed && !gang.is_reserved) continue;
+      if (!gang.is_assumed()) continue;
       NodeAmounts use;
       for (const PlacedSlot& slot : gang.placed) {
         const std::int64_t number = slot.placement.number;
         if (number != 0 && is_over(object, group.seen->finished, number)) continue;
         note(use, *slot.set, slot.placement.node, 1);
       }
-      if (gang.kind == gang::GangKind::kBase && gang.committed) {
+      if (gang.kind == gang::GangKind::kBase && gang.is_committed()) {
         note_reserved(use, object, group.reserved.places());
       }
       if (use.empty()) continue;
       NodeTenant& tenant = make(object, group.seen->make_workload(gang.position), std::move(use));
       tenant.workload.queue = group.queue.name;
       tenant.is_ending = tenant.is_ending || group.is_drained;
-      if (gang.committed) continue;
+      if (gang.is_committed()) continue;
       tenant.is_starting = true;
       if (gang.victims.empty()) tenant.plan = &gang;
       tenant.latest_end = queue::latest_end(tenant.workload, now_);

@@ -141,7 +141,7 @@ class FailedStarts {
 };
 
 bool may_preempt_later(const GroupWork& group, const GangWork& gang) {
-  return !group.seen->unconfirmed && !gang.committed;
+  return !group.seen->unconfirmed && !gang.is_committed();
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ std::vector<PreemptingGang> find_preempting(const CycleWork& work) {
   for (GroupWork* group : work.groups) {
     if (group->is_left_alone()) continue;
     for (GangWork& gang : group->gangs) {
-      if (!gang.victims.empty() && !gang.committed) found.push_back({group, &gang});
+      if (!gang.victims.empty() && !gang.is_committed()) found.push_back({group, &gang});
     }
   }
   return found;
@@ -102,7 +102,7 @@ class Continuation {
 
   void go_on(const PreemptingGang& one) {
     const auto& [group, gang] = one;
-    gang->is_reserved = false;
+    gang->stage = GangStage::kWaiting;
     Ledger& ledger = placer_.ledger_for(*group);
     future_.count_for(group->priority());
     const VictimsSeen victims = see_victims(*group, *gang);
@@ -238,7 +238,7 @@ class Continuation {
   static bool can_mark(const VictimsSeen& victims) {
     return victims.is_counted && !victims.unmarked.empty() &&
            std::all_of(victims.unmarked.begin(), victims.unmarked.end(), [](const auto& victim) {
-             return victim.gang->is_stored_committed && !victim.group->is_left_alone();
+             return victim.gang->is_stored_committed() && !victim.group->is_left_alone();
            });
   }
   const CycleFacts& facts_;
@@ -292,7 +292,7 @@ bool continue_preemptions(const CycleFacts& facts, CycleWork& work, Placer& plac
   const auto gangs = find_preempting(work);
   if (gangs.empty()) return false;
   // As in the search, which counts what all of them use: see is_still_allowed().
-  for (const PreemptingGang& one : gangs) one.gang->is_reserved = true;
+  for (const PreemptingGang& one : gangs) one.gang->stage = GangStage::kAssumed;
   Continuation continuation(facts, work, placer, next_look);
   for (const PreemptingGang& one : gangs) continuation.go_on(one);
   return true;

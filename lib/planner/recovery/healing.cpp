@@ -163,7 +163,7 @@ void note_refusal(std::vector<gang::AvoidedNode>& avoid, const GangWork& gang,
 std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
                                           const HealingMemory& memory,
                                           const HealingOptions& options) {
-  if (!work.is_stored_committed) return std::nullopt;
+  if (!work.is_stored_committed()) return std::nullopt;
   const Gaps gaps = find_gaps(work);
   if (gaps.count == 0) return std::nullopt;
   HealingState state;

@@ -79,7 +79,7 @@ void set_class_limits(const GroupWork& group, GangWork& gang, const std::string&
   const auto add = [&](const gang::MemberSet& set, std::string_view node, int pods) {
     ledger.use_up(gang.group_limits, set.shape.requests, node, -pods);
   };
-  if (gang.committed) {
+  if (gang.is_committed()) {
     for (const PlacedSlot& slot : gang.placed) add(*slot.set, slot.placement.node, 1);
   } else if (gang.claims_reserved()) {
     group.reserved.visit(gang, add);

@@ -35,7 +35,7 @@ std::vector<OpenPlan> find_open_plans(const CycleWork& work) {
       [&](GroupWork* group) {
         if (group->seen->unconfirmed) return;
         for (GangWork& gang : group->gangs) {
-          if (gang.committed || !gang.is_reserved) continue;
+          if (gang.stage != GangStage::kAssumed) continue;
           plans.push_back({&gang, nullptr, group->priority()});
         }
       },
@@ -150,7 +150,7 @@ void hold_beside_taken_pods(CycleWork& work, const queue::Facts& facts, const Le
     const kube::Meta& meta = group->seen->group->meta;
     if (orphaned.count(meta.ns + "/" + meta.uid) == 0) continue;
     for (GangWork& gang : group->gangs) {
-      if (!gang.committed || gang.is_whole()) continue;
+      if (!gang.is_committed() || gang.is_whole()) continue;
       if (!usage) usage = count_use(work, facts, ledger, PreemptingUse::kBeyondVictims);
       const auto exceeded = find_exceeded(*group, gang, facts, *usage);
       gang.is_over_limit = exceeded.has_value();
@@ -166,7 +166,7 @@ bool heal(CycleWork& work, Placer& placer, const queue::Facts& facts, ClassLimit
   for (GroupWork* group : work.groups) {
     if (group->is_drained) continue;
     for (GangWork& gang : group->gangs) {
-      if (!gang.committed || !may_place(*group, gang)) continue;
+      if (!gang.is_committed() || !may_place(*group, gang)) continue;
       limits.place(*group, gang, [&] { placer.complete(*group, gang); });
       if (!lacks_nodes(gang) || is_released(gang)) continue;
       limits.place(*group, gang,
@@ -184,7 +184,7 @@ bool heal(CycleWork& work, Placer& placer, const queue::Facts& facts, ClassLimit
   for (GroupWork* group : work.groups) {
     Ledger& ledger = placer.ledger_for(*group);
     for (GangWork& gang : group->gangs) {
-      if (!gang.is_stored_committed || is_released(gang) || gang.open.empty()) continue;
+      if (!gang.is_stored_committed() || is_released(gang) || gang.open.empty()) continue;
       limits.place(*group, gang,
                    [&] { is_any_kept = keep_for_successors(gang, ledger) || is_any_kept; });
     }
@@ -200,7 +200,7 @@ void move_refused(CycleWork& work, Placer& placer, ClassLimits& limits, const Cy
     if (group->is_left_alone()) continue;
     Ledger& ledger = placer.ledger_for(*group);
     for (GangWork& gang : group->gangs) {
-      if (!gang.is_stored_committed || gang.is_rejected || !gang.preempted.empty()) continue;
+      if (!gang.is_stored_committed() || gang.is_rejected || !gang.preempted.empty()) continue;
       for (const OpenSlot* open : gang.open) {
         if (open->why != OpenSlot::Why::kRefused || is_no_nodes_fault(open->message)) continue;
         const auto placed = gang.find_placed(open->placement.number);

@@ -145,14 +145,14 @@ void LimitShares::list_tenants() {
   for (GroupWork* group : work_.groups) {
     if (group->seen->is_settled) continue;
     for (const GangWork& gang : group->gangs) {
-      const bool has_nodes = gang.committed || gang.is_reserved;
+      const bool has_nodes = gang.is_assumed();
       if (!has_nodes && !gang.claims_reserved()) continue;
       queue::Workload workload = make_workload(*group, gang, facts_.tree());
       if (!has_nodes) workload.requests = count_taken_over(gang);
       const bool is_ending = group->is_drained || !gang.preempted.empty() ||
                              (gang.before != nullptr && gang::is_released(*gang.before));
       const auto end =
-          gang.committed ? queue::latest_end(workload) : queue::latest_end(workload, now_);
+          gang.is_committed() ? queue::latest_end(workload) : queue::latest_end(workload, now_);
       add_tenant(workload, is_ending ? now_ : end);
     }
   }

@@ -38,7 +38,7 @@ void Placer::complete(GroupWork& work, GangWork& gang) {
   if (auto exceeded = quotas_.exceeded_by(seen, gang))
     return hold(work, gang, *std::move(exceeded));
   gang.no_fit = place(work, gang);
-  if (!gang.no_fit || gang.committed) {
+  if (!gang.no_fit || gang.is_committed()) {
     quotas_.take(seen, gang);
   } else {
     quotas_.give_back(seen, gang);
@@ -78,12 +78,12 @@ void Placer::hold(GroupWork& work, GangWork& gang, gang::NoFit why) {
   if (!gang.placed.empty()) ledger_.note_dropped_plan();
   drop_plan(gang);
   gang.no_fit = std::move(why);
-  if (!gang.committed) quotas_.give_back(*work.seen, gang);
+  if (!gang.is_committed()) quotas_.give_back(*work.seen, gang);
 }
 
 const gang::NoFit* Placer::find_equal_refused(const GroupWork& work, const GangWork& gang,
                                               const ReservedNodes::Indices& reserved) const {
-  if (gang.committed || !gang.placed.empty() || !depends_on_nodes_alone(gang)) return nullptr;
+  if (gang.is_committed() || !gang.placed.empty() || !depends_on_nodes_alone(gang)) return nullptr;
   const auto equal =
       std::find_if(refused_now_.begin(), refused_now_.end(), [&](const RefusedNow& known) {
         return known.priority == work.priority() && known.gains == ledger_.gains() &&
@@ -133,7 +133,7 @@ std::optional<gang::NoFit> Placer::plan(GroupWork& work, GangWork& gang,
 
 std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
   const GangKey key(work.seen->group->meta.uid, gang.name);
-  const bool may_remember = !gang.committed && !gang.claims_reserved();
+  const bool may_remember = !gang.is_committed() && !gang.claims_reserved();
   const auto [all, forbidden] =
       reserved_ == nullptr ? ReservedNodes::Blocking() : reserved_->find_blocking(work, gang);
   const std::vector<ReservedBy> reserved_by =

@@ -54,7 +54,7 @@ void hold(const Turn& turn, const queue::Inadmissible& reason, Placer& placer) {
 // The base gang has its nodes: the job stays in its queue.
 bool has_fixed_queue(const GroupWork& group) {
   return !group.gangs.empty() && group.gangs.front().kind == gang::GangKind::kBase &&
-         group.gangs.front().is_reserved;
+         group.gangs.front().is_assumed();
 }
 
 std::variant<queue::QueueIndex, queue::Inadmissible> find_queue(const queue::Facts& facts,
@@ -112,7 +112,7 @@ Waiting collect_waiting(CycleWork& work, const queue::Facts& facts, Placer& plac
       },
       [&](GroupWork* group) {
         for (GangWork& gang : group->gangs) {
-          if (gang.committed || !may_place(*group, gang)) continue;
+          if (gang.is_committed() || !may_place(*group, gang)) continue;
           queue::Workload workload = group->seen->make_workload(gang.position);
           workload.state = queue::Workload::State::kWaiting;
           if (gang.claims_reserved()) workload.requests -= count_taken_over(gang);
@@ -208,7 +208,7 @@ bool complete_committed(CycleWork& work, Placer& placer, ClassLimits limits) {
   bool is_any_placed = false;
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
-      if (!gang.committed || !may_place(*group, gang)) continue;
+      if (!gang.is_committed() || !may_place(*group, gang)) continue;
       limits.place(*group, gang, [&] { placer.complete(*group, gang); });
       is_any_placed = is_any_placed || !gang.no_fit;
     }
@@ -344,7 +344,7 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
 
 const gang::NoFit* find_shortage(const RefusedTurn& turn, const Placer& placer) {
   const GangWork& gang = *turn.gang;
-  const bool is_all = gang.no_fit && !gang.committed && may_place(*turn.group, gang) &&
+  const bool is_all = gang.no_fit && !gang.is_committed() && may_place(*turn.group, gang) &&
                       !gang.claims_reserved() && !placer.is_over_quota(*turn.group, gang);
   return is_all ? &*gang.no_fit : nullptr;
 }

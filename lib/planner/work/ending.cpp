@@ -116,7 +116,7 @@ void Ending::add_gangs(const GroupWork& group, const Victims& victims) {
       group.gangs.begin(), group.gangs.end(),
       [&](const GangWork& gang) { return gang.kind == gang::GangKind::kBase && ends(gang); });
   for (const GangWork& gang : group.gangs) {
-    if (!gang.is_stored_committed) continue;
+    if (!gang.is_stored_committed()) continue;
     if (is_neglected(group, gang)) neglected_.insert(group.seen->group->meta.key());
     const bool is_ending =
         is_job_released || is_job_victim || is_released(gang.before) || ends(gang);

@@ -31,7 +31,7 @@ void count_missing(queue::ClassRequests& classes, const GangWork& gang,
 // The workload has left out what waited when this cycle began.
 void add_grown(queue::Workload& workload, const GangWork& gang) {
   const queue::OtherUses* uses = gang.seen->uses.get();
-  if (uses == nullptr || !gang.committed) return;
+  if (uses == nullptr || !gang.is_committed()) return;
   for (const PlacedSlot& slot : gang.placed) {
     if (!has_grown(slot)) continue;
     const auto* use = queue::find_use(uses, slot.placement.role, slot.placement.slot);
@@ -84,7 +84,7 @@ class VictimUse {
     for (const GangWork& gang : group.gangs) {
       const bool ends =
           gang.name == victim.gang ? is_same_start(gang, victim) : victim.gang == gang::kBaseGang;
-      if (!ends || !gang.committed) continue;
+      if (!ends || !gang.is_committed()) continue;
       const queue::Workload workload = group.seen->make_workload(gang.position);
       usage.add(tree, queue::find_home(tree, workload), workload,
                 count_classes(group, gang, facts_, ledger_));
@@ -130,7 +130,7 @@ queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
   const queue::FindClass find_class = [&](std::string_view node) {
     return ledger.label(node, facts.class_label);
   };
-  if (gang.committed || gang.is_reserved) {
+  if (gang.is_assumed()) {
     for (const PlacedSlot& slot : gang.placed) {
       const auto& [role, id, node, number] = slot.placement;
       const auto* use =
@@ -138,7 +138,7 @@ queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
       queue::count_slot(classes, slot.set->shape.requests, use, node, find_class);
     }
   }
-  if (gang.committed) count_missing(classes, gang, find_class);
+  if (gang.is_committed()) count_missing(classes, gang, find_class);
   group.reserved.visit(gang, [&](const gang::MemberSet& set, std::string_view node, int pods) {
     queue::add_requests(classes, find_class(node), set.shape.requests, pods);
   });
@@ -170,7 +170,7 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
     if (group->seen->is_settled) continue;
     for (GangWork& gang : group->gangs) {
       const bool is_left_out = preempting == PreemptingUse::kLeftOut && !gang.victims.empty();
-      const bool has_nodes = gang.committed || (gang.is_reserved && !is_left_out);
+      const bool has_nodes = gang.is_committed() || (gang.is_assumed() && !is_left_out);
       if (!has_nodes && !gang.claims_reserved()) {
         if (!group->seen->uses) continue;
         const queue::Workload pods = count_pods(gang, find_class);

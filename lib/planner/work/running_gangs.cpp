@@ -39,8 +39,9 @@ std::set<std::string_view> find_changing(const CycleWork& work) {
         group->is_drained || group->seen->unconfirmed ||
         std::any_of(group->gangs.begin(), group->gangs.end(), [](const GangWork& gang) {
           const auto is_new = [](const auto& slot) { return slot.placement.number == 0; };
-          return gang.committed && (!gang.is_whole() || !gang.is_stored_committed ||
-                                    std::any_of(gang.placed.begin(), gang.placed.end(), is_new));
+          return gang.is_committed() &&
+                 (!gang.is_whole() || !gang.is_stored_committed() ||
+                  std::any_of(gang.placed.begin(), gang.placed.end(), is_new));
         });
     const gang::GangStatus* base = gang::find_gang(group->seen->group->status, gang::kBaseGang);
     const bool is_reserve_changing =

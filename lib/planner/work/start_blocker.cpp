@@ -44,14 +44,14 @@ std::optional<gang::NotAdmitted> find_missing_claim(const GroupWork& group, cons
   const std::string& kind = check.blocker.kind;
   const bool is_missing = check.state == gang::StartCheck::State::kBlocked &&
                           (kind == "ResourceClaim" || kind == "ResourceClaimTemplate");
-  if (!is_missing || gang.committed) return std::nullopt;
+  if (!is_missing || gang.is_committed()) return std::nullopt;
   return gang::NotAdmitted{std::string(gang::kReasonClaimMissing), "", "", check.blocker.message};
 }
 
 void note_start_blockers(CycleWork& work, SysTime now, NextLook& next_look) {
   for (GroupWork* group : work.groups) {
     for (GangWork& gang : group->gangs) {
-      const bool waits = gang.no_fit && !gang.committed && !find_missing_claim(*group, gang);
+      const bool waits = gang.no_fit && !gang.is_committed() && !find_missing_claim(*group, gang);
       const auto blocker = waits ? find_start_blocker(*group, gang) : std::nullopt;
       if (blocker) gang.note = describe_blocker(*blocker, gang, now, next_look);
     }

@@ -252,11 +252,11 @@ TEST_CASE("what runs is asked for by the flags that end workloads", "[extender][
   using queue::PreemptionMode;
   const queue::ReservationOptions off;
   const queue::ReservationOptions on{std::chrono::seconds(300)};
-  CHECK(choose_running(PreemptionMode::kOff, off) == WithRunning::kNo);
-  CHECK(choose_running(PreemptionMode::kReclaim, off) == WithRunning::kIfPreempting);
-  CHECK(choose_running(PreemptionMode::kFull, off) == WithRunning::kIfPreempting);
-  CHECK(choose_running(PreemptionMode::kOff, on) == WithRunning::kYes);
-  CHECK(choose_running(PreemptionMode::kFull, on) == WithRunning::kYes);
+  CHECK(choose_running({{}, PreemptionMode::kOff, off}) == WithRunning::kNo);
+  CHECK(choose_running({{}, PreemptionMode::kReclaim, off}) == WithRunning::kIfPreempting);
+  CHECK(choose_running({{}, PreemptionMode::kFull, off}) == WithRunning::kIfPreempting);
+  CHECK(choose_running({{}, PreemptionMode::kOff, on}) == WithRunning::kYes);
+  CHECK(choose_running({{}, PreemptionMode::kFull, on}) == WithRunning::kYes);
 }
 
 TEST_CASE("pods may reach the cache before their node and their PodGroup", "[extender][cache]") {

@@ -15,7 +15,7 @@ using testing::ExtenderCluster;
 using testing::kNs;
 using testing::Member;
 
-constexpr const char* kGpu = "example.com/gpu";
+constexpr const char* kExampleGpu = "example.com/gpu";
 constexpr const char* kImplicit = "deviceclass.resource.kubernetes.io/gpu.example.com";
 
 Member learners(int count, const std::string& resource, std::int64_t each = 1) {
@@ -31,7 +31,7 @@ struct Devices : ExtenderCluster {
     add_group("a", {coordinator(), std::move(set)});
     see();
   }
-  void add_class(const Json& spec = {{"extendedResourceName", kGpu}}) {
+  void add_class(const Json& spec = {{"extendedResourceName", kExampleGpu}}) {
     api.add(kube::kDeviceClasses, "",
             {{"apiVersion", "resource.k8s.io/v1"},
              {"kind", "DeviceClass"},
@@ -42,7 +42,7 @@ struct Devices : ExtenderCluster {
   void see_classes() { device_class_feed->list(api.resource_version()); }
   // n1 has a device plugin for it.
   void list_on_n1(const char* amount) {
-    api.change(kube::kNodes, "", "n1", {{"status", {{"allocatable", {{kGpu, amount}}}}}});
+    api.change(kube::kNodes, "", "n1", {{"status", {{"allocatable", {{kExampleGpu, amount}}}}}});
     see();
   }
   void plan() {
@@ -54,7 +54,7 @@ struct Devices : ExtenderCluster {
 
 TEST_CASE("a gang that asks for a resource of a DeviceClass is planned, and says who allocates it",
           "[extender][dra]") {
-  const auto* resource = GENERATE(kGpu, kImplicit);
+  const auto* resource = GENERATE(kExampleGpu, kImplicit);
   Devices c(learners(2, resource));
   c.plan();
   CHECK(c.planned_nodes("a") == "waits");
@@ -77,7 +77,7 @@ TEST_CASE("a gang that asks for a resource of a DeviceClass is planned, and says
 }
 
 TEST_CASE("a resource is counted again when its DeviceClass is deleted", "[extender][dra]") {
-  Devices c(learners(2, kGpu));
+  Devices c(learners(2, kExampleGpu));
   c.add_class();
   c.api.remove(kube::kDeviceClasses, "", "gpu.example.com");
   c.see_classes();
@@ -86,7 +86,7 @@ TEST_CASE("a resource is counted again when its DeviceClass is deleted", "[exten
 }
 
 TEST_CASE("a DeviceClass backs no resource that it does not state", "[extender][dra]") {
-  Devices c(learners(1, kGpu));
+  Devices c(learners(1, kExampleGpu));
   c.add_class(Json::object());
   c.plan();
   CHECK(c.planned_nodes("a") == "waits");
@@ -94,13 +94,13 @@ TEST_CASE("a DeviceClass backs no resource that it does not state", "[extender][
 
 TEST_CASE("a node that lists a resource of a DeviceClass has as much as it lists",
           "[extender][dra]") {
-  Devices c(learners(3, kGpu));
+  Devices c(learners(3, kExampleGpu));
   c.add_class();
   c.list_on_n1("2");
   c.plan();
   CHECK(c.planned_nodes("a") == "n2 n1 n1 n2");
   c.list_on_n1("3");
-  c.add_group("b", {learners(2, kGpu, 3)});
+  c.add_group("b", {learners(2, kExampleGpu, 3)});
   c.see();
   c.plan();
   CHECK(c.planned_nodes("b") == "n2 n2");
@@ -108,7 +108,7 @@ TEST_CASE("a node that lists a resource of a DeviceClass has as much as it lists
 
 TEST_CASE("a gang that asks for a resource of a DeviceClass is not placed directly",
           "[extender][dra][direct]") {
-  Devices c(learners(2, kGpu));
+  Devices c(learners(2, kExampleGpu));
   c.add_class();
   c.api.change(kube::kPodGroups, kNs, "a", {{"spec", {{"placement", "Direct"}}}});
   c.see();
@@ -119,7 +119,7 @@ TEST_CASE("a gang that asks for a resource of a DeviceClass is not placed direct
 
 TEST_CASE("a gang that does not fit says so without the resources left to kube-scheduler",
           "[extender][dra]") {
-  Devices c(learners(9, kGpu));
+  Devices c(learners(9, kExampleGpu));
   c.add_class();
   c.plan();
   CHECK(c.base().message ==

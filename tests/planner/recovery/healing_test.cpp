@@ -72,7 +72,7 @@ struct Cycles {
     remembered.reports = state.reports;
     remembered.healing = state.healing;
     CycleResult result =
-        run_cycle({nodes, {std::move(group)}}, std::move(remembered), now, healing);
+        run_cycle({nodes, {std::move(group)}}, std::move(remembered), now, {healing});
     state = std::move(result.state);
     look_again = result.look_again;
     if (result.writes.empty()) return std::nullopt;
