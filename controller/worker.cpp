@@ -175,12 +175,13 @@ Result<Nothing> Worker::let_orphans_go(const std::string& key,
   if (unreadable) uid = unreadable->deleting ? "" : unreadable->uid;
   Actions actions;
   const auto pods = stores_.pods.by_index(key);
-  auto released = orphans_to_release(pods, uid);
+  const PodsOfKey of{pods, std::move(uid), clock_.now(),
+                     std::chrono::ceil<std::chrono::seconds>(options_.max_termination_grace)};
+  auto released = orphans_to_release(of);
   if (!released.empty()) actions.push_back(ReleasePods{std::move(released)});
-  const auto most = std::chrono::ceil<std::chrono::seconds>(options_.max_termination_grace);
-  auto shortened = orphans_to_shorten(pods, uid, clock_.now(), most);
+  auto shortened = orphans_to_shorten(of);
   if (!shortened.empty()) actions.push_back(DeletePods{std::move(shortened)});
-  auto ended = orphans_to_end(pods, stores_.queues.tree().get(), clock_.now());
+  auto ended = orphans_to_end(of, stores_.queues.tree().get());
   if (!ended.due.empty()) actions.push_back(DeletePods{std::move(ended.due)});
   if (ended.next) {
     const auto left = *ended.next - clock_.now();

@@ -211,7 +211,6 @@ def test_a_pod_that_its_user_ends_with_a_grace_of_years_ends_within_the_hour(ten
 
 
 @pytest.mark.extended
-@pytest.mark.xfail(strict=True, reason="a pod that is ending already is left alone until --max-termination-grace")
 def test_a_pod_that_its_user_ends_slowly_ends_with_a_drain_as_its_template_says(tenant, queues):
     """Its own grace period is 2 s; the user gave it an hour before the drain."""
     body = tenant.job("runs", 2, slow=True)

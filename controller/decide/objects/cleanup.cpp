@@ -17,9 +17,6 @@ namespace {
 // Sidecars that end by themselves have time for it: the pod, and with it the logs, then stays.
 constexpr std::chrono::seconds kSidecarGrace{60};
 
-// Clocks differ, and deletionTimestamp has whole seconds.
-constexpr std::chrono::seconds kClockDifference{60};
-
 std::optional<SysTime> earlier(std::optional<SysTime> a, std::optional<SysTime> b) {
   return a && b ? std::min(*a, *b) : a ? a : b;
 }
@@ -53,7 +50,6 @@ std::optional<SysTime> deletion_time(const kube::Pod& pod, const Observed& seen)
   return job.status.completion_time.value_or(now) + kSidecarGrace;
 }
 
-Target make_target(const kube::Pod& pod) { return pod_target(pod); }
 template <typename T>
 Target make_target(const T& object) {
   return {object.meta.name, object.meta.uid};
@@ -80,15 +76,31 @@ std::vector<Target> living_as_seen(const Ptrs<T>& objects) {
   return targets;
 }
 
-// The pod is being deleted with a longer grace period than `most`: a user may set years. Zero: no
-// limit.
+// The pod is being deleted with a longer grace period than `most`, more than `most` of it is left,
+// and a kubelet ends it: a user may set years. Zero: no limit.
 bool ends_too_late(const kube::Pod& pod, SysTime now, std::chrono::seconds most) {
   const bool is_ending = pod.meta.deleting && !pod.is_finished() && pod.node_lost.empty();
-  return most.count() > 0 && is_ending && pod.deletion_timestamp > now + most + kClockDifference;
+  if (most.count() == 0 || !is_ending || pod.deletion_grace_seconds <= most.count()) return false;
+  const bool is_without_end = pod.deletion_grace_seconds == kube::kMaxGraceSeconds;
+  return is_without_end || pod.deletion_timestamp > now + most;
 }
 
 Target with_grace(const kube::Pod& pod, std::chrono::seconds grace) {
   return {pod.meta.name, pod.meta.uid, false, {}, grace};
+}
+
+// The pod, which has to end, is deleted with its own grace period, and one that a user deletes with
+// a longer one gets that, too. nullopt: it is being deleted, and ends in time.
+std::optional<Target> end_target(const kube::Pod& pod, SysTime now, std::chrono::seconds most) {
+  if (!pod.meta.deleting) return pod_target(pod);
+  // Without a second the pod would be removed before its kubelet has ended it.
+  const std::chrono::seconds own{std::max(pod.own_grace_seconds, 1)};
+  const std::chrono::seconds grace = std::min(own, most);
+  return ends_too_late(pod, now, grace) ? std::optional(with_grace(pod, grace)) : std::nullopt;
+}
+
+std::optional<Target> end_target(const kube::Pod& pod, const Observed& seen) {
+  return end_target(pod, seen.now, seen.max_termination_grace);
 }
 
 }  // namespace
@@ -115,9 +127,9 @@ Actions clean_up(const Observed& seen) {
 
   std::vector<Target> pods;
   for (const auto& pod : seen.pods) {
-    if (pod->meta.deleting) continue;
     const auto due = deletion_time(*pod, seen);
-    if (due && *due <= seen.now) pods.push_back(pod_target(*pod));
+    if (!due || *due > seen.now) continue;
+    if (auto target = end_target(*pod, seen)) pods.push_back(*std::move(target));
   }
   std::vector<Target> released = pods_to_release_at_end(seen, pods);
   const std::size_t count = pods.size();
@@ -137,7 +149,7 @@ Actions clean_up(const Observed& seen) {
 std::optional<SysTime> next_clean_up(const Observed& seen) {
   std::optional<SysTime> next;
   for (const auto& pod : seen.pods) {
-    const auto due = pod->meta.deleting ? std::nullopt : deletion_time(*pod, seen);
+    const auto due = end_target(*pod, seen) ? deletion_time(*pod, seen) : std::nullopt;
     if (due && *due > seen.now) next = earlier(next, due);
   }
   return next;
@@ -149,9 +161,13 @@ Actions clean_up_deleted(const Observed& seen) {
   std::vector<Target> groups = living_as_seen(seen.pod_groups);
   if (!groups.empty()) actions.push_back(DeletePodGroups{std::move(groups)});
 
-  Ptrs<kube::Pod> unfinished = seen.pods;
-  std::erase_if(unfinished, [](const auto& pod) { return pod->is_finished(); });
-  std::vector<Target> pods = living_as_seen(unfinished);
+  std::vector<Target> pods;
+  for (const auto& pod : seen.pods) {
+    auto target = pod->is_finished() ? std::nullopt : end_target(*pod, seen);
+    if (!target) continue;
+    target->resource_version = pod->meta.resource_version;
+    pods.push_back(*std::move(target));
+  }
   const std::size_t count = pods.size();
   if (count > 0) actions.push_back(DeletePods{std::move(pods)});
 
@@ -175,12 +191,20 @@ bool is_stale(const gang::PodGroup& group, const Attempt& attempt) {
   return attempt.group == nullptr || group.meta.uid != attempt.group->meta.uid;
 }
 
-template <typename T>
-std::vector<Target> stale_among(const Ptrs<T>& objects, const Attempt& attempt) {
+std::vector<Target> stale_pods(const Round& round) {
   std::vector<Target> targets;
-  for (const auto& object : objects) {
-    if (object->meta.deleting || !is_stale(*object, attempt)) continue;
-    targets.push_back(make_target(*object));
+  for (const auto& pod : round.seen.pods) {
+    auto target = is_stale(*pod, round.attempt) ? end_target(*pod, round.seen) : std::nullopt;
+    if (target) targets.push_back(*std::move(target));
+  }
+  return targets;
+}
+
+std::vector<Target> stale_groups(const Round& round) {
+  std::vector<Target> targets;
+  for (const auto& group : round.seen.pod_groups) {
+    if (group->meta.deleting || !is_stale(*group, round.attempt)) continue;
+    targets.push_back(make_target(*group));
   }
   return targets;
 }
@@ -193,14 +217,14 @@ std::string deleted_text(std::size_t count) {
 
 Actions delete_stale_objects(const Round& round) {
   Actions actions;
-  std::vector<Target> pods = stale_among(round.seen.pods, round.attempt);
+  std::vector<Target> pods = stale_pods(round);
   const std::size_t count = pods.size();
   if (count > 0) actions.push_back(DeletePods{std::move(pods)});
   if (round.attempt.group == nullptr) {
     std::vector<Target> services = living(round.seen.services);
     if (!services.empty()) actions.push_back(DeleteServices{std::move(services)});
   }
-  std::vector<Target> groups = stale_among(round.seen.pod_groups, round.attempt);
+  std::vector<Target> groups = stale_groups(round);
   if (!groups.empty()) actions.push_back(DeletePodGroups{std::move(groups)});
   if (count > 0) actions.push_back(normal_event(kSuccessfulDelete, deleted_text(count)));
   return actions;
@@ -215,6 +239,12 @@ std::vector<Target> tracked(const Ptrs<kube::Pod>& pods, Matches matches) {
     if (pod->has_finalizer && matches(*pod)) targets.push_back({pod->meta.name, pod->meta.uid});
   }
   return targets;
+}
+
+// The rounds of that job decide about the pod.
+bool is_of_job(const kube::Pod& pod, const PodsOfKey& of) {
+  const std::string owner = owner_job_uid(pod.meta);
+  return !owner.empty() && owner == of.job_uid;
 }
 
 bool is_among(const kube::Pod& pod, const std::vector<Target>& targets) {
@@ -235,32 +265,33 @@ std::vector<Target> pods_to_release_at_end(const Observed& seen,
   });
 }
 
-std::vector<Target> orphans_to_release(const Ptrs<kube::Pod>& pods, const std::string& job_uid) {
-  return tracked(pods, [&](const kube::Pod& pod) {
+std::vector<Target> orphans_to_release(const PodsOfKey& of) {
+  return tracked(of.pods, [&](const kube::Pod& pod) {
     const std::string owner = owner_job_uid(pod.meta);
-    return owner.empty() || (pod.meta.deleting && owner != job_uid);
+    return owner.empty() || (pod.meta.deleting && owner != of.job_uid);
   });
 }
 
-std::vector<Target> orphans_to_shorten(const Ptrs<kube::Pod>& pods, const std::string& job_uid,
-                                       SysTime now, std::chrono::seconds most) {
+std::vector<Target> orphans_to_shorten(const PodsOfKey& of) {
   std::vector<Target> targets;
-  for (const auto& pod : pods) {
-    if (owner_job_uid(pod->meta) == job_uid || !ends_too_late(*pod, now, most)) continue;
-    targets.push_back(with_grace(*pod, most));
+  for (const auto& pod : of.pods) {
+    if (is_of_job(*pod, of) || !ends_too_late(*pod, of.now, of.max_grace)) continue;
+    targets.push_back(with_grace(*pod, of.max_grace));
   }
   return targets;
 }
 
-OrphansToEnd orphans_to_end(const Ptrs<kube::Pod>& pods, const queue::QueueTree* queues,
-                            SysTime now) {
+OrphansToEnd orphans_to_end(const PodsOfKey& of, const queue::QueueTree* queues) {
   OrphansToEnd end;
-  for (const auto& pod : pods) {
-    const bool is_orphan = owner_job_uid(pod->meta).empty();
-    if (!is_orphan || pod->is_finished() || pod->meta.deleting) continue;
+  for (const auto& pod : of.pods) {
+    const bool has_owner = !owner_job_uid(pod->meta).empty();
+    const bool ends_itself = has_owner && !pod->meta.deleting;
+    if (is_of_job(*pod, of) || ends_itself || pod->is_finished()) continue;
+    auto target = end_target(*pod, of.now, of.max_grace);
+    if (!target) continue;
     const auto due = queue_end(*pod, queues);
-    if (due && *due <= now) {
-      end.due.push_back(pod_target(*pod));
+    if (due && *due <= of.now) {
+      end.due.push_back(*std::move(target));
     } else {
       end.next = earlier(end.next, due);
     }

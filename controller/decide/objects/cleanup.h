@@ -12,7 +12,9 @@ namespace nervex::controller {
 // First the PodGroup, so that no pod of the job is bound any more; then pods by cleanPodPolicy;
 // then all services. A job in its final phase gets no other action. Of a job that its time limit
 // ended, unfinished pods go whatever the policy. With the policy Running, a pod whose main
-// container has ended and whose sidecar runs on goes a minute after the job's end.
+// container has ended and whose sidecar runs on goes a minute after the job's end. Here and below,
+// a pod that is being deleted with a longer grace period than its own gets that one: a user may
+// have deleted it before.
 Actions clean_up(const Observed& seen);
 // When the next such pod is due; nullopt: none.
 std::optional<SysTime> next_clean_up(const Observed& seen);
@@ -55,24 +57,29 @@ std::vector<Target> pods_to_release(const Observed& seen);
 std::vector<Target> pods_to_release_at_end(const Observed& seen,
                                            const std::vector<Target>& to_delete);
 
-// Pods whose job does not exist (any more) or is a newer one of that name: `pods` are all that name
-// it as their owner, `job_uid` is its uid, or "". Returns those that are being deleted, and those
-// that were orphaned: they have no job as their owner.
-std::vector<Target> orphans_to_release(const Ptrs<kube::Pod>& pods, const std::string& job_uid);
-// Pods of orphans_to_release() whose grace period ends later than `most` from now, to be deleted
-// with that one. `most` zero: none.
-std::vector<Target> orphans_to_shorten(const Ptrs<kube::Pod>& pods, const std::string& job_uid,
-                                       SysTime now, std::chrono::seconds most);
+// All pods that name one job as their owner, or all of a namespace that were orphaned.
+struct PodsOfKey {
+  const Ptrs<kube::Pod>& pods;
+  std::string job_uid;  // of the job that has the name now; "": none
+  SysTime now;
+  std::chrono::seconds max_grace;  // --max-termination-grace; 0: no limit
+};
+// Pods whose job does not exist (any more) or is a newer one of that name. Returns those that are
+// being deleted, and those that were orphaned: they have no job as their owner.
+std::vector<Target> orphans_to_release(const PodsOfKey& of);
+// Pods of orphans_to_release() whose grace period ends later than max_grace allows, to be deleted
+// with that one.
+std::vector<Target> orphans_to_shorten(const PodsOfKey& of);
 
 // Unfinished pods without a job (kubectl delete --cascade=orphan) that their queue ends, as it ends
 // jobs: it is drained, or its time limit has passed since the pod was created. The queue is the one
-// that their annotation names. `next`: when the first other one is due.
+// that their annotation names. Pods that the garbage collector deletes end by themselves, but no
+// slower than these. `next`: when the first other one is due.
 struct OrphansToEnd {
   std::vector<Target> due;
   std::optional<SysTime> next{};
 };
-OrphansToEnd orphans_to_end(const Ptrs<kube::Pod>& pods, const queue::QueueTree* queues,
-                            SysTime now);
+OrphansToEnd orphans_to_end(const PodsOfKey& of, const queue::QueueTree* queues);
 
 // PodGroups of ours that were orphaned (kubectl delete --cascade=orphan): `groups` have no job as
 // their owner. The garbage collector does not delete them, and their capacity would stay reserved.

@@ -36,7 +36,8 @@ struct Draft {
   std::vector<std::optional<SysTime>> finished_at;  // one per container
   std::optional<SysTime> deletion_timestamp;        // when its grace period ends
   std::int64_t deletion_grace_seconds = 0;          // time from the request to delete to that end
-  std::vector<std::string_view> other_finalizers;   // texts of the scan
+  std::int64_t own_grace_seconds = kDefaultGraceSeconds;
+  std::vector<std::string_view> other_finalizers;  // texts of the scan
   bool has_detail_label = false;
   bool has_scheduling_annotation = false;
   bool has_spec_label = false;
@@ -248,6 +249,8 @@ void scan_spec(Value value, Draft& draft) {
       draft.hostname = scan_text(item);
     } else if (key == "subdomain") {
       draft.subdomain = scan_text(item);
+    } else if (key == "terminationGracePeriodSeconds") {
+      draft.own_grace_seconds = scan_int(item);
     } else {
       scan_placement(key, item, draft);
     }
@@ -521,6 +524,10 @@ std::vector<std::string> cut_finalizers(const Draft& draft) {
   return names;
 }
 
+std::int32_t bounded_grace(std::int64_t seconds) {
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(seconds, 0, kMaxGraceSeconds));
+}
+
 Pod complete(Draft draft, const PodFilter& filter) {
   Pod& pod = draft.pod;
   grow_to_given(draft);
@@ -535,6 +542,8 @@ Pod complete(Draft draft, const PodFilter& filter) {
     compare_with_deletion(draft);
     pod.containers = std::move(draft.containers);
     pod.ip = draft.ip;
+    pod.own_grace_seconds = bounded_grace(draft.own_grace_seconds);
+    pod.deletion_grace_seconds = bounded_grace(draft.deletion_grace_seconds);
     if (pod.meta.deleting) pod.other_finalizers = cut_finalizers(draft);
   } else {
     pod.message = {};

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +26,12 @@ const char* to_string(PodPhase phase);
 // Pod::other_finalizers. They are for messages: a user can give a pod any number.
 inline constexpr std::size_t kMaxFinalizers = 4;
 inline constexpr std::size_t kMaxFinalizerLength = 100;
+
+// Of spec.terminationGracePeriodSeconds.
+inline constexpr std::int32_t kDefaultGraceSeconds = 30;
+// Stands for any longer grace period. The API server computes deletionTimestamp of more than 292
+// years with an overflow: such a time means nothing.
+inline constexpr std::int32_t kMaxGraceSeconds = std::numeric_limits<std::int32_t>::max();
 
 struct ContainerState {
   std::string name;
@@ -68,9 +76,13 @@ struct Pod {
   // spec.hostname is its name and spec.subdomain its namespace: a headless Service named after the
   // namespace gives it a DNS name.
   bool is_named_by_namespace = false;
-  SharedString disruption_reason;    // of that condition: "EvictionByEvictionAPI"
-  SharedString node_lost;            // message of kNodeLostCondition; empty: not True
-  bool deleted_at_once = false;      // being deleted without a grace period
+  // spec.terminationGracePeriodSeconds; of kept pods, at most kMaxGraceSeconds.
+  std::int32_t own_grace_seconds = kDefaultGraceSeconds;
+  SharedString disruption_reason;  // of that condition: "EvictionByEvictionAPI"
+  SharedString node_lost;          // message of kNodeLostCondition; empty: not True
+  bool deleted_at_once = false;    // being deleted without a grace period
+  // metadata.deletionGracePeriodSeconds, likewise: what its deletion gave it.
+  std::int32_t deletion_grace_seconds = 0;
   SharedString unscheduled_message;  // of condition PodScheduled=False
   SharedString unscheduled_reason;   // of it: "Unschedulable", "SchedulerError"
   SysTime unscheduled_since{};       // of it, in whole seconds; of kept pods, as the two above

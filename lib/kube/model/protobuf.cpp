@@ -87,6 +87,7 @@ constexpr std::array kContainer{Field{1, "name", kText}, Field{6, "ports", kObje
 constexpr std::array kPodSpec{Field{1, "volumes", kObjects, kVolume},
                               Field{2, "containers", kObjects, kContainer},
                               Field{3, "restartPolicy", kText},
+                              Field{4, "terminationGracePeriodSeconds", kInt},
                               Field{7, "nodeSelector", kTextMap},
                               Field{10, "nodeName", kText},
                               Field{16, "hostname", kText},

@@ -175,6 +175,42 @@ TEST_CASE("the end of the deletion grace period is kept for gang pods only", "[k
   CHECK(with("other") == SysTime{});
 }
 
+TEST_CASE("the grace periods of a pod of ours are kept, its own and that of its deletion",
+          "[kube][pod]") {
+  struct Row {
+    std::string when;
+    std::string spec;
+    std::string metadata;
+    std::pair<int, int> want;  // its own, its deletion's
+  };
+  const std::string leaving = R"("deletionTimestamp":"2026-11-22T10:00:07Z",)";
+  const auto row = GENERATE_COPY(values<Row>({
+      {"neither is set", "{}", "", {30, 0}},
+      {"both are set",
+       R"({"terminationGracePeriodSeconds":2})",
+       leaving + R"("deletionGracePeriodSeconds":3600,)",
+       {2, 3600}},
+      {"both are longer than any time",
+       R"({"terminationGracePeriodSeconds":9223372036854775807})",
+       leaving + R"("deletionGracePeriodSeconds":4611686018427387904,)",
+       {kMaxGraceSeconds, kMaxGraceSeconds}},
+      {"they are negative",
+       R"({"terminationGracePeriodSeconds":-1})",
+       leaving + R"("deletionGracePeriodSeconds":-1,)",
+       {0, 0}},
+  }));
+  INFO("when " << row.when);
+  const auto read = [&](const std::string& label) {
+    const auto pod = decode_pod(R"({"metadata":{"name":"p",)" + row.metadata + R"("labels":{")" +
+                                    label + R"(":"j"}},"spec":)" + row.spec + "}",
+                                kOurs);
+    REQUIRE(pod);
+    return std::pair<int, int>(pod->own_grace_seconds, pod->deletion_grace_seconds);
+  };
+  CHECK(read("nervexjob-name") == row.want);
+  CHECK(read("app") == std::pair(30, 0));
+}
+
 TEST_CASE("a container that was restarted keeps how it ended before", "[kube][pod]") {
   const Pod pod = decoded(R"({"restartPolicy":"Always"})", R"({"phase":"Running",
       "containerStatuses":[{"name":"c","restartCount":1,"state":{"running":{}},

@@ -217,7 +217,7 @@ TEST_CASE("a queue ends pods that no job manages any more", "[controller][cleanu
     for (const std::string& name : world.pod_names()) {
       world.change_pod(name, [](kube::Pod& pod) { pod.meta.owner.reset(); });
     }
-    const auto end = orphans_to_end(world.seen.pods, row.queues.get(), world.seen.now);
+    const auto end = orphans_to_end({world.seen.pods, "", world.seen.now, {}}, row.queues.get());
     CHECK(end.due.size() == (row.ends ? 1 : 0));
     CHECK(end.next == next);
   }
@@ -233,6 +233,7 @@ TEST_CASE("a grace period of years is shortened", "[controller][cleanup]") {
     world.change_pod(world.name(Role::kCollector), [&](kube::Pod& pod) {
       pod.meta.deleting = true;
       pod.deletion_timestamp = world.seen.now + grace;
+      pod.deletion_grace_seconds = static_cast<int>(grace.count());
     });
     return delete_stuck_pods(world.seen);
   };
@@ -246,12 +247,136 @@ TEST_CASE("a grace period of years is shortened", "[controller][cleanup]") {
   CHECK(set_grace(std::chrono::seconds(30)).empty());
   set_grace(std::chrono::hours(24 * 365));
   const auto of_orphans = [&](const std::string& uid) {
-    return orphans_to_shorten(world.seen.pods, uid, world.seen.now, std::chrono::seconds(600));
+    return orphans_to_shorten({world.seen.pods, uid, world.seen.now, std::chrono::seconds(600)});
   };
   CHECK(of_orphans(world.seen.job.meta.uid).empty());
   CHECK(of_orphans("").size() == 1);  // the job was deleted
   world.seen.max_termination_grace = {};
   CHECK(set_grace(std::chrono::hours(24 * 365)).empty());
+}
+
+// -- a user may delete a pod with a long grace period before its job, a limit or a drain ends it
+
+// A job whose coordinator and collectors run.
+World a_running_world(int collectors) {
+  World world(a_job(collectors, 0));
+  world.make_gang();
+  world.run_all();
+  world.settle();
+  world.seen.max_termination_grace = std::chrono::seconds(3'600);
+  return world;
+}
+
+// A user deletes the collector with that grace period, of which `left` is left.
+void delete_slowly(World& world, std::int64_t granted, std::chrono::seconds left,
+                   std::int32_t own = 2) {
+  world.change_pod(world.name(Role::kCollector), [&](kube::Pod& pod) {
+    pod.meta.deleting = true;
+    pod.own_grace_seconds = own;
+    pod.deletion_grace_seconds = static_cast<std::int32_t>(granted);
+    pod.deletion_timestamp = world.seen.now + left;
+  });
+}
+
+// The grace period that the collector is last deleted with; nullopt: it is not deleted.
+std::optional<std::chrono::seconds> shortened_to(const World& world, const Actions& actions) {
+  std::optional<std::chrono::seconds> grace;
+  for (const Action& action : actions) {
+    const auto* pods = std::get_if<DeletePods>(&action);
+    if (pods == nullptr) continue;
+    for (const Target& target : pods->targets) {
+      if (target.name == world.name(Role::kCollector)) grace = target.grace;
+    }
+  }
+  return grace;
+}
+
+TEST_CASE("a pod that is to end, and that ends slowly, ends within its own grace period",
+          "[controller][cleanup]") {
+  struct Row {
+    std::string when;
+    std::int64_t granted;
+    std::int64_t left;
+    std::int32_t own;
+    std::optional<std::chrono::seconds> want;
+  };
+  using std::chrono::seconds;
+  const auto row = GENERATE(values<Row>({
+      {"its deletion gave it more", 1'800, 1'800, 2, seconds(2)},
+      {"that is nearly over", 1'800, 2, 2, {}},
+      {"its deletion gave it what it has", 600, 600, 600, {}},
+      {"its deletion gave it less", 5, 5, 30, {}},
+      {"its own is beyond --max-termination-grace", 7'200, 7'200, 36'000, seconds(3'600)},
+      {"its own is none: a kubelet ends it", 1'800, 1'800, 0, seconds(1)},
+      {"its deletion gave it so much that its end is no time", kube::kMaxGraceSeconds, 0, 2,
+       seconds(2)},
+  }));
+  INFO("when " << row.when);
+  World world = a_running_world(1);
+  delete_slowly(world, row.granted, seconds(row.left), row.own);
+  CHECK(shortened_to(world, clean_up(world.seen)) == row.want);
+}
+
+TEST_CASE("a pod that its user deletes slowly ends with what ends its job",
+          "[controller][cleanup]") {
+  World world = a_running_world(2);
+  delete_slowly(world, 1'800, std::chrono::seconds(1'800));
+  const std::chrono::seconds own{2};
+  SECTION("not while its job runs") {
+    CHECK_FALSE(shortened_to(world, reconcile(world.seen).actions));
+  }
+  SECTION("not if its job has ended by itself and keeps its pods") {
+    world.seen.job.spec.clean_pod_policy = CleanPodPolicy::kNone;
+    CHECK_FALSE(shortened_to(world, clean_up(world.seen)));
+  }
+  SECTION("a time limit, whatever the policy") {
+    world.seen.job.spec.clean_pod_policy = CleanPodPolicy::kNone;
+    world.seen.job.status.reason = "DeadlineExceeded";
+    CHECK(shortened_to(world, clean_up(world.seen)) == own);
+  }
+  SECTION("a drain after its end") {
+    world.seen.job.spec.clean_pod_policy = CleanPodPolicy::kNone;
+    world.seen.queues = a_tree(queue::Queue::Stop::kHoldAndDrain, {});
+    world.change_pod(world.name(Role::kCollector), [](kube::Pod& pod) {
+      pod.meta.annotations[std::string(gang::kQueueAnnotation)] = "part";
+    });
+    CHECK(shortened_to(world, clean_up(world.seen)) == own);
+  }
+  SECTION("the end of its attempt") {
+    world.seen.job.status.attempt = 2;
+    CHECK(shortened_to(world, delete_stale_objects(make_round(world.seen))) == own);
+  }
+  SECTION("the deletion of its job") {
+    world.seen.job.meta.deleting = true;
+    CHECK(shortened_to(world, reconcile(world.seen).actions) == own);
+  }
+  SECTION("--max-termination-grace 0s: no limit") {
+    world.seen.max_termination_grace = {};
+    CHECK_FALSE(shortened_to(world, clean_up(world.seen)));
+  }
+}
+
+TEST_CASE("a pod without a job that its user deletes slowly ends when its queue ends it",
+          "[controller][cleanup][queue]") {
+  World world = a_running_world(1);
+  const std::string name = world.name(Role::kCollector);
+  const bool has_lost_its_owner = GENERATE(true, false);  // else the garbage collector is late
+  world.change_pod(name, [&](kube::Pod& pod) {
+    if (has_lost_its_owner) pod.meta.owner.reset();
+    pod.meta.created = world.seen.now - std::chrono::seconds(100);
+    pod.meta.annotations[std::string(gang::kQueueAnnotation)] = "part";
+  });
+  delete_slowly(world, 1'800, std::chrono::seconds(1'800));
+  const auto ended = [&](const std::shared_ptr<const queue::QueueTree>& queues) {
+    const PodsOfKey pods{world.seen.pods, "another job", world.seen.now,
+                         std::chrono::seconds(3'600)};
+    return orphans_to_end(pods, queues.get());
+  };
+  const auto drained = ended(a_tree(queue::Queue::Stop::kHoldAndDrain, {}));
+  CHECK(shortened_to(world, {DeletePods{drained.due}}) == std::chrono::seconds(2));
+  const auto later = ended(a_tree(queue::Queue::Stop::kNone, 600));
+  CHECK_FALSE(shortened_to(world, {DeletePods{later.due}}));
+  CHECK(later.next == world.seen.now + std::chrono::seconds(500));
 }
 
 TEST_CASE("clean-up does not repeat deletions in progress", "[controller][cleanup]") {
