@@ -1,6 +1,7 @@
 #include "controller/worker.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
@@ -28,6 +29,17 @@ bool has_more_to_do(const Decision& decision) {
 
 // While other large jobs use the memory for parsed templates.
 constexpr std::chrono::milliseconds kLargeJobRetry{500};
+
+// A Queue's stop or limit may end jobs, and pods that no round of a job looks at.
+void queue_all(const Stores& stores, kube::WorkQueue& queue) {
+  const auto jobs = stores.jobs.keys();
+  std::set<std::string> keys(jobs.begin(), jobs.end());
+  for (const auto& pod : stores.pods.all()) {
+    std::string key = owner_job_key(pod->meta);
+    keys.insert(key.empty() ? orphans_key(pod->meta.ns) : std::move(key));
+  }
+  for (const std::string& key : keys) queue.add(key);
+}
 
 Actions::iterator status_update(Actions& actions) {
   return std::find_if(actions.begin(), actions.end(), [](const Action& action) {
@@ -99,6 +111,10 @@ void Worker::report_unreadable(const std::string& key, const kube::Unreadable& w
 }
 
 Result<Outcome> Worker::work(const std::string& key) {
+  if (key == orphans_key("")) {
+    queue_all(stores_, queue_);
+    return Outcome::kSuccess;
+  }
   const auto unreadable = stores_.jobs.unreadable(key);
   if (unreadable) report_unreadable(key, *unreadable);
   if (auto gone = let_orphans_go(key, unreadable); !gone) {

@@ -172,17 +172,14 @@ std::function<Result<AggregatorConfig>(std::string_view)> decode_config(std::str
   };
 }
 
-// A Queue's stop or limit may end pods that no round of a running job looks at.
+// Many Queues may change at once, as in a list: a worker looks once for what they affect.
 Changed<queue::Queue> queue_changed(Stores& stores, kube::WorkQueue& queue) {
   return [&stores, &queue](const auto& before, const auto& after) {
     const bool is_same_spec =
         before && after && before->uid == after->uid && before->generation == after->generation;
     if (is_same_spec) return;
     stores.queues.update();
-    for (const auto& key : stores.jobs.keys()) queue.add(key);
-    for (const auto& pod : stores.pods.all()) {
-      if (is_orphan(*pod)) queue.add(orphans_key(pod->meta.ns));
-    }
+    queue.add(orphans_key(""));
   };
 }
 

@@ -201,7 +201,7 @@ inline constexpr std::chrono::milliseconds kEndpointSliceDelay{250};
 struct Queues {
   explicit Queues(const Clock& clock) : jobs(clock), endpoint_slices(clock) {}
 
-  kube::WorkQueue jobs;             // and orphans_key()
+  kube::WorkQueue jobs;             // and orphans_key(); that of "" stands for all Queues
   kube::WorkQueue endpoint_slices;  // orphans_key() of namespaces whose slices may need a write
 };
 

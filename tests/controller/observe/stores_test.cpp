@@ -1,11 +1,13 @@
 #include "controller/observe/stores.h"
 
+#include <set>
 #include <thread>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
 #include "controller/worker.h"
+#include "gang/slot.h"
 #include "job/names.h"
 #include "tests/controller/cluster.h"
 
@@ -220,6 +222,52 @@ TEST_CASE("an object that changes its owner requeues its previous job", "[contro
   SECTION("it has another owner") { cluster.api.change(kind, "rl", "x", owned_by("another")); }
   REQUIRE(comes_true([&] { return parts.queues.jobs.size() > 0; }));
   CHECK(parts.queues.jobs.next() == "rl/dqn");
+}
+
+// A pod's queue may be drained, or have a time limit.
+TEST_CASE("a change of a Queue brings up pods that no job has, too", "[controller][watches]") {
+  const Json labels = {{job::kGroupLabel, job::kGroupLabelValue}};
+  ControllerCluster cluster;
+  cluster.create_job(1, 0);
+  cluster.api.add(kube::kPods, "rl",
+                  {{"metadata",
+                    {{"name", "of-a-deleted-job"},
+                     {"labels", labels},
+                     {"ownerReferences",
+                      {{{"apiVersion", job::kApiVersion},
+                        {"kind", job::kKind},
+                        {"name", "gone"},
+                        {"uid", "uid-of-gone"},
+                        {"controller", true}}}}}}});
+  cluster.api.add(kube::kPods, "rl",
+                  {{"metadata",
+                    {{"name", "orphaned"},
+                     {"labels", labels},
+                     {"annotations", {{gang::kPodGroupUidAnnotation, "x"}}}}}});
+  testing::Process& parts = *cluster.controller;
+  kube::WorkQueue& queue = parts.queues.jobs;
+  kube::Reflectors watches(cluster.api);
+  add_watches(watches, parts.stores, parts.queues, kConfig, std::chrono::milliseconds(0));
+  watches.start();
+  const auto take_all = [&] {
+    std::set<std::string> keys;
+    while (queue.size() > 0) {
+      const std::string key = queue.next().value_or("");
+      keys.insert(key);
+      if (key == orphans_key("")) parts.worker.process(key);
+      queue.done(key);
+    }
+    return keys;
+  };
+  REQUIRE(comes_true(
+      [&] { return watches.check_synced().has_value() && parts.stores.pods.size() == 2; }));
+  take_all();
+  cluster.api.add(kube::kQueues, "", {{"metadata", {{"name", "team"}}}, {"spec", Json::object()}});
+  std::set<std::string> found;
+  CHECK(comes_true([&] {
+    found.merge(take_all());
+    return found.contains("rl/dqn") && found.contains("rl/gone") && found.contains("rl/");
+  }));
 }
 
 }  // namespace
