@@ -125,6 +125,13 @@ void ForeignGangs::pod_changed(const PodPtr& before, const PodPtr& after) {
   if (!was.empty()) remove(*before);
   if (!is.empty()) add(after);
   if (stays_assumed) gangs_[is].assumed.insert(after->meta.uid);
+  // A pod that runs on under another label, which its user may change, is not lost.
+  const bool is_taken_out =
+      !was.empty() && !was_replaced && was != is && after && after->occupies();
+  if (is_taken_out) forget_whole(gangs_[was]);
+  for (const std::string& key : {was, is}) {
+    if (!key.empty()) note_whole(gangs_[key]);
+  }
   if (!was.empty()) drop_if_empty(was);
 }
 
@@ -164,9 +171,26 @@ void ForeignGangs::group_changed(const ForeignGroupPtr& before, const ForeignGro
   const std::string key = (after ? after : before)->meta.key();
   Gang& gang = gangs_[key];
   const bool is_other = before && after && before->meta.uid != after->meta.uid;
-  if (!after || is_other) gang.message.clear();
+  if (!after || is_other) {
+    gang.message.clear();
+    forget_whole(gang);
+  }
   gang.group = after;
+  note_whole(gang);
   drop_if_empty(key);
+}
+
+// If it is whole. Pods that are only assumed to be bound do not count.
+void ForeignGangs::note_whole(Gang& gang) {
+  if (!gang.group || gang.counts.bound == 0) return;
+  if (gang.counts.needed(gang.group->min_member) > 0) return;
+  gang.whole_with = gang.group->min_member;
+  gang.whole_requests = gang.bound_requests;
+}
+
+void ForeignGangs::forget_whole(Gang& gang) {
+  gang.whole_with = 0;
+  gang.whole_requests = {};
 }
 
 void ForeignGangs::drop_if_empty(const std::string& key) {
@@ -267,12 +291,16 @@ std::vector<ForeignGangSeen> ForeignGangs::all(const VolumeStores& volumes, cons
                                                                gang.bound_requests,
                                                                gang.ending_requests,
                                                                {},
-                                                               gang.owner});
+                                                               gang.owner,
+                                                               gang.whole_with,
+                                                               gang.whole_requests});
+    seen.lost_requests -= gang.bound_requests;
     if (with_nodes) seen.used_on = gang.used_on;
     limit_use(gang, nodes, seen);
     for (const auto& [uid, pod] : gang.pending) {
       if (gang.assumed.count(uid) > 0) {
         seen.bound_requests += pod->requests;
+        seen.lost_requests -= pod->requests;
         if (with_nodes) seen.used_on[pod->nominated_node.str()] += pod->requests;
         continue;
       }

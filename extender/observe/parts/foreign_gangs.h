@@ -73,12 +73,16 @@ class ForeignGangs {
     kube::Resources ending_requests;                 // ForeignGangSeen::ending_requests
     std::map<std::string, kube::Resources> used_on;  // both of them by node
     std::string owner;                               // of one of its pods
+    std::int64_t whole_with = 0;                     // ForeignGangSeen::whole_with
+    kube::Resources whole_requests;                  // what its bound pods used then
     std::string message;
     bool had_pods = false;
   };
   void add(const PodPtr& pod);
   void remove(const kube::Pod& pod);
   static void count_use(const kube::Pod& pod, bool adds, Gang& gang);
+  static void note_whole(Gang& gang);
+  static void forget_whole(Gang& gang);
   void drop_if_empty(const std::string& key);
   static ForeignCounts compute_counts(const Gang& gang);
   static void limit_use(const Gang& gang, const NodeTable& nodes, ForeignGangSeen& seen);

@@ -36,8 +36,6 @@ struct ForeignMemory {
     std::optional<SysTime> failed_at{};             // the last failure, until it is judged
     SysTime not_before{};                           // no new nomination before
     std::int64_t bound = 0;
-    // minMember when the gang was last whole; 0: not known, after a change of leader.
-    std::int64_t whole_with = 0;
     std::optional<ForeignWait> wait;  // last reported; nullopt: it does not wait
     SysTime reported{};
     std::optional<SysTime> few_since{};  // fewer than minMember pods are there

@@ -42,7 +42,6 @@ ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang*
                          SysTime now)
     : seen_(seen), now_(now) {
   if (before != nullptr) memory_ = *before;
-  if (seen.counts.bound > 0 && needed() == 0) memory_.whole_with = seen.group->min_member;
   for (const ForeignPod& pod : seen.pending) add_shape(pod);
   for (Shape& shape : shapes_) {
     shape.set.role = seen.group->is_pod    ? "pod"
@@ -106,6 +105,15 @@ queue::Workload ForeignWork::make_workload(const ForeignPart& part) const {
                                                   queue::Workload::State::kWaiting);
   workload.position = static_cast<int>(part.pods.front());
   return workload;
+}
+
+bool ForeignWork::replaces_lost(const ForeignPart& part) const {
+  kube::Resources requests;
+  for (std::size_t i = 0; i < node_.size(); ++i) {
+    if (!node_[i].empty()) requests += seen_.pending[i].pod->requests;
+  }
+  for (const std::size_t pod : part.pods) requests += seen_.pending[pod].pod->requests;
+  return without_implicit(requests).fits_in(seen_.lost_requests);
 }
 
 // Pods that a gang of several does not need wait until it has started.

@@ -105,8 +105,11 @@ class ForeignWork {
   // raised since waits for its turn, as its author may raise it at will.
   bool runs_in_part() const {
     return seen_.counts.bound > 0 && needed() > placed() &&
-           seen_.group->min_member <= memory_.whole_with;
+           seen_.group->min_member <= seen_.whole_with;
   }
+  // With that part it uses no more than when it was whole. Its author may create larger pods than
+  // it has lost: these wait for their turn.
+  bool replaces_lost(const ForeignPart& part) const;
   // It has nodes from the ledger that no nomination of its pods shows yet.
   bool holds_unseen() const;
 

@@ -85,8 +85,9 @@ void move_away(GroupWork& work, GangWork& gang, PlacedSlot& placed, const OpenSl
   note_refusal(work.avoid, gang, placed.set->name, node, now);
 }
 
-// What a gang of another operator lacks to have minMember pods, and no more. A limit of its queue
-// holds for that, too: its operator has created a new pod. A stop does not: the gang runs.
+// What a gang of another operator lacks to have minMember pods, and no more than it has lost. A
+// limit of its queue holds for that, too: its operator has created a new pod. A stop does not: the
+// gang runs.
 void heal_foreign(ForeignWork& foreign, CycleWork& work, Placer& placer,
                   const queue::Facts& facts) {
   const queue::QueueTree& tree = facts.tree();
@@ -96,6 +97,7 @@ void heal_foreign(ForeignWork& foreign, CycleWork& work, Placer& placer,
   std::optional<queue::Usage> usage;  // counted again after a change
   for (const ForeignPart& part : foreign.list_waiting()) {
     if (!foreign.runs_in_part()) return;
+    if (!foreign.replaces_lost(part)) continue;
     const queue::Workload workload = foreign.make_workload(part);
     if (!usage) usage = count_use(work, facts, placer.ledger(), PreemptingUse::kBeyondVictims);
     if (queue::find_exceeded_limit(tree, *usage, *queue, workload)) continue;

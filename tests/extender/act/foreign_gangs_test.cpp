@@ -362,6 +362,46 @@ TEST_CASE("a foreign gang that has lost pods gets what it lacks before a gang st
   CHECK(c.planned_nodes("high") == "waits");
 }
 
+TEST_CASE("a leader that has watched a foreign gang before it led heals it",
+          "[extender][foreign]") {
+  Foreign c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  c.add_foreign_group("foreign", 2);
+  c.add_pods("foreign", 2, 8);
+  c.api.change(kube::kPods, kNs, "foreign-0", {{"spec", {{"nodeName", "n1"}}}});
+  c.api.change(kube::kPods, kNs, "foreign-1", {{"spec", {{"nodeName", "n2"}}}});
+  const bool has_watched = GENERATE(true, false);
+  if (has_watched) c.see_all();
+  c.api.remove(kube::kPods, kNs, "foreign-1");
+  c.add_pods("foreign", 1, 8, 2);
+  c.add_group("high", {a_set("learner", 1, ask(8))}, 0, 9);
+  c.plan();
+  CHECK(c.nominated("foreign") == (has_watched ? "n2" : "-"));
+  CHECK(c.planned_nodes("high") == (has_watched ? "waits" : "n2"));
+}
+
+TEST_CASE("a pod that leaves its foreign gang by a new label is not lost",
+          "[extender][foreign][marks]") {
+  Foreign c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  c.add_node("n3", 8);
+  c.add_foreign_group("foreign", 2);
+  c.add_pods("foreign", 2, 8);
+  c.api.change(kube::kPods, kNs, "foreign-0", {{"spec", {{"nodeName", "n1"}}}});
+  c.api.change(kube::kPods, kNs, "foreign-1", {{"spec", {{"nodeName", "n2"}}}});
+  c.plan();
+  const std::string label(kube::kForeignGroupLabel);
+  const Json other = GENERATE(Json(nullptr), Json("other"));
+  c.api.change(kube::kPods, kNs, "foreign-1", {{"metadata", {{"labels", {{label, other}}}}}});
+  c.add_pods("foreign", 1, 8, 2);
+  c.add_group("high", {a_set("learner", 1, ask(8))}, 0, 9);
+  c.plan();
+  CHECK(c.nominated("foreign") == "-");
+  CHECK(c.planned_nodes("high") == "n3");
+}
+
 TEST_CASE("a foreign gang whose minMember was raised waits for its turn",
           "[extender][foreign][marks]") {
   Foreign c;

@@ -45,12 +45,19 @@ struct Foreign : testing::StoredCluster {
       ++seen.counts.pending;
     }
   }
-  // One of the bound pods ends, and its operator creates another one.
-  void lose(const std::string& node, int gpus = 1) {
+  // One of the bound pods ends, and its operator creates another one, which may be larger.
+  void lose(const std::string& node, int gpus = 1, std::optional<int> of_successor = {}) {
+    note_whole();
     --seen.counts.bound;
     seen.bound_requests -= ask(gpus);
     seen.used_on[node] -= ask(gpus);
-    add_pods(1, gpus);
+    add_pods(1, of_successor.value_or(gpus));
+  }
+  // As ForeignGangs does.
+  void note_whole() {
+    if (seen.counts.bound == 0 || seen.counts.needed(seen.group->min_member) > 0) return;
+    seen.whole_with = seen.group->min_member;
+    whole_requests = seen.bound_requests;
   }
   void cycle() {
     Snapshot now_seen = snapshot();
@@ -58,6 +65,9 @@ struct Foreign : testing::StoredCluster {
       const auto at = now_seen.nodes.find(node);
       now_seen.nodes.take(*at, requests);
     }
+    note_whole();
+    seen.lost_requests = whole_requests;
+    seen.lost_requests -= seen.bound_requests;
     now_seen.foreign = {seen};
     CycleResult result = run_cycle(now_seen, std::move(state), now);
     state = std::move(result.state);
@@ -78,6 +88,7 @@ struct Foreign : testing::StoredCluster {
   std::int64_t bound() const { return seen.counts.bound; }
 
   ForeignGangSeen seen;
+  kube::Resources whole_requests;
   int pods = 0;
   std::optional<ForeignWait> wait;
   std::vector<queue::Report> reports;
@@ -152,6 +163,36 @@ TEST_CASE("one lost pod of a foreign gang brings no more pods than it lacks",
     CHECK(world.bound() == 3);
     CHECK(world.get("high").status.gangs.at(0).planned);
   }
+}
+
+TEST_CASE("a successor that is larger than the lost pod of a foreign gang waits for its turn",
+          "[extender][foreign][limits][marks]") {
+  struct Row {
+    std::string when;
+    std::vector<int> successors;  // their GPUs
+    std::int64_t want_bound;
+  };
+  const auto row = GENERATE(values<Row>({{"it is as large", {2}, 3},
+                                         {"it is smaller", {1}, 3},
+                                         {"it is larger", {3}, 2},
+                                         {"one is larger, one is not", {3, 2}, 3}}));
+  INFO("when " << row.when);
+  FullNodes world(with_limit(a_queue("vision"), 30));
+  world.add_group(3);
+  world.add_pods(3, 2);
+  for (int i = 0; i < 2; ++i) world.cycle();
+  REQUIRE(world.bound() == 3);
+  Queue stopped = with_limit(a_queue("vision"), 30);
+  stopped.stop = Queue::Stop::kHold;
+  world.set_queue(stopped);
+  world.lose("n1", 2, row.successors.front());
+  for (std::size_t i = 1; i < row.successors.size(); ++i) world.add_pods(1, row.successors[i]);
+  for (int i = 0; i < 2; ++i) world.cycle();
+  CHECK(world.bound() == row.want_bound);
+  stopped.stop = Queue::Stop::kNone;
+  world.set_queue(stopped);
+  world.cycle();
+  CHECK(world.bound() == static_cast<std::int64_t>(2 + row.successors.size()));
 }
 
 TEST_CASE("pods of a foreign gang are kept off classes at their limit, one by one",
