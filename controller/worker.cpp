@@ -131,7 +131,7 @@ Result<Outcome> Worker::work(const std::string& key) {
     }
     return Outcome::kSuccess;
   }
-  const auto share = parsed_.take(*cached);
+  const auto share = stores_.parsed_templates.take(*cached);
   if (!share) {  // not a failure of this job: no back-off
     log_debug("reconcile postponed", {{"job", key}, {"why", share.error().message}});
     queue_.add_after(key, kLargeJobRetry);

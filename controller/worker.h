@@ -63,7 +63,6 @@ class Worker {
   Performer& performer_;
   const Clock& clock_;
   const ObserveOptions options_;
-  ParsedTemplates parsed_;
 };
 
 // -- controller-runtime's metrics of this controller's rounds

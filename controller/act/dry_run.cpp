@@ -46,6 +46,11 @@ void PodDryRuns::answer(const DryRuns::Question& question) {
 }
 
 Result<bool> PodDryRuns::ask(const JobPtr& cached, DryRunReport& report) {
+  const auto share = stores_.parsed_templates.take(*cached);
+  if (!share) {
+    report.is_incomplete = true;  // not a failure: the job asks again later
+    return true;
+  }
   const auto job = read_templates(api_, stores_, cached);
   if (!job) return job.error();
   const Observed seen = observe_caches(stores_, options_, **job, clock_.now());

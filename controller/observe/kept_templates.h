@@ -49,12 +49,12 @@ class KeptTemplates {
   std::unordered_map<std::string, std::size_t> by_job_ GUARDED_BY(mutex_);  // by its key
 };
 
-// The memory for parsed templates of the rounds under way. Thread-safe.
+// The memory for parsed templates of the rounds and dry runs under way. Thread-safe.
 class ParsedTemplates {
  public:
-  // A round's share, for as long as it has the job's templates. nullopt: they are small and need
-  // none. kTransient: other large jobs have it; those of one namespace leave memory to others. Does
-  // not wait, or large jobs would hold all threads.
+  // A share of one of them, for as long as it has the job's templates. nullopt: they are small and
+  // need none. kTransient: other large jobs have it; those of one namespace leave memory to others.
+  // Does not wait, or large jobs would hold all threads.
   Result<std::optional<MemoryBudget::Share>> take(const job::Job& job);
 
  private:

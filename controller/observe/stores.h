@@ -160,6 +160,7 @@ struct Stores {
 
   kube::Store<job::Job> jobs;  // packed (job/kept.h)
   KeptTemplates templates{jobs};
+  ParsedTemplates parsed_templates;  // for all that read_templates() parses at one time
   kube::Store<kube::Pod> pods;
   kube::Store<Service> services;
   kube::Store<EndpointSlice> endpoint_slices;  // of namespaces' Services

@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "gang/pod_group.h"
+#include "job/kept.h"
 #include "tests/controller/cluster.h"
 #include "tests/support/wait_until.h"
 
@@ -108,6 +109,26 @@ TEST_CASE("after a role without an answer no other role is sent", "[controller][
   CHECK(cluster.settle() >= 0);
   REQUIRE(cluster.answer());
   CHECK(cluster.api.writes("POST", "/pods").size() == 4);
+}
+
+TEST_CASE("a job with large templates is not asked about while others use the memory for them",
+          "[controller][dry-run][memory]") {
+  WaitingCluster cluster;
+  Stores& stores = cluster.controller->stores;
+  const auto cached = stores.jobs.get(kJobKey);
+  const std::string uid = cached->meta.uid;
+  job::Job large = job::left_out(job::packed(*cached));
+  large.left_out_bytes = std::size_t{1} << 20U;
+  {
+    const auto all = stores.parsed_templates.take(large);
+    REQUIRE(all);
+    stores.jobs.erase(kJobKey);  // the same version is not stored again
+    stores.jobs.put(kJobKey, large);
+    REQUIRE(cluster.answer());
+    CHECK(cluster.api.writes("POST", "/pods").empty());
+    CHECK(stores.dry_runs.report_on(uid)->is_incomplete);  // it is asked again
+  }
+  CHECK(stores.parsed_templates.take(large).has_value());
 }
 
 TEST_CASE("a gang that is planned before the answer, and waits again, gets a new dry run",
