@@ -1,6 +1,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <ctime>
+
 #include "kube/model/pod.h"
 #include "tests/support/golden.h"
 
@@ -397,6 +399,24 @@ TEST_CASE("decode_pod counts requests as pod_requests does", "[kube][pod]") {
       R"({"containers":[null,7,{"resources":null},{"resources":{"requests":{"cpu":null}}}]})");
   INFO(spec);
   CHECK(decoded(spec, "{}").requests == pod_requests(*parse_json(spec)));
+}
+
+TEST_CASE("reading a pod costs no more for each host port if it has very many",
+          "[kube][pod][slow]") {
+  const auto seconds = [](int count) {
+    std::string ports;
+    for (int i = 1; i <= count; ++i) {
+      ports += (i == 1 ? R"({"hostPort":)" : R"(,{"hostPort":)") + std::to_string(i) + "}";
+    }
+    const std::clock_t begin = std::clock();
+    const auto requests = decoded(R"({"containers":[{"ports":[)" + ports + "]}]}", "{}").requests;
+    CHECK(requests.get("hostPort:TCP/" + std::to_string(count)) == 1);
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  const double few = seconds(6'000);
+  const double many = seconds(60'000);
+  INFO(few << " s and " << many << " s");
+  CHECK(many < 30 * few + 0.1);  // a hundred times, if each one moves the others
 }
 
 TEST_CASE("decode_pod refuses anything but a pod", "[kube][pod]") {
