@@ -52,6 +52,18 @@ Result<kube::Pod> decode_pod(std::string_view text) {
   return kube::decode_pod(text, kFilter);
 }
 
+Result<gang::PodGroup> decode_group(std::string_view text) {
+  auto group = gang::parse_pod_group(text);
+  if (!group) return group;
+  for (gang::Gang& gang : group->spec.gangs) {
+    for (gang::MemberSet& set : gang.members) {
+      set.shape = {};
+      set.resource_claims = {};
+    }
+  }
+  return group;
+}
+
 ClusterView cluster_view(const Stores& stores) {
   const auto configs = stores.aggregator_configs.all();
   ClusterView cluster{count_gpus(stores.gpu_nodes.all()), std::nullopt};
@@ -72,7 +84,7 @@ void add_watches(kube::Reflectors& watches, Stores& stores,
   watches.add("nervexjobs", kube::api_path(kube::kNervexJobs), stores.jobs,
               kube::sink_into<job::Job>(stores.jobs, job::parse_without_templates, nullptr));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.groups,
-              kube::sink_into<gang::PodGroup>(stores.groups, gang::parse_pod_group, nullptr));
+              kube::sink_into<gang::PodGroup>(stores.groups, decode_group, nullptr));
   watches.add("nodes", kube::api_path(kube::kNodes), stores.gpu_nodes,
               kube::sink_into<GpuNode>(stores.gpu_nodes, decode_gpu_node, nullptr));
   watches.add("aggregatorconfigs", path_of_one(kube::kAggregatorConfigs, aggregator_config),
@@ -108,7 +120,7 @@ Result<Caller> Lookup::live(const std::string& ns, const std::string& pod) const
   if (!caller.job) return caller;
 
   const std::string group = job::pod_group_name(*caller.job, caller.job->status.attempt);
-  auto found_group = read<gang::PodGroup>(api_, kube::kPodGroups, ns, group, gang::parse_pod_group);
+  auto found_group = read<gang::PodGroup>(api_, kube::kPodGroups, ns, group, decode_group);
   if (!found_group) return found_group.error();
   caller.group = *found_group;
   return caller;

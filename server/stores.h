@@ -38,6 +38,8 @@ int aggregator_port(const Stores& stores);
 
 // A pod's JSON text in the store's form.
 Result<kube::Pod> decode_pod(std::string_view text);
+// A PodGroup's, without what its pods ask for: users decide how large that is.
+Result<gang::PodGroup> decode_group(std::string_view text);
 
 // Adds watches of all five kinds; of AggregatorConfigs only the one in use.
 void add_watches(kube::Reflectors& watches, Stores& stores,
