@@ -310,6 +310,38 @@ TEST_CASE("default_patch fills in the clean-up policy once", "[job][default]") {
   CHECK(default_patch(patched).empty());
 }
 
+TEST_CASE("the node constraints of a template have a bound", "[job][validate]") {
+  Json job = a_valid_job();
+  Json& spec = job["spec"]["collector"]["template"]["spec"];
+  const auto fill = [](int count, auto make) {
+    Json list = Json::array();
+    for (int i = 0; i < count; ++i) list.push_back(make(std::to_string(i)));
+    return list;
+  };
+  const auto tolerate = [](const std::string& i) {
+    return Json{{"key", "k" + i}, {"operator", "Exists"}};
+  };
+  const auto name = [](const std::string& i) { return Json("node-" + i + ".example"); };
+  const auto be_near = [&](int count) {
+    const Json expression{
+        {"key", "kubernetes.io/hostname"}, {"operator", "In"}, {"values", fill(count, name)}};
+    return Json{{"nodeAffinity",
+                 {{"requiredDuringSchedulingIgnoredDuringExecution",
+                   {{"nodeSelectorTerms",
+                     Json::array({{{"matchExpressions", Json::array({expression})}}})}}}}}};
+  };
+  spec["affinity"] = be_near(1'000);  // an operator's list of good nodes
+  CHECK(texts(validate_job(job)).empty());
+  spec["tolerations"] = fill(600, tolerate);
+  CHECK(texts(validate_job(job)) ==
+        Texts{"spec.collector.template.spec: Forbidden: nodeSelector, affinity, tolerations and "
+              "topologySpreadConstraints may have at most 32 KiB together, as JSON"});
+  spec.erase("affinity");
+  CHECK(texts(validate_job(job)).empty());
+  spec["tolerations"] = fill(20'000, tolerate);
+  CHECK(texts(validate_job(job)).size() == 1);
+}
+
 TEST_CASE("a job has at most 5,000 pods", "[job][validate]") {
   struct Row {
     std::string when;

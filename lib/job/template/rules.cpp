@@ -121,6 +121,7 @@ constexpr std::array kRules{
     NamedRule{"tolerations", check_tolerations},
     NamedRule{"spread", check_spread},
     NamedRule{"gates", check_gates},
+    NamedRule{"size of node constraints", check_constraint_size},
     NamedRule{"DNS", check_dns},
     NamedRule{"host aliases", check_host_aliases},
     NamedRule{"hostname", check_hostname},

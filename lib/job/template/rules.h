@@ -1,8 +1,9 @@
 // job/template/rules.h - would the API server accept the pods of this template?
 //
 // The rules of kubernetes 1.36 (pkg/apis/core/validation, after defaulting), with its messages and
-// paths, so that errors show at admission and not with the first pod. One error per fault. Values
-// of a wrong type are skipped: a schema reports them. Rules that need the cluster are not here.
+// paths, so that errors show at admission and not with the first pod; and a bound of ours on what
+// is kept of a job that waits. One error per fault. Values of a wrong type are skipped: a schema
+// reports them. Rules that need the cluster are not here.
 #pragma once
 
 #include <cstdint>
@@ -114,6 +115,7 @@ void check_affinity(const Place& spec, const Facts& facts);
 void check_tolerations(const Place& spec, const Facts& facts);
 void check_spread(const Place& spec, const Facts& facts);
 void check_gates(const Place& spec, const Facts& facts);
+void check_constraint_size(const Place& spec, const Facts& facts);
 void check_labels(const Place& labels);
 void check_annotations(const Place& annotations);
 // network.cpp

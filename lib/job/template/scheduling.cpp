@@ -298,6 +298,22 @@ void check_constraint(const Place& constraint, const Facts& facts) {
   check_label_selector(selector);
 }
 
+// ---- size
+
+// About, without a copy: quotes, commas and colons count, escapes do not.
+std::size_t text_size(const Json& value) {
+  if (value.is_string()) return value.get_ref<const std::string&>().size() + 3;
+  std::size_t bytes = 2;
+  if (value.is_object()) {
+    for (auto at = value.begin(); at != value.end(); ++at) {
+      bytes += at.key().size() + 4 + text_size(*at);
+    }
+  } else if (value.is_array()) {
+    for (const Json& item : value) bytes += text_size(item);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 // The API server reports the path of all labels, so each key and value is shown.
@@ -358,6 +374,20 @@ void check_spread(const Place& spec, const Facts& facts) {
     const Place both = constraint.at("{topologyKey, whenUnsatisfiable}");
     both.duplicate(kind);
   }
+}
+
+// Our own: nervex-controller and nervex-extender keep these fields of each job that waits, parsed.
+void check_constraint_size(const Place& spec, const Facts&) {
+  constexpr std::size_t kMaxBytes = std::size_t{32} << 10;
+  std::size_t bytes = 0;
+  for (const char* key : {"nodeSelector", "affinity", "tolerations", "topologySpreadConstraints"}) {
+    bytes += text_size(spec.at(key).value());
+  }
+  if (bytes <= kMaxBytes) return;
+  // Without the size, so that an update of a larger one, stored before, is no new error.
+  spec.forbidden(
+      "nodeSelector, affinity, tolerations and topologySpreadConstraints may have at most 32 KiB "
+      "together, as JSON");
 }
 
 void check_gates(const Place& spec, const Facts&) {
