@@ -160,6 +160,8 @@ void ForeignGangs::remove(const kube::Pod& pod) {
 
 void ForeignGangs::count_use(const kube::Pod& pod, bool adds, Gang& gang) {
   if (!pod.occupies()) return;
+  const bool is_starting = !pod.meta.deleting && pod.phase != kube::PodPhase::kRunning;
+  if (is_starting) gang.not_running += adds ? 1 : -1;
   kube::Resources& sum = pod.meta.deleting ? gang.ending_requests : gang.bound_requests;
   adds ? sum += pod.requests : sum -= pod.requests;
   kube::Resources& on_node = gang.used_on[pod.node.str()];
@@ -180,9 +182,10 @@ void ForeignGangs::group_changed(const ForeignGroupPtr& before, const ForeignGro
   drop_if_empty(key);
 }
 
-// If it is whole. Pods that are only assumed to be bound do not count.
+// If it is whole. Pods that are only assumed to be bound do not count, nor do those that no kubelet
+// has admitted: their author may have named any node and any amount.
 void ForeignGangs::note_whole(Gang& gang) {
-  if (!gang.group || gang.counts.bound == 0) return;
+  if (!gang.group || gang.counts.bound == 0 || gang.not_running > 0) return;
   if (gang.counts.needed(gang.group->min_member) > 0) return;
   gang.whole_with = gang.group->min_member;
   gang.whole_requests = gang.bound_requests;

@@ -69,6 +69,7 @@ class ForeignGangs {
     std::map<std::string, PodPtr, std::less<>> pending;  // by UID; includes assumed pods
     std::set<std::string, std::less<>> assumed;          // of pending
     ForeignCounts counts;                                // of all other pods; `pending` stays 0
+    std::int64_t not_running = 0;                        // of counts.bound
     kube::Resources bound_requests;
     kube::Resources ending_requests;                 // ForeignGangSeen::ending_requests
     std::map<std::string, kube::Resources> used_on;  // both of them by node

@@ -352,6 +352,7 @@ TEST_CASE("a foreign gang that has lost pods gets what it lacks before a gang st
   c.add_pods("foreign", 2, 8);
   c.api.change(kube::kPods, kNs, "foreign-0", {{"spec", {{"nodeName", "n1"}}}});
   c.api.change(kube::kPods, kNs, "foreign-1", {{"spec", {{"nodeName", "n2"}}}});
+  for (const char* pod : {"foreign-0", "foreign-1"}) c.run_pod(pod);
   c.add_group("high", {a_set("learner", 1, ask(8))}, 0, 9);
   c.plan();
   REQUIRE(c.planned_nodes("high") == "waits");
@@ -371,6 +372,7 @@ TEST_CASE("a leader that has watched a foreign gang before it led heals it",
   c.add_pods("foreign", 2, 8);
   c.api.change(kube::kPods, kNs, "foreign-0", {{"spec", {{"nodeName", "n1"}}}});
   c.api.change(kube::kPods, kNs, "foreign-1", {{"spec", {{"nodeName", "n2"}}}});
+  for (const char* pod : {"foreign-0", "foreign-1"}) c.run_pod(pod);
   const bool has_watched = GENERATE(true, false);
   if (has_watched) c.see_all();
   c.api.remove(kube::kPods, kNs, "foreign-1");
@@ -391,6 +393,7 @@ TEST_CASE("a pod that leaves its foreign gang by a new label is not lost",
   c.add_pods("foreign", 2, 8);
   c.api.change(kube::kPods, kNs, "foreign-0", {{"spec", {{"nodeName", "n1"}}}});
   c.api.change(kube::kPods, kNs, "foreign-1", {{"spec", {{"nodeName", "n2"}}}});
+  for (const char* pod : {"foreign-0", "foreign-1"}) c.run_pod(pod);
   c.plan();
   const std::string label(kube::kForeignGroupLabel);
   const Json other = GENERATE(Json(nullptr), Json("other"));
@@ -400,6 +403,26 @@ TEST_CASE("a pod that leaves its foreign gang by a new label is not lost",
   c.plan();
   CHECK(c.nominated("foreign") == "-");
   CHECK(c.planned_nodes("high") == "n3");
+}
+
+TEST_CASE("pods that no kubelet has admitted do not make a foreign gang whole",
+          "[extender][foreign][marks]") {
+  Foreign c;
+  c.add_node("n1", 8);
+  c.add_node("n2", 8);
+  c.add_foreign_group("foreign", 2);
+  c.add_pods("foreign", 2, 8);
+  c.api.change(kube::kPods, kNs, "foreign-0", {{"spec", {{"nodeName", "n1"}}}});
+  c.api.change(kube::kPods, kNs, "foreign-1", {{"spec", {{"nodeName", "n2"}}}});
+  c.run_pod("foreign-0");
+  c.see_all();
+  c.reject_pod("foreign-1");  // its author has named the node
+  c.see_all();
+  c.add_pods("foreign", 1, 8, 2);
+  c.add_group("high", {a_set("learner", 1, ask(8))}, 0, 9);
+  c.plan();
+  CHECK(c.nominated("foreign") == "-");
+  CHECK(c.planned_nodes("high") == "n2");
 }
 
 TEST_CASE("a foreign gang whose minMember was raised waits for its turn",
