@@ -12,20 +12,17 @@ from support.wait import wait_for
 pytestmark = pytest.mark.extended
 
 # MB of JSON. Most for what costs a program of ours the most: jobs for the controller, pods and Simulations for the
-# extender. All of these pass admission. Left out are jobs that wait with large constraints: their PodGroups have no
+# extender. All of these pass admission. Left out are pods and jobs that wait with large node constraints: these have no
 # budget yet (docs/performance.md).
 SHARES = {
     "suspended jobs of empty arguments": 50,
-    "pods with 20,000 tolerations": 60,
-    "pods with 2,000 tolerations": 60,
-    "pods with node affinity": 40,
     "pods with host ports": 4,
-    "pods of empty arguments": 36,
-    "pods with annotations": 140,
+    "pods of empty arguments": 60,
+    "pods with annotations": 250,
     "pods with labels": 20,
     "Simulations": 50,
-    "claims": 20,
-    "services": 20,
+    "claims": 30,
+    "services": 30,
 }
 PATIENCE = 300  # seconds
 UNITS = {"Mi": 1, "Gi": 1024}

@@ -71,7 +71,7 @@ CLAIM = {"accessModes": ["ReadWriteOnce"], "storageClassName": "none", "resource
 # What makes (plural, group and version, object) of each kind.
 KINDS = {
     "suspended jobs of empty arguments": suspended_job,
-    "jobs that wait with tolerations": lambda: waiting_job(20_000),
+    "jobs that wait with tolerations": lambda: waiting_job(800),
     "pods with 20,000 tolerations": lambda: pod(OURS, tolerations=tolerating(20_000)),
     "pods with 2,000 tolerations": lambda: pod(OURS, tolerations=tolerating(2_000)),
     "pods with node affinity": lambda: pod(OURS, affinity=with_affinity(20_000)),
