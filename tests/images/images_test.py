@@ -277,7 +277,7 @@ class ListOfContents(unittest.TestCase):
 
     def test_every_library_that_our_sources_include_is_named(self):
         """As files of the image, or as compiled in."""
-        folders = ("base", "kube", "job", "gang", "webhook", "extender", "controller", "server", "certs", "cli")
+        folders = ("lib", "webhook", "extender", "controller", "server", "certs", "cli")
         included = set()
         for path in (one for folder in folders for one in glob.glob(os.path.join(ROOT, folder, "**", "*.*"), recursive=True)):
             if path.endswith((".h", ".cpp")):

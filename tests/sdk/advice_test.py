@@ -18,7 +18,7 @@ RULE = re.compile(r'\{AdviceCode::k\w+, "(\w+)", (true|false), .*?,\n     "((?:[
 
 def rules():
     """[(code, do opened nodes help?, text)]"""
-    with open(os.path.join(ROOT, "view", "advice.cpp"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "lib", "view", "advice.cpp"), encoding="utf-8") as file:
         return [(code, wait == "true", text.replace('\\"', '"')) for code, wait, text in RULE.findall(file.read())]
 
 

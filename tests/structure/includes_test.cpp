@@ -64,9 +64,10 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
      {"webhook", "schemas", "demand", "job", "gang", "placement", "queue", "kube", "kube/model",
       "base"}},
     {"extender",
-     {"extender", "extender/observe", "extender/bind", "extender/act", "planner/recovery",
-      "planner/simulation", "gang", "queue", "kube", "kube/model", "base"}},
-    // The parts of the cache are seen by the cache alone.
+     {"extender", "extender/observe", "extender/bind", "extender/act", "planner/facts",
+      "planner/recovery", "planner/simulation", "gang", "queue", "kube", "kube/model", "base"}},
+    // The parts of the cache are seen by the cache alone, but for the volumes, which simulations
+    // read.
     {"extender/observe",
      {"extender/observe", "extender/observe/parts", "planner/facts", "planner/gang",
       "planner/recovery", "planner/bind", "planner/work", "gang", "queue", "kube", "kube/model",
@@ -79,9 +80,9 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
      {"extender/bind", "extender/observe", "planner/bind", "planner/recovery", "gang", "kube",
       "kube/model", "base"}},
     {"extender/act",
-     {"extender/act", "extender/observe", "planner", "planner/facts", "planner/gang",
-      "planner/recovery", "planner/bind", "planner/foreign", "planner/simulation", "gang", "queue",
-      "job", "kube", "kube/model", "base"}},
+     {"extender/act", "extender/observe", "extender/observe/parts", "planner", "planner/facts",
+      "planner/gang", "planner/recovery", "planner/bind", "planner/foreign", "planner/simulation",
+      "gang", "queue", "job", "kube", "kube/model", "base"}},
     {"controller",
      {"controller", "controller/observe", "controller/decide", "controller/decide/reasons.h",
       "controller/decide/round", "controller/decide/attempt", "controller/decide/objects",

@@ -191,9 +191,6 @@ Json large_job(const std::string& of_what, int count) {
     if (of_what == "arguments") container["args"].push_back("a");
     if (of_what == "labels") coordinator["metadata"]["labels"][name] = "1";
     if (of_what == "variables") container["env"].push_back({{"name", name}, {"value", "1"}});
-    if (of_what == "tolerations") {
-      coordinator["spec"]["tolerations"].push_back({{"key", name}, {"operator", "Exists"}});
-    }
   }
   return job;
 }
@@ -224,7 +221,7 @@ Json response_to(const std::string& body, MemoryBudget& budget, Hook hook = Hook
 }  // namespace
 
 TEST_CASE("a job that can be created can be changed, also after it has run", "[webhook][bounded]") {
-  const std::string of_what = GENERATE("arguments", "labels", "variables", "tolerations");
+  const std::string of_what = GENERATE("arguments", "labels", "variables");
   MemoryBudget budget(kReviewBytes);
   INFO(of_what);
   int largest = 0;
