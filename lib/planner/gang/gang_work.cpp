@@ -16,7 +16,7 @@ struct KnownPlacement {
 };
 using KnownPlacements = std::map<gang::SlotKey, KnownPlacement>;
 
-GangStage stage_of(const GroupSeen& seen, const gang::GangStatus& gang) {
+GangStage find_stage(const GroupSeen& seen, const gang::GangStatus& gang) {
   if (gang.committed) return GangStage::kCommitted;
   return seen.is_committed(gang) ? GangStage::kCommitting : GangStage::kWaiting;
 }
@@ -29,7 +29,7 @@ KnownPlacements known_placements(const GroupSeen& seen) {
       if (seen.is_committed(gang) != committed) continue;
       for (const gang::Placement& placement : gang.placements) {
         placements.emplace(gang::SlotKey(placement.role, placement.slot),
-                           KnownPlacement{&placement, stage_of(seen, gang)});
+                           KnownPlacement{&placement, find_stage(seen, gang)});
       }
     }
   }
@@ -79,7 +79,7 @@ GangWork start_work(const GroupSeen& seen, const gang::Gang& gang) {
   work.seen = &seen;
   work.before = gang::find_gang(seen.group->status, gang.name);
   if (work.before == nullptr) return work;
-  work.stage = stage_of(seen, *work.before);
+  work.stage = find_stage(seen, *work.before);
   if (!work.is_committed()) work.victims = work.before->victims;
   if (!work.is_committed()) work.reservation = work.before->reservation;
   work.reserve_after = work.before->reserve_after;
