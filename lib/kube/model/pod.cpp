@@ -415,7 +415,10 @@ void drop_passing_ends(Draft& draft) {
 // of the first request to delete the pod.
 std::optional<SysTime> deletion_requested_at(const Draft& draft) {
   if (!draft.deletion_timestamp) return std::nullopt;
-  return *draft.deletion_timestamp - std::chrono::seconds(draft.deletion_grace_seconds);
+  // A longer one overflows, here or in the API server, so that the time means nothing.
+  const std::int64_t grace = draft.deletion_grace_seconds;
+  if (grace < 0 || grace > kMaxGraceSeconds) return std::nullopt;
+  return *draft.deletion_timestamp - std::chrono::seconds(grace);
 }
 
 void compare_with_deletion(Draft& draft) {
