@@ -65,6 +65,20 @@ class Api:
         finally:
             connection.close()
 
+    def changes(self, path, version, stop, query=""):
+        """The events of the collection at `path` from that version on, over as many watches as it takes, until `stop`, an
+        Event, is set; no bookmarks. ValueError if the API server cannot continue, else as watch(): some may be missed."""
+        while not stop.is_set():
+            target = f"{path}?watch=1&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds=300{query}"
+            for event in self.watch(target, 310):
+                if stop.is_set():
+                    return
+                if event["type"] == "ERROR":
+                    raise ValueError(event["object"])
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] != "BOOKMARK":
+                    yield event
+
     def get(self, path):
         return self.call("GET", path)
 

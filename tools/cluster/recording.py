@@ -59,14 +59,8 @@ class Recording:
 
     def _follow(self, path, version):
         try:
-            while not self._stopping.is_set():
-                target = f"{path}?watch=1&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds=300"
-                for event in self._api.watch(target, 310):
-                    if event["type"] == "ERROR":
-                        raise ValueError(event["object"])
-                    version = event["object"]["metadata"]["resourceVersion"]
-                    if event["type"] != "BOOKMARK":
-                        self._note(path, event["type"], event["object"])
+            for event in self._api.changes(path, version, self._stopping):
+                self._note(path, event["type"], event["object"])
         except Exception as error:  # pylint: disable=broad-exception-caught
             if not self._stopping.is_set():
                 self.failed.append(f"the watch of {path} failed: {error!r}")

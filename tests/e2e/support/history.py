@@ -65,16 +65,8 @@ class History:
 
     def _follow(self, kind, path, query, decoder, version):
         try:
-            while not self._stopping.is_set():
-                target = f"{path}?watch=1&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds=300{query}"
-                for event in self._api.watch(target, 310):
-                    if self._stopping.is_set():
-                        return
-                    if event["type"] == "ERROR":
-                        raise ValueError(event["object"])
-                    version = event["object"]["metadata"]["resourceVersion"]
-                    if event["type"] != "BOOKMARK":
-                        self._note(kind, event["object"], decoder, event["type"] == "DELETED")
+            for event in self._api.changes(path, version, self._stopping, query):
+                self._note(kind, event["object"], decoder, event["type"] == "DELETED")
         except Exception as error:  # a history with a gap would find everything well
             if not self._stopping.is_set():
                 self.failed.append(f"the watch of {kind} failed: {error!r}")

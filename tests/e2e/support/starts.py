@@ -92,14 +92,8 @@ class Starts:
 
     def _follow(self, kind, path, version):
         try:
-            while not self._stopping.is_set():
-                query = f"{path}?watch=1&resourceVersion={version}&timeoutSeconds=300"
-                for event in self._api.watch(query, 310):
-                    if self._stopping.is_set():
-                        return
-                    if event["type"] == "ERROR":
-                        raise ValueError(event["object"])
-                    version = self._see(kind, event["object"])
+            for event in self._api.changes(path, version, self._stopping):
+                self._see(kind, event["object"])
         except (OSError, http.client.HTTPException, ApiError, ValueError) as error:
             if not self._stopping.is_set():
                 self.failed.append(f"the watch of {kind} failed: {error!r}")
@@ -111,7 +105,6 @@ class Starts:
         elif is_bound(one):
             self.bound.setdefault(uid, one)
         self._seen[kind][uid] = version_of(one)
-        return version_of(one)
 
 
 def annotation(pod, name):
