@@ -24,7 +24,7 @@ SHARES = {
     "claims": 30,
     "services": 30,
 }
-PATIENCE = 300  # seconds
+START_TIMEOUT = 300  # seconds
 UNITS = {"Mi": 1, "Gi": 1024}
 
 
@@ -60,7 +60,7 @@ def start_all(programs):
         programs.stop(name)
         programs.launch(name, before["port"], before["metrics_port"])
     for name in suite.PROGRAMS:
-        suite.wait_until_ready(programs.settings, programs.programs[name], PATIENCE)
+        suite.wait_until_ready(programs.settings, programs.programs[name], START_TIMEOUT)
     programs.write_env()
 
 
@@ -79,10 +79,10 @@ def test_programs_start_into_500_mb_of_hostile_objects(user, programs, fresh_nam
     with fresh_namespace() as other:
         jobs = Jobs(core, custom, other)
         jobs.create(job("honest"))
-        jobs.wait_phase("honest", "Running", PATIENCE)
+        jobs.wait_phase("honest", "Running", START_TIMEOUT)
         node_agents(other).finish("honest-coordinator")
-        jobs.wait_phase("honest", "Succeeded", PATIENCE)
-    wait_for(lambda: all(programs.is_leader(name) for name in suite.LEADERS), "the leaders to lead", PATIENCE)
+        jobs.wait_phase("honest", "Succeeded", START_TIMEOUT)
+    wait_for(lambda: all(programs.is_leader(name) for name in suite.LEADERS), "the leaders to lead", START_TIMEOUT)
     seen, limits = peaks(programs), memory_limits()
     print(f"{stored / flood.MB:.0f} MB; peaks in MiB of limits: { {name: (seen[name], limits[name]) for name in seen} }")
     assert {name: peak for name, peak in seen.items() if peak > limits[name]} == {}

@@ -1,4 +1,4 @@
-// What the server keeps of hostile objects, which have as many small values as fit.
+// How much does the server keep of hostile objects, which have as many small values as fit?
 #include <catch2/catch_test_macros.hpp>
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace nervex::server {
 namespace {
 
-// Of a job whose coordinator tolerates as much as fits.
+// The PodGroup of a job whose coordinator tolerates as much as fits.
 std::string hostile_group(int number) {
   return R"({"metadata":{"namespace":"rl","name":"g)" + std::to_string(number) +
          R"(","uid":"u"},"spec":{"attempt":2,"queuedSince":"2026-11-26T10:00:00Z",)" +

@@ -27,7 +27,7 @@ const char* to_string(PodPhase phase);
 inline constexpr std::size_t kMaxFinalizers = 4;
 inline constexpr std::size_t kMaxFinalizerLength = 100;
 
-// Of spec.terminationGracePeriodSeconds.
+// The default of spec.terminationGracePeriodSeconds.
 inline constexpr std::int32_t kDefaultGraceSeconds = 30;
 // Stands for any longer grace period. The API server computes deletionTimestamp of more than 292
 // years with an overflow: such a time means nothing.

@@ -29,7 +29,7 @@ struct CycleOptions {
   }
 };
 
-// What a cycle decides on: a step reads all of it, and writes only what else it gets. Borrows its
+// The input of a cycle: each step reads all of it, and writes only its other arguments. Borrows its
 // parts.
 struct CycleFacts {
   const Snapshot& snapshot;

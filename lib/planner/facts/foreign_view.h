@@ -76,10 +76,10 @@ struct ForeignGangSeen {
   kube::Resources ending_requests;  // of pods that are being deleted and occupy their nodes
   std::map<std::string, kube::Resources> used_on;  // both of them by node
   std::string owner;  // "namespace/name" of the owner of one of its pods
-  // minMember when this process, leader or not, last saw minMember of its pods bound; 0: it has
-  // not.
+  // minMember when this process, leader or not, last saw the gang whole: kubelets ran all its bound
+  // pods, at least minMember. 0: it has not.
   std::int64_t whole_with = 0;
-  // What its bound pods used then and do not use now.
+  // Requests that its bound pods had then and do not have now.
   kube::Resources lost_requests;
 
   std::string key() const { return foreign_key(*group); }

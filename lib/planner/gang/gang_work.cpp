@@ -252,7 +252,7 @@ void take_unchecked(GangWork& work, Ledger& ledger) {
   for (const PlacedSlot& slot : work.placed) {
     if (!slot.is_counted) ledger.take(*slot.set, slot.placement.node);
   }
-  work.stage = std::max(work.stage, GangStage::kAssumed);
+  work.assume();
 }
 
 void yield(GangWork& work, Ledger& ledger) {

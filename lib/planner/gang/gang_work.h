@@ -2,6 +2,7 @@
 // Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -75,6 +76,8 @@ struct GangWork {
   std::string preempted{};
 
   bool is_assumed() const { return stage >= GangStage::kAssumed; }
+  // The ledger has subtracted all of `placed` now.
+  void assume() { stage = std::max(stage, GangStage::kAssumed); }
   // It keeps its placements.
   bool is_committed() const { return stage >= GangStage::kCommitting; }
   bool is_stored_committed() const { return stage == GangStage::kCommitted; }

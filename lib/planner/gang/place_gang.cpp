@@ -55,7 +55,7 @@ std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
   auto no_fit = place(work, work.missing, ledger);
   if (no_fit) return no_fit;
   work.missing.clear();
-  work.stage = std::max(work.stage, GangStage::kAssumed);
+  work.assume();
   return std::nullopt;
 }
 
@@ -205,7 +205,7 @@ bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger) {
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
   if (!work.is_assumed()) keep_what_fits(work, ledger);
   if (work.missing.empty()) {
-    work.stage = std::max(work.stage, GangStage::kAssumed);
+    work.assume();
     return std::nullopt;
   }
   if (work.is_committed()) return complete_committed(work, ledger);

@@ -292,7 +292,7 @@ bool continue_preemptions(const CycleFacts& facts, CycleWork& work, Placer& plac
   const auto gangs = find_preempting(work);
   if (gangs.empty()) return false;
   // As in the search, which counts what all of them use: see is_still_allowed().
-  for (const PreemptingGang& one : gangs) one.gang->stage = GangStage::kAssumed;
+  for (const PreemptingGang& one : gangs) one.gang->assume();
   Continuation continuation(facts, work, placer, next_look);
   for (const PreemptingGang& one : gangs) continuation.go_on(one);
   return true;

@@ -16,7 +16,7 @@ std::string recorded(const char* at, const kube::ResourceKind& kind, const char*
       .dump();
 }
 
-// What the planner wrote about the PodGroup in each cycle: the nodes of its base gang.
+// The nodes of the base gang in each status that the planner wrote.
 std::vector<std::string> replayed(const std::vector<std::string>& lines) {
   std::vector<std::string> plans;
   Replay replay({}, [&](std::string_view line) {

@@ -53,7 +53,7 @@ struct Foreign : testing::StoredCluster {
     seen.used_on[node] -= ask(gpus);
     add_pods(1, of_successor.value_or(gpus));
   }
-  // As ForeignGangs does.
+  // Remembers the gang as ForeignGangs does.
   void note_whole() {
     if (seen.counts.bound == 0 || seen.counts.needed(seen.group->min_member) > 0) return;
     seen.whole_with = seen.group->min_member;

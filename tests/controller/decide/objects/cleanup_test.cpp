@@ -329,7 +329,7 @@ TEST_CASE("a pod that its user deletes slowly ends with what ends its job",
     world.seen.job.spec.clean_pod_policy = CleanPodPolicy::kNone;
     CHECK_FALSE(shortened_to(world, clean_up(world.seen)));
   }
-  SECTION("a time limit, whatever the policy") {
+  SECTION("a time limit, with any policy") {
     world.seen.job.spec.clean_pod_policy = CleanPodPolicy::kNone;
     world.seen.job.status.reason = "DeadlineExceeded";
     CHECK(shortened_to(world, clean_up(world.seen)) == own);
