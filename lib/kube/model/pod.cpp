@@ -328,21 +328,20 @@ void apply_condition(Condition condition, Draft& draft) {
   Pod& pod = draft.pod;
   if (condition.type == "PodResizePending") {
     draft.is_resize_infeasible = condition.reason == "Infeasible";
-  }
-  if (condition.type == "Ready") pod.ready = condition.is_true;
-  if (condition.type == "DisruptionTarget" && condition.is_true) {
+  } else if (condition.type == "Ready") {
+    pod.ready = condition.is_true;
+  } else if (condition.type == "DisruptionTarget" && condition.is_true) {
     pod.disruption_target = true;
     pod.disruption_reason = std::move(condition.reason);
-  }
-  if (condition.type == kNodeLostCondition && condition.is_true) {
+  } else if (condition.type == kNodeLostCondition && condition.is_true) {
     pod.node_lost = condition.message.empty() ? condition.type : std::move(condition.message);
-  }
-  if (condition.type == "PodScheduled" && condition.is_false) {
+  } else if (condition.type == "PodScheduled" && condition.is_false) {
     pod.unscheduled_message = std::move(condition.message);
     pod.unscheduled_reason = std::move(condition.reason);
     pod.unscheduled_since = condition.since;
+  } else if (condition.type == "PodScheduled" && condition.is_true) {
+    pod.bound_since = condition.since;
   }
-  if (condition.type == "PodScheduled" && condition.is_true) pod.bound_since = condition.since;
 }
 
 PodPhase parse_phase(std::string_view text) {
