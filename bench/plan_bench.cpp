@@ -87,10 +87,13 @@ void plan_thousand_pods_on_used_nodes(benchmark::State& state) {
 void plan_thousand_selecting_pods(benchmark::State& state) {
   auto members = a_gang();
   for (gang::MemberSet& set : members) {
-    set.shape.constraints.node_selector["pool"] = set.role == "learner" ? "gpu" : "any";
-    set.shape.constraints.tolerations.push_back({{"key", "reserved"}, {"operator", "Exists"}});
+    set.shape.constraints.edit([&](kube::NodeConstraints& constraints) {
+      constraints.node_selector["pool"] = set.role == "learner" ? "gpu" : "any";
+      constraints.tolerations.push_back({{"key", "reserved"}, {"operator", "Exists"}});
+    });
   }
-  members[0].shape.constraints.node_selector["pool"] = "any";
+  members[0].shape.constraints.edit(
+      [](kube::NodeConstraints& constraints) { constraints.node_selector["pool"] = "any"; });
   plan(state, members, many_nodes(state.range(0), [](int i) {
          NodeView view = used_node(i);
          kube::Node node = *view.node;

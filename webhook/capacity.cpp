@@ -62,7 +62,7 @@ bool has_more_than(const Json& value, std::size_t& left) {
 bool constrains_too_much(const std::vector<gang::MemberSet>& sets) {
   std::size_t left = kMaxConstraintValues;
   return std::any_of(sets.begin(), sets.end(), [&](const gang::MemberSet& set) {
-    const kube::NodeConstraints& its = set.shape.constraints;
+    const kube::NodeConstraints its = set.shape.constraints.unpack();
     return has_more_than(its.node_selector, left) || has_more_than(its.node_selector_terms, left) ||
            has_more_than(its.tolerations, left) || has_more_than(its.preferred_terms, left);
   });

@@ -115,7 +115,7 @@ Json encode_member(const MemberSet& member) {
     out["admitted"] = {{"answer", member.admitted.answer},
                        {"requests", kube::encode_resources(member.admitted.requests)}};
   }
-  const kube::NodeConstraints& constraints = member.shape.constraints;
+  const kube::NodeConstraints constraints = member.shape.constraints.unpack();
   if (!constraints.node_selector.empty()) out["nodeSelector"] = constraints.node_selector;
   if (!constraints.node_selector_terms.empty()) {
     out["nodeAffinityTerms"] = constraints.node_selector_terms;

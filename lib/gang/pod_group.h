@@ -51,7 +51,7 @@ using SlotKey = std::pair<std::string_view, SlotId>;
 // whole.
 struct PodShape {
   kube::Resources requests;  // of one pod, "pods" and implicit resources included
-  kube::NodeConstraints constraints;
+  kube::PackedConstraints constraints;
   // PersistentVolumeClaims of the PodGroup's namespace, sorted.
   kube::SharedVector<std::string> claims{};
   // Required affinity of the pods to each other, kube::self_affinity(): pods that share an entry

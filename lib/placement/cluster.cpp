@@ -312,14 +312,28 @@ Cluster Cluster::for_one_plan() const {
   return copy;
 }
 
-std::shared_ptr<const Verdicts> Cluster::verdicts(const kube::NodeConstraints& constraints) const {
+std::shared_ptr<const Verdicts> Cluster::Memo::find(
+    const kube::PackedConstraints& constraints) const {
+  for (const auto& [its, verdicts] : known) {
+    if (its == constraints) return verdicts;
+  }
+  return nullptr;
+}
+
+kube::NodeFit Cluster::fit(std::size_t node, const kube::PackedConstraints& constraints) const {
+  Memo& memo = *memo_;
+  if (const auto known = memo.find(constraints)) return known->fits[node];
+  if (!(memo.last.packed() == constraints)) memo.last = kube::UnpackedConstraints(constraints);
+  return kube::judge(this->node(node), memo.last.get());
+}
+
+std::shared_ptr<const Verdicts> Cluster::verdicts(
+    const kube::PackedConstraints& constraints) const {
   if (!nodes_) return std::make_shared<const Verdicts>();
   Memo& memo = *memo_;
-  for (const auto& [known, verdicts] : memo.known) {
-    if (known == constraints) return verdicts;
-  }
+  if (auto known = memo.find(constraints)) return known;
   auto verdicts = std::make_shared<const Verdicts>(
-      judge_all(constraints, nodes_->nodes, nodes_->has_soft_taints));
+      judge_all(constraints.unpack(), nodes_->nodes, nodes_->has_soft_taints));
   if (memo.known.size() < kMostKnown) {
     memo.known.emplace_back(constraints, verdicts);
   } else {

@@ -67,7 +67,9 @@ class Cluster {
 
   // Cached for the next call with equal constraints while any copy with these nodes lives. Cost of
   // the first call: one judgement for each kind of node, and one step per node.
-  std::shared_ptr<const Verdicts> verdicts(const kube::NodeConstraints& constraints) const;
+  std::shared_ptr<const Verdicts> verdicts(const kube::PackedConstraints& constraints) const;
+  // What verdicts() says of one node, without judging the others.
+  kube::NodeFit fit(std::size_t node, const kube::PackedConstraints& constraints) const;
 
   // -- rows, for the planner
 
@@ -88,10 +90,14 @@ class Cluster {
   const kube::Resources& implicit(std::size_t i) const { return implicit_[i]; }
 
  private:
-  // By constraints. The oldest entries are evicted first.
   struct Memo {
-    std::vector<std::pair<kube::NodeConstraints, std::shared_ptr<const Verdicts>>> known;
+    std::shared_ptr<const Verdicts> find(const kube::PackedConstraints& constraints) const;
+
+    // By constraints. The oldest entries are evicted first.
+    std::vector<std::pair<kube::PackedConstraints, std::shared_ptr<const Verdicts>>> known;
     std::size_t next = 0;
+    // Those that fit() was last asked for: many pods in a row have the same.
+    kube::UnpackedConstraints last;
   };
   struct Nodes {
     std::vector<std::shared_ptr<const kube::Node>> nodes;

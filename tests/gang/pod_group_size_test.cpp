@@ -42,8 +42,10 @@ PodGroup a_large_group(const Shape& shape) {
     testing::Member set = testing::a_set("ddp-learner", 0, testing::ask(8, 32));
     if (g > 0) set = testing::in_request(std::move(set), 10'000 + g);
     set = testing::selecting(std::move(set), "example.com/accelerator", "a-rather-long-model-name");
-    set.shape.constraints.tolerations = Json::array(
-        {{{"key", "nvidia.com/gpu"}, {"operator", "Exists"}, {"effect", "NoSchedule"}}});
+    set.shape.constraints.edit([](kube::NodeConstraints& constraints) {
+      constraints.tolerations = Json::array(
+          {{{"key", "nvidia.com/gpu"}, {"operator", "Exists"}, {"effect", "NoSchedule"}}});
+    });
     GangStatus gang{set.gang.name,
                     true,
                     true,

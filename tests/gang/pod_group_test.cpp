@@ -38,10 +38,11 @@ PodGroup a_pod_group() {
   group.spec.gangs[0].members[1].shape.together = {"topology.kubernetes.io/zone#00000000000000ab"};
   group.spec.gangs[0].members[1].shape.requests.set("hostPort:TCP/8080", 1);
   group.spec.gangs[0].members[1].shape.requests.set("podAntiAffinity:zone#4e", 1);
-  group.spec.gangs[0].members[1].shape.constraints.tolerations =
-      Json::array({{{"operator", "Exists"}}});
-  group.spec.gangs[0].members[1].shape.constraints.node_selector_terms = Json::array(
-      {{{"matchExpressions", {{{"key", "zone"}, {"operator", "In"}, {"values", {"a"}}}}}}});
+  group.spec.gangs[0].members[1].shape.constraints.edit([](kube::NodeConstraints& constraints) {
+    constraints.tolerations = Json::array({{{"operator", "Exists"}}});
+    constraints.node_selector_terms = Json::array(
+        {{{"matchExpressions", {{{"key", "zone"}, {"operator", "In"}, {"values", {"a"}}}}}}});
+  });
   group.spec.gangs[1].members[0].slots = {{4096, 1}};
   group.spec.gangs[1].members[0].part = 1;
   group.spec.gangs[1].members[0].growing = {0, 4};

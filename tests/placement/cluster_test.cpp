@@ -105,6 +105,7 @@ TEST_CASE("verdicts are the results of judge for each node", "[placement][cluste
       const Json terms = *kube::parse_json(kTerms[below(3)]);
       constraints.preferred_terms.push_back({{"weight", i + 1}, {"preference", terms[0]}});
     }
+    const Cluster unasked = cluster.for_one_plan();
     const auto verdicts = cluster.verdicts(constraints);
     Cluster copy;
     copy = cluster;
@@ -113,6 +114,8 @@ TEST_CASE("verdicts are the results of judge for each node", "[placement][cluste
     for (std::size_t n = 0; n < cluster.size(); ++n) {
       const kube::Node& node = cluster.node(n);
       CHECK(verdicts->fits[n] == kube::judge(node, constraints));
+      CHECK(cluster.fit(n, constraints) == verdicts->fits[n]);
+      CHECK(unasked.fit(n, constraints) == verdicts->fits[n]);
       CHECK(verdicts->selected[n] == kube::selects(constraints, node));
       const auto fit = kube::judge(node, constraints);
       const std::int64_t preference = kube::preference(node, constraints);

@@ -186,8 +186,10 @@ TEST_CASE("an explanation is one sentence with role, resource and numbers",
       {"its volume cannot be used on some nodes",
        {[] {
          auto set = a_set("learner", 1, ask(8));
-         set.shape.constraints.volume_terms = *kube::parse_json(
-             R"([[{"matchExpressions":[{"key":"zone","operator":"Exists"}]}]])");
+         set.shape.constraints.edit([](kube::NodeConstraints& constraints) {
+           constraints.volume_terms = *kube::parse_json(
+               R"([[{"matchExpressions":[{"key":"zone","operator":"Exists"}]}]])");
+         });
          return set;
        }()},
        {view(a_node("a", 8)), view(labelled(a_node("b", 8), "zone", "x"), capacity(1, 0, 0))},

@@ -75,7 +75,7 @@ void check_plan(const Case& c, const std::vector<Assignment>& plan) {
     ++on_node[{set.name, a.node}];
     for (const NodeView& view : c.nodes) {
       if (view.node->name != a.node) continue;
-      CHECK(kube::judge(*view.node, set.shape.constraints) == kube::NodeFit::kAllowed);
+      CHECK(kube::judge(*view.node, set.shape.constraints.unpack()) == kube::NodeFit::kAllowed);
       for (const auto& [resource, amount] : set.shape.requests.amounts()) {
         const auto label = view.node->labels.find(kube::parse_topology_key(resource));
         if (label == view.node->labels.end()) continue;
@@ -186,7 +186,7 @@ class BruteForce {
   bool is_allowed(std::size_t set, std::size_t node) const {
     const gang::MemberSet& member = case_.members[set];
     const kube::Node& on = *case_.nodes[node].node;
-    if (kube::judge(on, member.shape.constraints) != kube::NodeFit::kAllowed) return false;
+    if (kube::judge(on, member.shape.constraints.unpack()) != kube::NodeFit::kAllowed) return false;
     if (!member.shape.requests.fits_in(free_[node])) return false;
     for (const NodeLimit& limit : case_.limits) {
       const bool is_its = limit.set == member.name && limit.node == on.name;

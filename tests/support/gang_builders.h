@@ -91,7 +91,8 @@ inline Member coordinator() {
   return set;
 }
 inline Member selecting(Member set, const std::string& key, const std::string& value) {
-  set.shape.constraints.node_selector[key] = value;
+  set.shape.constraints.edit(
+      [&](kube::NodeConstraints& constraints) { constraints.node_selector[key] = value; });
   return set;
 }
 inline Member on_port(Member set, int port) {
@@ -107,14 +108,18 @@ inline Member apart_by(Member set, const std::string& key) {
 inline Member tolerating(Member set, int seconds = -1) {
   Json toleration{{"key", "leaving"}, {"operator", "Exists"}};
   if (seconds >= 0) toleration["tolerationSeconds"] = seconds;
-  set.shape.constraints.tolerations.push_back(std::move(toleration));
+  set.shape.constraints.edit([&](kube::NodeConstraints& constraints) {
+    constraints.tolerations.push_back(std::move(toleration));
+  });
   return set;
 }
 inline Member preferring(Member set, const std::string& key, int weight) {
-  set.shape.constraints.preferred_terms.push_back(
-      {{"weight", weight},
-       {"preference",
-        {{"matchExpressions", Json::array({{{"key", key}, {"operator", "Exists"}}})}}}});
+  set.shape.constraints.edit([&](kube::NodeConstraints& constraints) {
+    constraints.preferred_terms.push_back(
+        {{"weight", weight},
+         {"preference",
+          {{"matchExpressions", Json::array({{{"key", key}, {"operator", "Exists"}}})}}}});
+  });
   return set;
 }
 inline Member in_gang(Member set, gang::Gang gang) {

@@ -39,7 +39,7 @@ bool is_of_daemon_set(const kube::Pod& pod) {
   const auto& owner = pod.meta.owner;
   if (!owner || owner->kind != "DaemonSet" || owner->api_version != "apps/v1") return false;
   if (!pod.detail) return false;
-  const Json& terms = pod.detail->constraints.node_selector_terms;
+  const Json terms = pod.detail->constraints.unpack().node_selector_terms;
   return terms.is_array() && !terms.empty() && std::all_of(terms.begin(), terms.end(), is_pin);
 }
 

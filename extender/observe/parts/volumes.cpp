@@ -55,8 +55,9 @@ PodGroupPtr with_volumes(const PodGroupPtr& group, const VolumeStores& stores, V
     return group;
   auto copy = std::make_shared<gang::PodGroup>(*group);
   for (gang::MemberSet& set : gang::all_sets(copy->spec.gangs)) {
-    set.shape.constraints.volume_terms =
-        volume_terms(set.shape.claims, group->meta.ns.str(), stores, used);
+    set.shape.constraints.edit([&](kube::NodeConstraints& constraints) {
+      constraints.volume_terms = volume_terms(set.shape.claims, group->meta.ns.str(), stores, used);
+    });
   }
   return copy;
 }

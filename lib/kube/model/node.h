@@ -10,6 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -57,6 +58,46 @@ struct NodeConstraints {
   bool operator==(const NodeConstraints&) const = default;
 };
 NodeConstraints decode_node_constraints(const Json& pod_spec);
+
+// NodeConstraints as compact text, for whatever is kept: users decide how large they are, and
+// parsed ones take up to thirty times their text. A copy costs one counter, comparing at most a
+// look at both texts.
+class PackedConstraints {
+ public:
+  PackedConstraints() = default;                          // no constraints
+  PackedConstraints(const NodeConstraints& constraints);  // NOLINT: implicit
+  // Cost: parses the text, some microseconds for a few tolerations.
+  NodeConstraints unpack() const;
+  template <typename Change>
+  void edit(Change change) {
+    NodeConstraints constraints = unpack();
+    change(constraints);
+    *this = constraints;
+  }
+  bool empty() const { return text_.empty(); }
+  // Equal constraints have equal texts.
+  const std::string& text() const { return text_.str(); }
+  bool operator==(const PackedConstraints&) const = default;
+
+ private:
+  SharedString text_;
+};
+
+// Constraints that are unpacked when they are first needed, and then at hand. Not thread-safe.
+class UnpackedConstraints {
+ public:
+  UnpackedConstraints() = default;
+  explicit UnpackedConstraints(PackedConstraints packed) : packed_(std::move(packed)) {}
+  const PackedConstraints& packed() const { return packed_; }
+  const NodeConstraints& get() {
+    if (!unpacked_) unpacked_ = packed_.unpack();
+    return *unpacked_;
+  }
+
+ private:
+  PackedConstraints packed_;
+  std::optional<NodeConstraints> unpacked_;
+};
 
 enum class NodeFit {
   kAllowed,

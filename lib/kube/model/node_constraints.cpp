@@ -121,6 +121,49 @@ NodeConstraints decode_node_constraints(const Json& pod_spec) {
   return constraints;
 }
 
+namespace {
+
+// Names of the parts in the packed text.
+constexpr const char* kSelector = "selector";
+constexpr const char* kTerms = "terms";
+constexpr const char* kTolerations = "tolerations";
+constexpr const char* kPreferred = "preferred";
+constexpr const char* kVolumes = "volumes";
+
+}  // namespace
+
+PackedConstraints::PackedConstraints(const NodeConstraints& constraints) {
+  Json parts = Json::object();
+  const auto add = [&parts](const char* name, const Json& part) {
+    if (!part.empty()) parts[name] = part;
+  };
+  add(kSelector, constraints.node_selector);
+  add(kTerms, constraints.node_selector_terms);
+  add(kTolerations, constraints.tolerations);
+  add(kPreferred, constraints.preferred_terms);
+  add(kVolumes, constraints.volume_terms);
+  if (parts.empty()) return;
+  std::string text = to_text(parts);
+  text.shrink_to_fit();  // it is kept
+  text_ = std::move(text);
+}
+
+NodeConstraints PackedConstraints::unpack() const {
+  NodeConstraints constraints;
+  if (empty()) return constraints;
+  auto parts = parse_json(text());
+  if (!parts) return constraints;  // cannot be: to_text() has written it
+  const auto take = [&parts](const char* name, Json& part) {
+    if (const auto at = parts->find(name); at != parts->end()) part = std::move(*at);
+  };
+  take(kSelector, constraints.node_selector);
+  take(kTerms, constraints.node_selector_terms);
+  take(kTolerations, constraints.tolerations);
+  take(kPreferred, constraints.preferred_terms);
+  take(kVolumes, constraints.volume_terms);
+  return constraints;
+}
+
 ConstraintIndex::ConstraintIndex(const NodeConstraints& constraints) : tolerations_(std::in_place) {
   for (const Json& term : constraints.node_selector_terms) add_term(term);
   for (const Json& terms : constraints.volume_terms) {

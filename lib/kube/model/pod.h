@@ -50,7 +50,7 @@ struct ContainerState {
 // and for those of PodFilter::spec_scheduler.
 struct PodSpecDetail {
   bool is_gated = false;  // spec.schedulingGates is not empty: no scheduler handles it yet
-  NodeConstraints constraints;
+  PackedConstraints constraints;
   std::vector<std::string> claims;  // claim_names()
   bool operator==(const PodSpecDetail&) const = default;
 };

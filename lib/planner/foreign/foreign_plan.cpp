@@ -27,11 +27,7 @@ std::string shape_name(const kube::Pod& pod, const Json& volume_terms) {
   for (const auto& [name, amount] : pod.requests.amounts()) {
     text += fmt::format("{}={};", name, amount);
   }
-  const kube::NodeConstraints& constraints = pod.detail->constraints;
-  for (const Json& part : {constraints.node_selector, constraints.node_selector_terms,
-                           constraints.tolerations, constraints.preferred_terms, volume_terms}) {
-    text += kube::to_text(part) + ";";
-  }
+  text += fmt::format("{};{};", pod.detail->constraints.text(), kube::to_text(volume_terms));
   for (const std::string& claim : pod.detail->claims) text += claim + ";";
   return fmt::format("{:016x}", std::hash<std::string>()(text));
 }
@@ -70,7 +66,10 @@ void ForeignWork::add_shape(const ForeignPod& one) {
   set.role = pod.meta.name;
   set.shape.requests = pod.requests;
   set.shape.constraints = pod.detail->constraints;
-  if (one.volume_terms.is_array()) set.shape.constraints.volume_terms = one.volume_terms;
+  if (one.volume_terms.is_array()) {
+    set.shape.constraints.edit(
+        [&](kube::NodeConstraints& constraints) { constraints.volume_terms = one.volume_terms; });
+  }
   shapes_.push_back({std::move(set), 1});
 }
 

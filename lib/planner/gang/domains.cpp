@@ -22,10 +22,12 @@ constexpr const char* kNowhere = "(nowhere)";
 
 // The template's own nodeSelector may name the label: with another value nothing is left.
 void confine(gang::MemberSet& set, const std::string& key, const std::string& value) {
-  Json& selector = set.shape.constraints.node_selector;
-  const auto at = selector.find(key);
-  const bool is_contrary = at != selector.end() && *at != value;
-  selector[key] = is_contrary ? kNowhere : value;
+  set.shape.constraints.edit([&](kube::NodeConstraints& constraints) {
+    Json& selector = constraints.node_selector;
+    const auto at = selector.find(key);
+    const bool is_contrary = at != selector.end() && *at != value;
+    selector[key] = is_contrary ? kNowhere : value;
+  });
 }
 
 struct Domain {

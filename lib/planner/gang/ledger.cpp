@@ -66,7 +66,7 @@ std::string_view Ledger::shared_and_taken(const kube::Resources& requests, std::
 std::string Ledger::objection(const gang::MemberSet& set, std::string_view node) const {
   const auto at = nodes_.find(node);
   if (!at) return fmt::format("node {} was deleted", node);
-  const kube::NodeFit fit = kube::judge(nodes_.node(*at), set.shape.constraints);
+  const kube::NodeFit fit = nodes_.fit(*at, set.shape.constraints);
   return fit == kube::NodeFit::kAllowed ? "" : fmt::format("node {} is {}", node, reason_text(fit));
 }
 
@@ -95,7 +95,7 @@ Result<Nothing> Ledger::check(const gang::MemberSet& set, std::string_view node)
 bool Ledger::fits(const gang::MemberSet& set, std::string_view node) const {
   const auto at = nodes_.find(node);
   return at && nodes_.first_lacking(*at, set.shape.requests).empty() &&
-         kube::judge(nodes_.node(*at), set.shape.constraints) == kube::NodeFit::kAllowed &&
+         nodes_.fit(*at, set.shape.constraints) == kube::NodeFit::kAllowed &&
          !is_taken_nearby(set.shape.requests, *at);
 }
 

@@ -29,13 +29,22 @@ bool has_more_of_what_is_asked(const gang::PodShape& shape, const NodeChange& ch
   });
 }
 
-std::int64_t pods_on(const kube::Node* node, const kube::Resources& spare,
-                     const gang::PodShape& shape) {
-  if (node == nullptr) return 0;
-  const std::int64_t pods = shape.requests.times_in(spare, kMostPodsOnNode);
-  if (pods <= 0 || kube::judge(*node, shape.constraints) != kube::NodeFit::kAllowed) return 0;
-  return pods;
-}
+// How many pods of a shape fit on nodes?
+class PodsOn {
+ public:
+  explicit PodsOn(const gang::PodShape& shape) : shape_(shape), constraints_(shape.constraints) {}
+
+  std::int64_t operator()(const kube::Node* node, const kube::Resources& spare) {
+    if (node == nullptr) return 0;
+    const std::int64_t pods = shape_.requests.times_in(spare, kMostPodsOnNode);
+    if (pods <= 0) return 0;
+    return kube::judge(*node, constraints_.get()) == kube::NodeFit::kAllowed ? pods : 0;
+  }
+
+ private:
+  const gang::PodShape& shape_;
+  kube::UnpackedConstraints constraints_;
+};
 
 bool keeps_apart_by_domain(const gang::PodShape& shape) {
   const auto& asked = shape.requests.amounts();
@@ -68,9 +77,10 @@ void WaitingGangs::note(const std::vector<NodeChange>& changes) {
     // Capacity of one node may keep pods off another one of its domain.
     shape.has_gained = is_any_gain && (shape.by_domain || !shape.is_summed);
     if (!shape.is_summed) continue;
+    PodsOn pods_on(shape.shape);
     for (const NodeChange& change : changes) {
-      const std::int64_t before = pods_on(change.before.get(), change.spare_before, shape.shape);
-      const std::int64_t after = pods_on(change.after.get(), change.spare_after, shape.shape);
+      const std::int64_t before = pods_on(change.before.get(), change.spare_before);
+      const std::int64_t after = pods_on(change.after.get(), change.spare_after);
       shape.total += after - before;
       shape.has_gained =
           shape.has_gained ||
@@ -116,8 +126,9 @@ void WaitingGangs::sum_up(const std::vector<placement::NodeView>& nodes) {
   for (Shape& shape : shapes_) {
     if (shape.gangs == 0 || shape.is_summed) continue;
     shape.total = 0;
+    PodsOn pods_on(shape.shape);
     for (const placement::NodeView& view : nodes) {
-      shape.total += pods_on(view.node.get(), view.free, shape.shape);
+      shape.total += pods_on(view.node.get(), view.free);
     }
     shape.is_summed = true;
   }
@@ -167,7 +178,8 @@ void WaitingGangs::take(const kube::Node& node, const kube::Resources& spare,
   for (std::size_t i = 0; i < shapes_.size(); ++i) {
     const Shape& shape = shapes_[i];
     if (shape.gangs == 0 || !shape.is_summed) continue;
-    taken[i] += pods_on(&node, spare, shape.shape) - pods_on(&node, left, shape.shape);
+    PodsOn pods_on(shape.shape);
+    taken[i] += pods_on(&node, spare) - pods_on(&node, left);
   }
 }
 

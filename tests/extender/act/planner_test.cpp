@@ -836,8 +836,7 @@ TEST_CASE("a gang is planned where its volume can be used, also if it is bound l
   c.see_volumes();
   c.planner.schedule_once();
   CHECK(c.planned_nodes("a") == "n2");
-  CHECK(
-      c.group("a").spec.gangs[0].members[0].shape.constraints.volume_terms.empty());  // not written
+  CHECK(c.group("a").spec.gangs[0].members[0].shape.constraints.empty());  // not written
 
   c.set_ready("n2", false);
   c.see_nodes();

@@ -274,6 +274,32 @@ TEST_CASE("a node evicts a pod whose first matching toleration has a limit", "[k
   CHECK((preference(node, constraints) < 0) == row.evicts);
 }
 
+TEST_CASE("packed constraints are what was packed", "[kube][node]") {
+  const auto parse = [](const char* text) { return *parse_json(text); };
+  NodeConstraints all;
+  all.node_selector = parse(R"({"zone":"a","text":"\u00e9 \" \n"})");
+  all.node_selector_terms = parse(R"([{"matchExpressions":[{"key":"x","operator":"Exists"}]},{}])");
+  all.tolerations = parse(R"([{"operator":"Exists","tolerationSeconds":9223372036854775807}])");
+  all.preferred_terms = parse(R"([{"weight":1,"preference":{}}])");
+  all.volume_terms = parse(R"([[],[{"matchFields":null}]])");
+  NodeConstraints one;
+  one.tolerations = parse(R"([{"key":"a","value":"b"}])");
+  NodeConstraints same;
+  same.tolerations = parse(R"([{"value":"b","key":"a"}])");
+
+  CHECK(PackedConstraints(all).unpack() == all);
+  CHECK(PackedConstraints(one).unpack() == one);
+  CHECK(PackedConstraints(one) == PackedConstraints(same));
+  CHECK_FALSE(PackedConstraints(one) == PackedConstraints(all));
+
+  PackedConstraints none{NodeConstraints{}};
+  CHECK(none.empty());
+  CHECK(none == PackedConstraints());
+  CHECK(none.unpack() == NodeConstraints{});
+  none.edit([&](NodeConstraints& constraints) { constraints = one; });
+  CHECK(none == PackedConstraints(one));
+}
+
 TEST_CASE("a pod prefers nodes without PreferNoSchedule taints to those that its terms prefer",
           "[kube][node]") {
   NodeConstraints constraints;

@@ -39,7 +39,9 @@ struct Foreign : testing::StoredCluster {
       pod.meta.resource_version = "1";
       pod.requests = ask(gpus);
       kube::PodSpecDetail detail;
-      if (node_class != nullptr) detail.constraints.node_selector["class"] = node_class;
+      kube::NodeConstraints constraints;
+      if (node_class != nullptr) constraints.node_selector["class"] = node_class;
+      detail.constraints = constraints;
       pod.detail = kube::Shared<kube::PodSpecDetail>(detail);
       seen.pending.push_back({std::make_shared<const kube::Pod>(pod)});
       ++seen.counts.pending;

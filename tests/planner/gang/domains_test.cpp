@@ -132,13 +132,13 @@ TEST_CASE("a nodeSelector of one set does not tear it from the others", "[extend
   for (const char* name : {"a1", "a2", "a3", "a4", "a5"}) nodes.push_back(in_zone(name, "a"));
   for (const char* name : {"b1", "b2"}) nodes.push_back(in_zone(name, "b"));
   SECTION("which names the label itself") {
-    collectors.shape.constraints.node_selector = {{kZone, "b"}};
+    collectors = selecting(collectors, kZone, "b");
     CHECK(outcome(nodes, a_group("a", {collectors, learners})).find("pod affinity requires") !=
           std::string::npos);
   }
   SECTION("and is elsewhere than what runs") {
     gang::PodGroup group = planned(a_group("a", {learners}), {"a1", "a2", "a3", "a4", "a5"}, true);
-    collectors.shape.constraints.node_selector = {{kZone, "b"}};
+    collectors = selecting(collectors, kZone, "b");
     add_member(group, in_request(collectors, 1));
     ++group.meta.generation;
     const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);

@@ -140,7 +140,9 @@ TEST_CASE("before the bind a slot of a committed gang leaves a node that does no
 
 TEST_CASE("a toleration keeps an unbound slot on its tainted node", "[extender][healing]") {
   gang::PodGroup group = learners({"n1"});
-  nth_set(group, 0).shape.constraints.tolerations = Json::array({{{"operator", "Exists"}}});
+  nth_set(group, 0).shape.constraints.edit([](kube::NodeConstraints& constraints) {
+    constraints.tolerations = Json::array({{{"operator", "Exists"}}});
+  });
   kube::Node node = tainted(a_node("n1", 8));
   Cycles cycles;
   CHECK(text(cycles.run({view(node, capacity(8, 0, 0)), view(a_node("n2", 8))},

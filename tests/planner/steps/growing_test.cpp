@@ -101,7 +101,8 @@ TEST_CASE("pods that follow finished ones take no quota while they have no node"
   set.slots[1].incarnation = 1;
   set.growing = {1};
   ++world.get("zebra").meta.generation;
-  world.get("job").spec.gangs[0].members[0].shape.constraints.node_selector = {{"no", "node"}};
+  world.get("job").spec.gangs[0].members[0].shape.constraints.edit(
+      [](kube::NodeConstraints& constraints) { constraints.node_selector["no"] = "node"; });
   world.others = {{"n1", 8}, {"n2", 8}};
   world.gpu_quota = 12;
   world.cycle();

@@ -266,7 +266,7 @@ TEST_CASE("a job and its PodGroup at all limits at once can be stored", "[server
     for (const auto& slot : entry.slots) set.slots.push_back({slot.ordinal, slot.incarnation});
     set.shape.requests = {
         {"cpu", 1'500}, {"memory", 12'345'678}, {"nvidia.com/gpu", 1}, {"pods", 1}};
-    set.shape.constraints.node_selector = {{"example.com/pool", "collectors-on-large-nodes"}};
+    set = testing::selecting(set, "example.com/pool", "collectors-on-large-nodes");
     members.push_back(std::move(set));
     gang::GangStatus gang = placed_gang(entry);
     gang.reason = gang::kReasonPlanned;

@@ -188,7 +188,7 @@ TEST_CASE("a PodGroup contains everything the extender needs to plan it",
   CHECK(learner.slots == Slots{{0, 0}});
   CHECK(learner.shape.requests ==
         kube::Resources{{"cpu", 1000}, {"nvidia.com/gpu", 1}, {"pods", 1}});
-  CHECK(learner.shape.constraints.node_selector == Json{{"zone", "a"}});
+  CHECK(learner.shape.constraints.unpack().node_selector == Json{{"zone", "a"}});
   for (const gang::MemberSet& set : gang::all_sets(group.spec.gangs)) {
     CHECK(set.bind_last == (set.role == "coordinator"));
     CHECK(set.heals_alone == (set.role == "aggregator"));
