@@ -82,6 +82,14 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
                "limit on the grace period of jobs' pods that are being deleted: a longer one is "
                "shortened to it, so that a pod cannot keep its capacity from others; 0s: no limit");
   app.add_option(
+         "--max-pods-per-namespace", flags.max_pods_per_namespace,
+         "number of pods that the jobs of a namespace may ask for together, with four times "
+         "as many in all namespaces: a short job may ask for thousands, which cost memory "
+         "while they wait; 0: no limit")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}))
+      ->capture_default_str();
+  app.add_option(
          "--max-reservation-seconds", flags.max_reservation_seconds,
          "limit on reservationSeconds, the time for which a job may reserve capacity for requests; "
          "set the same in nervex-webhook, which warns about jobs that ask for more")

@@ -190,7 +190,9 @@ Result<Nothing> Writes::update_shared_service(const UpdateSharedService& update)
   return ok();
 }
 Result<Nothing> Writes::create_pod_group(const Json& manifest) {
-  return create(pod_groups(), manifest);
+  const auto created = create(pod_groups(), manifest);
+  stores_.group_pods.recount(job_.meta.ns, read_name(manifest));
+  return created;
 }
 Result<Nothing> Writes::delete_pod(const Target& target) { return remove(pods(), target); }
 // This write removes a pod that waits for nothing else; the answer is its last state.
@@ -282,6 +284,7 @@ Result<Nothing> Writes::patch_pod_group(const PatchPodGroup& patch) {
   if (!patched)
     return with_context("change the members of podgroup " + patch.name, patched.error());
   fold(pod_groups(), *patched);
+  stores_.group_pods.recount(ns, patch.name);
   return ok();
 }
 

@@ -63,6 +63,9 @@ inline constexpr std::string_view kUnreadable = "Unreadable";  // this program c
 // status.reason, where it is not a condition's.
 // The API server would refuse the job's pods: their PriorityClass does not exist.
 inline constexpr std::string_view kPriorityClassMissing = "PriorityClassMissing";
+// The namespace's jobs ask for as many pods as --max-pods-per-namespace allows. Also of
+// RequestsScheduled.
+inline constexpr std::string_view kTooManyPods = "TooManyPods";
 inline constexpr std::string_view kQueued = "Queued";      // not planned yet
 inline constexpr std::string_view kStarting = "Starting";  // planned; pods are being created
 inline constexpr std::string_view kCompleted = "Completed";

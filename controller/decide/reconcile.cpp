@@ -130,7 +130,7 @@ Actions release_pods(const Observed& seen) {
 using Delay = std::optional<std::chrono::milliseconds>;
 using Timer = Delay (*)(const Round& round);
 
-constexpr std::array<Timer, 8> kTimers{
+constexpr std::array<Timer, 9> kTimers{
     time_until_limit,
     time_until_late,
     time_until_reservation_ends,
@@ -138,6 +138,7 @@ constexpr std::array<Timer, 8> kTimers{
     time_until_in_the_way,
     time_until_overdue,
     time_until_dry_run,
+    time_until_pod_limit,
     [](const Round& round) { return Delay(round.losses.look_again); }};
 
 Delay time_until_next_round(const Round& round) {

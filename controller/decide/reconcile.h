@@ -12,7 +12,7 @@ namespace nervex::controller {
 
 struct Decision {
   Actions actions;  // in order; the first failure stops the rest
-  // Look again even if nothing changes. Follows only from times in the status.
+  // Look again even if nothing changes: follows from times in the status, or other jobs matter.
   std::optional<std::chrono::milliseconds> requeue_after;
   bool is_transition = false;  // the written status begins or ends something: the next step is due
 };

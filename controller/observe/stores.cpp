@@ -128,13 +128,15 @@ Changed<kube::Pod> pod_changed(Stores& stores, Queues& queues, std::chrono::mill
   };
 }
 
-Changed<gang::PodGroup> pod_group_changed(kube::WorkQueue& queue) {
-  return
-      [&queue, owner = add_owner_to<gang::PodGroup>(queue)](const auto& before, const auto& after) {
-        owner(before, after);
-        const bool is_orphan = after != nullptr && owner_job_uid(after->meta).empty();
-        if (is_orphan) queue.add(orphans_key(after->meta.ns));
-      };
+Changed<gang::PodGroup> pod_group_changed(Stores& stores, kube::WorkQueue& queue) {
+  return [&stores, &queue, owner = add_owner_to<gang::PodGroup>(queue)](const auto& before,
+                                                                        const auto& after) {
+    const kube::Meta& meta = (after ? after : before)->meta;
+    stores.group_pods.recount(meta.ns, meta.name);
+    owner(before, after);
+    const bool is_orphan = after != nullptr && owner_job_uid(after->meta).empty();
+    if (is_orphan) queue.add(orphans_key(after->meta.ns));
+  };
 }
 
 // The namespace's Service: every job there may need it, and the last job's end removes it.
@@ -337,7 +339,7 @@ void add_watches(kube::Reflectors& watches, Stores& stores, Queues& queues,
                                              slice_changed(queues.endpoint_slices)));
   watches.add("podgroups", kube::api_path(kube::kPodGroups), stores.pod_groups,
               kube::sink_into<gang::PodGroup>(stores.pod_groups, gang::parse_pod_group,
-                                              pod_group_changed(queue)));
+                                              pod_group_changed(stores, queue)));
   // Optional, so that an upgrade may install its CRD later.
   watches.add_optional("queues", kube::api_path(kube::kQueues), stores.queues.store,
                        kube::sink_into<queue::Queue>(stores.queues.store, queue::parse_queue,

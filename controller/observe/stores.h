@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "controller/decide/objects/endpoint_slices.h"
 #include "controller/decide/round/observed.h"
+#include "controller/observe/group_pods.h"
 #include "controller/observe/kept_templates.h"
 #include "gang/pod_group.h"
 #include "job/types.h"
@@ -165,6 +166,7 @@ struct Stores {
   kube::Store<Service> services;
   kube::Store<EndpointSlice> endpoint_slices;  // of namespaces' Services
   kube::Store<gang::PodGroup> pod_groups;
+  GroupPods group_pods{pod_groups};
   kube::Store<AggregatorConfig> aggregator_configs;
   kube::Store<job::PriorityClass> priority_classes;
   CachedQueues queues;

@@ -14,7 +14,7 @@ import kubernetes
 import pytest
 from tools.base import usage
 from support.commands import environment
-from support.jobs import GROUP, VERSION, job, template
+from support.jobs import GROUP, VERSION, Jobs, job, template
 from support.tenant import LONG, Tenant
 from support.wait import wait_for
 
@@ -129,6 +129,35 @@ def test_what_is_kept_of(user, watched, jobs, replicas_api, kind):
         number += 1
     check_others_are_served(jobs, replicas_api)
     watched.check_grown_at_most(3 * stored + SPARE)
+
+
+def vast_job(name, pods):
+    """It fits no node. Beside the collectors it has a coordinator and an aggregator."""
+    one = template(nodeSelector={"no": "node"})
+    return job(name, coordinator={"template": one}, collector={"template": one, "replicas": pods - 2})
+
+
+@pytest.mark.extended
+def test_small_jobs_of_very_many_pods_wait(user, watched, fresh_namespace, core, custom, replicas_api):
+    """250,000 pods by the default of nervex-controller --max-pods-per-namespace; the text of a job is small."""
+    pods, most = 5_000, 250_000
+    for number in range(most // pods + 3):
+        body = vast_job(f"vast-{number}", pods)
+        assert user.call("POST", user.path("nervexjobs"), body)[0] == 201
+
+    def reasons():
+        listed = user.call("GET", user.path("nervexjobs"))[1]["items"]
+        return {one["metadata"]["name"]: one.get("status", {}).get("reason") for one in listed}
+
+    def waiting():
+        return [name for name, reason in reasons().items() if reason == "TooManyPods"]
+    wait_for(lambda: not {None, "Queued"} & set(reasons().values()), "all jobs to be looked at", LONG)
+    assert len(waiting()) == 3, reasons()
+    with fresh_namespace() as other:
+        check_others_are_served(Jobs(core, custom, other), replicas_api)
+    watched.check_grown_at_most(120 * MB)
+    user.jobs.delete(next(name for name in reasons() if name not in waiting()))
+    wait_for(lambda: len(waiting()) == 2, "another job to be planned", 2 * LONG)
 
 
 @pytest.mark.extended

@@ -12,13 +12,16 @@ from support.wait import wait_for
 pytestmark = pytest.mark.extended
 
 # MB of JSON. Most for what costs a program of ours the most: jobs for the controller, pods and Simulations for the
-# extender. All of these pass admission. Left out are pods and jobs that wait with large node constraints: these have no
-# budget yet (docs/performance.md).
+# extender. All of these pass admission.
 SHARES = {
     "suspended jobs of empty arguments": 50,
+    "jobs that wait with tolerations": 40,
+    "jobs of 5,000 pods": 1,
     "pods with host ports": 4,
+    "pods with 2,000 tolerations": 60,
+    "pods with node affinity": 60,
     "pods of empty arguments": 60,
-    "pods with annotations": 250,
+    "pods with annotations": 120,
     "pods with labels": 20,
     "Simulations": 50,
     "claims": 30,

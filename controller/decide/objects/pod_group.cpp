@@ -498,7 +498,35 @@ Json pod_group_manifest(const Round& round, const job::PodContext& context) {
           {"spec", gang::encode_spec(desired_spec(round, context))}};
 }
 
+std::int64_t count_pods(const gang::PodGroupSpec& spec) {
+  std::int64_t pods = 0;
+  for (const gang::MemberSet& set : gang::all_sets(spec.gangs)) {
+    pods += static_cast<std::int64_t>(set.slots.size()) + set.reserved_pods;
+  }
+  return pods;
+}
+
+bool exceeds_pod_limit(const Round& round) {
+  const std::int64_t most = round.seen.max_pods_per_namespace;
+  const GroupPodCount& now = round.seen.group_pods;
+  const auto is_over = [&](std::int64_t more) {
+    return now.of_namespace + more > most || now.all + more > kNamespacesAtLimit * most;
+  };
+  if (most == 0 || !is_over(job::kMaxPodsPerJob)) return false;
+  const auto* group = round.attempt.group;
+  const std::int64_t more = count_pods(desired_spec(round, pod_context(round))) -
+                            (group == nullptr ? 0 : count_pods(group->spec));
+  return more > 0 && is_over(more);
+}
+
+std::optional<std::chrono::milliseconds> time_until_pod_limit(const Round& round) {
+  constexpr std::chrono::minutes kPeriod{1};
+  if (!may_begin(round.seen) || !exceeds_pod_limit(round)) return std::nullopt;
+  return kPeriod;
+}
+
 Actions group_steps(const Round& round) {
+  if (exceeds_pod_limit(round)) return {};
   const job::PodContext context = pod_context(round.seen, round.attempt);
   if (round.attempt.group == nullptr) {
     const bool waits =

@@ -90,6 +90,12 @@ struct Predecessor {
 
 // -- what is observed of a job?
 
+// Pods that PodGroups ask for, reserved capacity included.
+struct GroupPodCount {
+  std::int64_t of_namespace = 0;
+  std::int64_t all = 0;  // of all namespaces
+};
+
 template <typename T>
 using Ptrs = std::vector<std::shared_ptr<const T>>;
 
@@ -122,6 +128,8 @@ struct Observed {
   bool coordinator_node_is_lost = false;
   // The attempt has run, and a live read just found no PodGroup.
   bool pod_group_is_gone = false;
+  GroupPodCount group_pods;                 // of the job's namespace, this job included
+  std::int64_t max_pods_per_namespace = 0;  // --max-pods-per-namespace; 0: no limit
   // No object of the attempt exists yet, and this object still has a name that it needs.
   Predecessor predecessor;
   std::shared_ptr<const queue::QueueTree> queues;  // null: not known

@@ -13,6 +13,7 @@
 #include "controller/decide/attempt/pod_problems.h"
 #include "controller/decide/attempt/previous_attempt.h"
 #include "controller/decide/attempt/queueing.h"
+#include "controller/decide/objects/pod_group.h"
 #include "controller/decide/reasons.h"
 #include "controller/decide/round/condition.h"
 #include "job/aggregator_config.h"
@@ -108,6 +109,16 @@ bool learners_wait_for_config(const Round& round) {
   });
 }
 
+// Without numbers that change while the job waits.
+std::string too_many_pods(const Observed& seen) {
+  return fmt::format(
+      "the jobs of namespace {} may ask for {} pods together, and those of all namespaces for {} "
+      "(nervex-controller --max-pods-per-namespace): this job gets its pods when others have ended "
+      "or ask for fewer",
+      seen.job.meta.ns, seen.max_pods_per_namespace,
+      kNamespacesAtLimit * seen.max_pods_per_namespace);
+}
+
 }  // namespace
 
 Finding check_scheduled(const Round& round) {
@@ -136,6 +147,9 @@ Finding check_scheduled(const Round& round) {
   if (round.attempt.group == nullptr && gang_waits_for_config(round)) {
     return {false, kAggregatorMissing, missing_config(round.seen)};
   }
+  if (round.attempt.group == nullptr && exceeds_pod_limit(round)) {
+    return {false, kTooManyPods, too_many_pods(round.seen)};
+  }
   const auto* base = round.attempt.group == nullptr
                          ? nullptr
                          : gang::find_gang(round.attempt.group->status, gang::kBaseGang);
@@ -158,6 +172,7 @@ Finding check_scheduled(const Round& round) {
 std::optional<Finding> check_requests_scheduled(const Round& round) {
   if (round.attempt.group == nullptr) return std::nullopt;
   if (auto waits = backing_off(round.seen)) return waits;
+  if (exceeds_pod_limit(round)) return Finding{false, kTooManyPods, too_many_pods(round.seen)};
   std::optional<Finding> verdict;
   if (is_false(round.seen.job.status, kRequestsScheduled)) {
     verdict = Finding{true, gang::kReasonPlanned, "no request is waiting"};

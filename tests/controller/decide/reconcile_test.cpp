@@ -5,6 +5,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "controller/decide/reasons.h"
+#include "controller/decide/round/condition.h"
 #include "controller/decide/status/status.h"
 #include "tests/controller/world.h"
 #include "tests/support/job_builders.h"

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "controller/decide/objects/pod_group.h"
 #include "job/names.h"
 #include "tests/controller/cluster.h"
 #include "tests/support/job_builders.h"
@@ -273,6 +274,23 @@ TEST_CASE("a coordinator that has made a call is known to have run", "[controlle
   const auto seen = look(cluster);
   REQUIRE((seen && *seen));
   CHECK((*seen)->coordinator_is_gone == want);
+}
+
+TEST_CASE("the pods that PodGroups ask for are counted", "[controller][observe]") {
+  RunningCluster cluster;
+  const GroupPods& pods = cluster.controller->stores.group_pods;  // its own writes are counted
+  const auto group = cluster.controller->stores.pod_groups.all().front();
+  const std::int64_t its = count_pods(group->spec);
+  CHECK(its > 1);
+  CHECK(pods.count("rl").of_namespace == its);
+  CHECK(pods.count("rl").all == its);
+  CHECK(pods.count("other").of_namespace == 0);
+  CHECK(pods.count("other").all == its);
+  cluster.api.remove(kube::kPodGroups, "rl", group->meta.name);
+  cluster.sync();
+  cluster.controller->stores.group_pods.recount("rl", group->meta.name);
+  CHECK(pods.count("rl").of_namespace == 0);
+  CHECK(pods.count("rl").all == 0);
 }
 
 TEST_CASE("a PodGroup that was deleted while the job runs is observed", "[controller][observe]") {

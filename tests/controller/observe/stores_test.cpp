@@ -145,11 +145,13 @@ TEST_CASE("a running controller takes a job from its creation to its end",
   REQUIRE(comes_true([&] { return cluster.names(kube::kPods).size() == 4; }));
   cluster.run_pods();
   REQUIRE(comes_true([&] { return cluster.job().status.ready == 4; }));
+  CHECK(comes_true([&] { return parts.stores.group_pods.count("rl").all == 4; }));
   cluster.end_pod("dqn-coordinator", true);
   REQUIRE(comes_true([&] {
     return cluster.names(kube::kPodGroups).empty() && cluster.names(kube::kServices).empty();
   }));
   CHECK(cluster.job().status.phase == job::Phase::kSucceeded);
+  CHECK(comes_true([&] { return parts.stores.group_pods.count("rl").all == 0; }));
   const std::vector<std::string> kept = {"dqn-coordinator"};
   CHECK(comes_true([&] { return cluster.names(kube::kPods) == kept; }));
 

@@ -39,6 +39,15 @@ def waiting_job(tolerations):
     return "nervexjobs", CUSTOM, body
 
 
+def vast_job():
+    """Beside the collectors it has a coordinator and an aggregator."""
+    body = job(NAME)
+    body["spec"]["collector"]["replicas"] = 4_998
+    for role in ("coordinator", "collector"):
+        body["spec"][role]["template"]["spec"]["nodeSelector"] = {"no": "node"}
+    return "nervexjobs", CUSTOM, body
+
+
 def simulation():
     return "simulations", CUSTOM, {"apiVersion": f"{GROUP}/{VERSION}", "kind": "Simulation", "metadata": {"name": NAME},
                                    "spec": {"job": {"x": [{}] * 400_000}}}
@@ -72,6 +81,7 @@ CLAIM = {"accessModes": ["ReadWriteOnce"], "storageClassName": "none", "resource
 KINDS = {
     "suspended jobs of empty arguments": suspended_job,
     "jobs that wait with tolerations": lambda: waiting_job(800),
+    "jobs of 5,000 pods": vast_job,
     "pods with 20,000 tolerations": lambda: pod(OURS, tolerations=tolerating(20_000)),
     "pods with 2,000 tolerations": lambda: pod(OURS, tolerations=tolerating(2_000)),
     "pods with node affinity": lambda: pod(OURS, affinity=with_affinity(20_000)),

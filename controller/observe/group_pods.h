@@ -1,0 +1,37 @@
+// controller/observe/group_pods.h - how many pods do the PodGroups ask for?
+//
+// A short job may ask for thousands of pods. While they wait they cost the API server nothing, but
+// the programs that plan them memory and time. So the jobs of a namespace share a limit, as do all
+// jobs (--max-pods-per-namespace, exceeds_pod_limit()).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "controller/decide/round/observed.h"
+#include "gang/pod_group.h"
+#include "kube/cache/store.h"
+
+namespace nervex::controller {
+
+// Counts what a store of PodGroups has. Thread-safe.
+class GroupPods {
+ public:
+  explicit GroupPods(const kube::Store<gang::PodGroup>& groups) : groups_(groups) {}
+
+  GroupPodCount count(const std::string& ns) const;
+  // The store has another state of this PodGroup, or may have. Cost: its member sets.
+  void recount(const std::string& ns, const std::string& name);
+
+ private:
+  const kube::Store<gang::PodGroup>& groups_;
+  mutable Mutex mutex_;
+  std::int64_t all_ GUARDED_BY(mutex_) = 0;
+  // No entry is 0.
+  std::unordered_map<std::string, std::int64_t> by_namespace_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::int64_t> by_group_ GUARDED_BY(mutex_);  // by its key
+};
+
+}  // namespace nervex::controller
