@@ -166,7 +166,7 @@ def rows_of_container(section):
     yield f"{section}.image.repository", "other", name, f"{at}.image", f"{registry}other:{tag}", others
     yield f"{section}.image.tag", "v9", name, f"{at}.image", f"{registry}{repository}:v9", others
     yield f"{section}.image.digest", DIGEST, name, f"{at}.image", f"{registry}{repository}@{DIGEST}", others
-    yield f"{section}.resources", {"limits": {"memory": "2Gi"}}, name, f"{at}.resources.limits.memory", "2Gi", others
+    yield f"{section}.resources", {"limits": {"memory": "3Gi"}}, name, f"{at}.resources.limits.memory", "3Gi", others
     yield f"{section}.extraArgs", ["--a=b"], name, f"{at}.args", [*before, "--a=b"], others
     yield (f"{section}.extraEnv", [{"name": "A", "value": "b"}], name, f"{at}.env", [*env, {"name": "A", "value": "b"}],
            others)

@@ -14,6 +14,7 @@ import kubernetes
 import pytest
 from tools.base import usage
 from support.commands import environment
+from support.flood import job_of_pods
 from support.jobs import GROUP, VERSION, Jobs, job, template
 from support.tenant import LONG, Tenant
 from support.wait import wait_for
@@ -131,18 +132,12 @@ def test_what_is_kept_of(user, watched, jobs, replicas_api, kind):
     watched.check_grown_at_most(3 * stored + SPARE)
 
 
-def vast_job(name, pods):
-    """It fits no node. Beside the collectors it has a coordinator and an aggregator."""
-    one = template(nodeSelector={"no": "node"})
-    return job(name, coordinator={"template": one}, collector={"template": one, "replicas": pods - 2})
-
-
 @pytest.mark.extended
 def test_small_jobs_of_very_many_pods_wait(user, watched, fresh_namespace, core, custom, replicas_api):
     """250,000 pods by the default of nervex-controller --max-pods-per-namespace; the text of a job is small."""
     pods, most = 5_000, 250_000
     for number in range(most // pods + 3):
-        body = vast_job(f"vast-{number}", pods)
+        body = job_of_pods(f"vast-{number}", pods)
         assert user.call("POST", user.path("nervexjobs"), body)[0] == 201
 
     def reasons():

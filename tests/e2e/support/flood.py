@@ -40,12 +40,17 @@ def waiting_job(tolerations):
 
 
 def vast_job():
-    """Beside the collectors it has a coordinator and an aggregator."""
-    body = job(NAME)
-    body["spec"]["collector"]["replicas"] = 4_998
-    for role in ("coordinator", "collector"):
+    return "nervexjobs", CUSTOM, job_of_pods(NAME, 5_000)
+
+
+def job_of_pods(name, pods):
+    """It fits no node. One pod is the coordinator, another one the aggregator."""
+    body = job(name)
+    body["spec"]["collector"]["replicas"] = min(pods - 2, 4_000)
+    body["spec"]["learner"]["replicas"] = pods - 2 - body["spec"]["collector"]["replicas"]
+    for role in ("coordinator", "collector", "learner"):
         body["spec"][role]["template"]["spec"]["nodeSelector"] = {"no": "node"}
-    return "nervexjobs", CUSTOM, body
+    return body
 
 
 def simulation():
