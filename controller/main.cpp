@@ -27,20 +27,15 @@ int main(int argc, char** argv) {
   kube::EventRecorder events(manager->client(), manager->clock(), "nervex-controller");
   controller::Queues queues(manager->clock());
   controller::Stores stores;
+  stores.group_pods.set_limit(flags.max_pods_per_namespace);
   controller::add_watches(manager->caches(), stores, queues, flags.aggregator_config);
   controller::WritePool pool(static_cast<std::size_t>(flags.concurrent_writes));
   controller::Performer performer(api, stores, events, pool);
-  const controller::ObserveOptions options{flags.server_url,
-                                           flags.aggregator_config,
-                                           flags.server_token,
-                                           flags.status_update_period,
-                                           flags.retry_delay,
-                                           flags.shared_services,
-                                           flags.direct_placement,
-                                           flags.max_reservation_seconds,
-                                           flags.start_timeout,
-                                           flags.max_termination_grace,
-                                           flags.max_pods_per_namespace};
+  const controller::ObserveOptions options{flags.server_url,       flags.aggregator_config,
+                                           flags.server_token,     flags.status_update_period,
+                                           flags.retry_delay,      flags.shared_services,
+                                           flags.direct_placement, flags.max_reservation_seconds,
+                                           flags.start_timeout,    flags.max_termination_grace};
   controller::Worker worker(api, stores, queues, performer, manager->clock(), options);
   controller::EndpointSliceWriter slices(api, stores, queues.endpoint_slices, events,
                                          manager->clock());

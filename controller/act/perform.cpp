@@ -91,7 +91,7 @@ struct Perform {
   }
 
   std::optional<Failure> operator()(const CreatePodGroup& action) const {
-    return one(kFailedCreate, [&] { return writes.create_pod_group(action.manifest); });
+    return one(kFailedCreate, [&] { return writes.create_pod_group(action); });
   }
   std::optional<Failure> operator()(const CreateServices& action) const {
     return create_each(action.manifests, &Writes::create_service);

@@ -189,9 +189,13 @@ Result<Nothing> Writes::update_shared_service(const UpdateSharedService& update)
   fold(services(), *updated);
   return ok();
 }
-Result<Nothing> Writes::create_pod_group(const Json& manifest) {
-  const auto created = create(pod_groups(), manifest);
-  stores_.group_pods.recount(job_.meta.ns, read_name(manifest));
+Result<Nothing> Writes::create_pod_group(const CreatePodGroup& action) {
+  const std::string name = read_name(action.manifest);
+  if (auto claimed = stores_.group_pods.claim(job_.meta.ns, name, action.pods); !claimed) {
+    return claimed;
+  }
+  auto created = create(pod_groups(), action.manifest);
+  stores_.group_pods.recount(job_.meta.ns, name);
   return created;
 }
 Result<Nothing> Writes::delete_pod(const Target& target) { return remove(pods(), target); }
@@ -279,13 +283,13 @@ bool Writes::has_other_owner(const Json& manifest) const {
 
 Result<Nothing> Writes::patch_pod_group(const PatchPodGroup& patch) {
   const std::string& ns = job_.meta.ns;
+  if (auto claimed = stores_.group_pods.claim(ns, patch.name, patch.pods); !claimed) return claimed;
   const Json body = {{"metadata", guard(patch.uid, patch.resource_version)}, {"spec", patch.spec}};
   const auto patched = kube::merge_patch(api_, kube::kPodGroups, ns, patch.name, body);
-  if (!patched)
-    return with_context("change the members of podgroup " + patch.name, patched.error());
-  fold(pod_groups(), *patched);
+  if (patched) fold(pod_groups(), *patched);
   stores_.group_pods.recount(ns, patch.name);
-  return ok();
+  if (patched) return ok();
+  return with_context("change the members of podgroup " + patch.name, patched.error());
 }
 
 // Whole: that costs the API server less than a patch, and no other program writes it.

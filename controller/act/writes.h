@@ -24,7 +24,7 @@ class Writes {
   Result<bool> create_shared_service(const Json& manifest);
   // kConflict: not the version that was decided on.
   Result<Nothing> update_shared_service(const UpdateSharedService& update);
-  Result<Nothing> create_pod_group(const Json& manifest);
+  Result<Nothing> create_pod_group(const CreatePodGroup& action);
 
   // Puts the live pods that it reads into the cache. kConflict: an unfinished pod occupies one of
   // the slots.

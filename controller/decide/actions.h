@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ namespace nervex::controller {
 
 struct CreatePodGroup {
   Json manifest;
+  std::int64_t pods = 0;  // that it asks for
   bool operator==(const CreatePodGroup&) const = default;
 };
 // Changes the spec of exactly this version of the PodGroup.
@@ -27,7 +29,8 @@ struct PatchPodGroup {
   std::string name;
   std::string uid;
   std::string resource_version;
-  Json spec;  // a merge patch
+  Json spec;              // a merge patch
+  std::int64_t pods = 0;  // that it asks for then
   // Removes a slot or raises its incarnation: only if the live job agrees (confirm_removals).
   bool removes_slots = false;
   bool operator==(const PatchPodGroup&) const = default;

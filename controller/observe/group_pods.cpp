@@ -28,7 +28,29 @@ std::int64_t find_count(const Counts& counts, const std::string& key) {
 
 GroupPodCount GroupPods::count(const std::string& ns) const {
   const MutexLock lock(mutex_);
-  return {find_count(by_namespace_, ns), all_};
+  return count_locked(ns);
+}
+
+GroupPodCount GroupPods::count_locked(const std::string& ns) const {
+  return {find_count(by_namespace_, ns), all_, max_of_namespace_};
+}
+
+void GroupPods::set(const std::string& ns, const std::string& key, std::int64_t pods) {
+  const std::int64_t more = set_count(by_group_, key, pods);
+  all_ += more;
+  set_count(by_namespace_, ns, find_count(by_namespace_, ns) + more);
+}
+
+Result<Nothing> GroupPods::claim(const std::string& ns, const std::string& name,
+                                 std::int64_t pods) {
+  const std::string key = ns + "/" + name;
+  const MutexLock lock(mutex_);
+  const std::int64_t more = pods - find_count(by_group_, key);
+  if (more > 0 && !count_locked(ns).has_space(more)) {
+    return Error{Code::kTransient, "other jobs of namespace " + ns + " got its last pods"};
+  }
+  set(ns, key, pods);
+  return ok();
 }
 
 // The store is asked under the lock: the last recount is of its last state.
@@ -36,9 +58,7 @@ void GroupPods::recount(const std::string& ns, const std::string& name) {
   const std::string key = ns + "/" + name;
   const MutexLock lock(mutex_);
   const auto stored = groups_.get(key);
-  const std::int64_t more = set_count(by_group_, key, stored ? count_pods(stored->spec) : 0);
-  all_ += more;
-  set_count(by_namespace_, ns, find_count(by_namespace_, ns) + more);
+  set(ns, key, stored ? count_pods(stored->spec) : 0);
 }
 
 }  // namespace nervex::controller

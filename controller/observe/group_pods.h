@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/error.h"
 #include "base/mutex.h"
 #include "controller/decide/round/observed.h"
 #include "gang/pod_group.h"
@@ -16,16 +17,27 @@
 
 namespace nervex::controller {
 
-// Counts what a store of PodGroups has. Thread-safe.
+// Counts what a store of PodGroups has, and what is being written. Thread-safe.
 class GroupPods {
  public:
   explicit GroupPods(const kube::Store<gang::PodGroup>& groups) : groups_(groups) {}
 
+  // Of a namespace; 0: no limit. Before any other call.
+  void set_limit(std::int64_t max_of_namespace) { max_of_namespace_ = max_of_namespace; }
+
   GroupPodCount count(const std::string& ns) const;
+  // A PodGroup is about to be written, and asks for so many pods then: they count from now until
+  // recount(), so that jobs that start at one time do not exceed the limit together. kTransient:
+  // there is no space for more than it has.
+  Result<Nothing> claim(const std::string& ns, const std::string& name, std::int64_t pods);
   // The store has another state of this PodGroup, or may have. Cost: its member sets.
   void recount(const std::string& ns, const std::string& name);
 
  private:
+  GroupPodCount count_locked(const std::string& ns) const REQUIRES(mutex_);
+  void set(const std::string& ns, const std::string& key, std::int64_t pods) REQUIRES(mutex_);
+
+  std::int64_t max_of_namespace_ = 0;
   const kube::Store<gang::PodGroup>& groups_;
   mutable Mutex mutex_;
   std::int64_t all_ GUARDED_BY(mutex_) = 0;

@@ -38,7 +38,6 @@ Observed from_caches(const Stores& stores, const ObserveOptions& options, const 
   seen.direct_placement = options.direct_placement;
   seen.pod_groups = stores.pod_groups.by_index(job.meta.uid);
   seen.group_pods = stores.group_pods.count(job.meta.ns);
-  seen.max_pods_per_namespace = options.max_pods_per_namespace;
   seen.aggregator_config = stores.aggregator_configs.get(options.aggregator_config);
   seen.aggregator_config_is_unreadable =
       stores.aggregator_configs.unreadable(options.aggregator_config).has_value();

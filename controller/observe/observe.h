@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,7 +28,6 @@ struct ObserveOptions {
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;  // --max-reservation-seconds
   std::chrono::milliseconds start_timeout{0};                        // --start-timeout
   std::chrono::milliseconds max_termination_grace{0};                // --max-termination-grace
-  std::int64_t max_pods_per_namespace = 0;                           // --max-pods-per-namespace
 };
 
 using JobPtr = std::shared_ptr<const job::Job>;

@@ -478,7 +478,9 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   return spec;
 }
 
-Json pod_group_manifest(const Round& round, const job::PodContext& context) {
+namespace {
+
+Json make_manifest(const Round& round, const gang::PodGroupSpec& spec) {
   const job::Job& job = round.job;
   const kube::OwnerRef owner{std::string(job::kApiVersion), std::string(job::kKind), job.meta.name,
                              job.meta.uid};
@@ -495,7 +497,13 @@ Json pod_group_manifest(const Round& round, const job::PodContext& context) {
              {{gang::kTemplatesAnnotation,
                templates_hash(job.spec, round.seen.aggregator_config.get())}}},
             {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
-          {"spec", gang::encode_spec(desired_spec(round, context))}};
+          {"spec", gang::encode_spec(spec)}};
+}
+
+}  // namespace
+
+Json pod_group_manifest(const Round& round, const job::PodContext& context) {
+  return make_manifest(round, desired_spec(round, context));
 }
 
 std::int64_t count_pods(const gang::PodGroupSpec& spec) {
@@ -507,16 +515,12 @@ std::int64_t count_pods(const gang::PodGroupSpec& spec) {
 }
 
 bool exceeds_pod_limit(const Round& round) {
-  const std::int64_t most = round.seen.max_pods_per_namespace;
   const GroupPodCount& now = round.seen.group_pods;
-  const auto is_over = [&](std::int64_t more) {
-    return now.of_namespace + more > most || now.all + more > kNamespacesAtLimit * most;
-  };
-  if (most == 0 || !is_over(job::kMaxPodsPerJob)) return false;
+  if (now.has_space(job::kMaxPodsPerJob)) return false;
   const auto* group = round.attempt.group;
   const std::int64_t more = count_pods(desired_spec(round, pod_context(round))) -
                             (group == nullptr ? 0 : count_pods(group->spec));
-  return more > 0 && is_over(more);
+  return more > 0 && !now.has_space(more);
 }
 
 std::optional<std::chrono::milliseconds> time_until_pod_limit(const Round& round) {
@@ -533,7 +537,8 @@ Actions group_steps(const Round& round) {
         job::waits_for_aggregator(round.job.spec, round.seen.aggregator_config != nullptr);
     if (waits || round.attempt.name_is_held || waits_for_priority_class(round)) return {};
     if (pod_in_the_way(round) != nullptr) return {};
-    return {CreatePodGroup{pod_group_manifest(round, context)}};
+    const gang::PodGroupSpec spec = desired_spec(round, context);
+    return {CreatePodGroup{make_manifest(round, spec), count_pods(spec)}};
   }
   const kube::Meta& meta = round.attempt.group->meta;
   // Only this version: a commit that was not seen yet makes a newer one.
@@ -545,7 +550,7 @@ Actions group_steps(const Round& round) {
   return {PatchPodGroup{meta.name, meta.uid, meta.resource_version,
                         kube::merge_patch_between(gang::encode_spec(round.attempt.group->spec),
                                                   gang::encode_spec(spec)),
-                        loses_slots(round.attempt.group->spec, spec)}};
+                        count_pods(spec), loses_slots(round.attempt.group->spec, spec)}};
 }
 
 }  // namespace nervex::controller

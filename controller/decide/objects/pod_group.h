@@ -38,11 +38,9 @@ Json pod_group_manifest(const Round& round, const job::PodContext& context);
 
 // Pods that a PodGroup asks for, reserved capacity included.
 std::int64_t count_pods(const gang::PodGroupSpec& spec);
-// The PodGroup would ask for more pods than it does, and the limit leaves none: of the namespace,
-// Observed::max_pods_per_namespace, or of all namespaces, kNamespacesAtLimit times as many. Then it
-// is not written. Cost: that of desired_spec() if the limit is near.
+// The PodGroup would ask for more pods than it does, and Observed::group_pods has no space for
+// them. Then it is not written. Cost: that of desired_spec() if the limit is near.
 bool exceeds_pod_limit(const Round& round);
-inline constexpr std::int64_t kNamespacesAtLimit = 4;
 // The next look at a PodGroup that is not written: no event says that others have ended.
 std::optional<std::chrono::milliseconds> time_until_pod_limit(const Round& round);
 

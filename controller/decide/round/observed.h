@@ -93,7 +93,14 @@ struct Predecessor {
 // Pods that PodGroups ask for, reserved capacity included.
 struct GroupPodCount {
   std::int64_t of_namespace = 0;
-  std::int64_t all = 0;  // of all namespaces
+  std::int64_t all = 0;               // of all namespaces
+  std::int64_t max_of_namespace = 0;  // --max-pods-per-namespace; 0: no limit
+
+  std::int64_t max_of_all() const { return 4 * max_of_namespace; }
+  bool has_space(std::int64_t more) const {
+    return max_of_namespace == 0 ||
+           (of_namespace + more <= max_of_namespace && all + more <= max_of_all());
+  }
 };
 
 template <typename T>
@@ -128,8 +135,7 @@ struct Observed {
   bool coordinator_node_is_lost = false;
   // The attempt has run, and a live read just found no PodGroup.
   bool pod_group_is_gone = false;
-  GroupPodCount group_pods;                 // of the job's namespace, this job included
-  std::int64_t max_pods_per_namespace = 0;  // --max-pods-per-namespace; 0: no limit
+  GroupPodCount group_pods;  // of the job's namespace, this job included
   // No object of the attempt exists yet, and this object still has a name that it needs.
   Predecessor predecessor;
   std::shared_ptr<const queue::QueueTree> queues;  // null: not known

@@ -115,8 +115,7 @@ std::string too_many_pods(const Observed& seen) {
       "the jobs of namespace {} may ask for {} pods together, and those of all namespaces for {} "
       "(nervex-controller --max-pods-per-namespace): this job gets its pods when others have ended "
       "or ask for fewer",
-      seen.job.meta.ns, seen.max_pods_per_namespace,
-      kNamespacesAtLimit * seen.max_pods_per_namespace);
+      seen.job.meta.ns, seen.group_pods.max_of_namespace, seen.group_pods.max_of_all());
 }
 
 }  // namespace

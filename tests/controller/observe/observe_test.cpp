@@ -293,6 +293,29 @@ TEST_CASE("the pods that PodGroups ask for are counted", "[controller][observe]"
   CHECK(pods.count("rl").all == 0);
 }
 
+TEST_CASE("jobs that start at one time do not exceed the limit of pods together",
+          "[controller][observe]") {
+  kube::Store<gang::PodGroup> groups;
+  GroupPods pods(groups);
+  pods.set_limit(10);
+  CHECK(pods.claim("rl", "a", 6));
+  CHECK(pods.count("rl").of_namespace == 6);
+  const auto refused = pods.claim("rl", "b", 5);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kTransient);
+  CHECK(pods.claim("rl", "b", 4));
+  CHECK(pods.claim("rl", "a", 3));  // it asks for fewer
+  CHECK(pods.claim("other", "c", 10));
+  CHECK(pods.count("other").all == 17);
+
+  pods.recount("rl", "b");  // it could not be written
+  CHECK(pods.count("rl").of_namespace == 3);
+  CHECK(pods.claim("rl", "d", 7));
+  CHECK_FALSE(pods.claim("rl", "a", 4));
+  for (const char* ns : {"x", "y"}) CHECK(pods.claim(ns, "e", 10));
+  CHECK_FALSE(pods.claim("z", "e", 1));  // 40 in all namespaces
+}
+
 TEST_CASE("a PodGroup that was deleted while the job runs is observed", "[controller][observe]") {
   RunningCluster cluster;
   const auto group = cluster.controller->stores.pod_groups.all().front();

@@ -24,16 +24,16 @@ constexpr const char* kMessage =
 TEST_CASE("a job waits without a PodGroup while its namespace asks for too many pods",
           "[controller][limits]") {
   World world(a_job(2, 1));  // four pods
-  world.seen.max_pods_per_namespace = 100;
-  SECTION("of the namespace") { world.seen.group_pods = {97, 97}; }
-  SECTION("of all namespaces") { world.seen.group_pods = {0, 397}; }
+  world.seen.group_pods.max_of_namespace = 100;
+  SECTION("of the namespace") { world.seen.group_pods = {97, 97, 100}; }
+  SECTION("of all namespaces") { world.seen.group_pods = {0, 397, 100}; }
   CHECK(world.settle() >= 0);
   CHECK(world.created.empty());
   CHECK(world.seen.job.status.reason == "TooManyPods");
   CHECK(find_condition(world.seen.job.status, "Scheduled")->message == kMessage);
   CHECK(reconcile(world.seen).requeue_after == std::chrono::minutes(1));
 
-  world.seen.group_pods = {96, 396};
+  world.seen.group_pods = {96, 396, 100};
   CHECK(world.settle() >= 0);
   CHECK(world.created == Strings{"podgroup dqn-1"});
 }
@@ -42,7 +42,7 @@ TEST_CASE("reserved capacity counts as pods", "[controller][limits]") {
   job::Job job = a_job(1, 1);
   job.spec.collector->reserved_replicas = 98;
   World world(std::move(job));
-  world.seen.max_pods_per_namespace = 100;
+  world.seen.group_pods.max_of_namespace = 100;
   CHECK(world.settle() >= 0);
   CHECK(world.seen.job.status.reason == "Queued");
   REQUIRE(world.seen.pod_groups.size() == 1);
@@ -51,9 +51,9 @@ TEST_CASE("reserved capacity counts as pods", "[controller][limits]") {
 
 TEST_CASE("a job that runs gets no more pods than the limit leaves", "[controller][limits]") {
   World world(a_job(2, 1));
-  world.seen.max_pods_per_namespace = 100;
+  world.seen.group_pods.max_of_namespace = 100;
   world.start();
-  world.seen.group_pods = {99, 99};
+  world.seen.group_pods = {99, 99, 100};
   const auto pods = [&] { return count_pods(world.seen.pod_groups.at(0)->spec); };
   REQUIRE(pods() == 4);
 
@@ -71,12 +71,12 @@ TEST_CASE("a job that runs gets no more pods than the limit leaves", "[controlle
     CHECK(pods() == 3);
   }
   SECTION("others end") {
-    world.seen.group_pods = {98, 98};
+    world.seen.group_pods = {98, 98, 100};
     CHECK(world.settle() >= 0);
     CHECK(pods() == 6);
   }
   SECTION("one of its pods is lost") {
-    world.seen.group_pods = {100, 100};
+    world.seen.group_pods = {100, 100, 100};
     world.seen.job.spec.collector->replicas = 2;
     world.remove_pod(world.name(job::Role::kCollector, 1));
     CHECK(world.settle() >= 0);
@@ -89,7 +89,7 @@ TEST_CASE("a job that runs gets no more pods than the limit leaves", "[controlle
 
 TEST_CASE("without a limit any number of pods is asked for", "[controller][limits]") {
   World world(a_job(2, 1));
-  world.seen.group_pods = {1'000'000'000, 1'000'000'000};
+  world.seen.group_pods = {1'000'000'000, 1'000'000'000, 0};
   CHECK(world.settle() >= 0);
   CHECK(world.created == Strings{"podgroup dqn-1"});
 }
