@@ -57,20 +57,20 @@ GangReport make_report(const GroupWork& group, const GangWork& work,
   if (group.is_drained && work.is_stored_committed()) {
     return drained_report(work.before, group.queue.name, now);
   }
-  if (!work.preempted.empty() && work.is_stored_committed()) {
+  if (work.is_preempted() && work.is_stored_committed()) {
     return preempted_report(work.before, work.preempted, now);
   }
   if (!work.victims.empty()) {
     return preempting_report(work.before, work.victims, work.may_need_fewer, now);
   }
   const bool is_shown = healing && healing->is_shown;
-  if (is_shown && (healing->is_over || (!work.no_fit && !work.is_rejected))) {
+  if (is_shown && (healing->is_over || (!work.no_fit && work.obstacle != Obstacle::kRejected))) {
     return healing_report(work.before, *healing, work.no_fit ? &*work.no_fit : nullptr, now);
   }
-  if (work.is_rejected) {
+  if (work.obstacle == Obstacle::kRejected) {
     return rejected_report(work.before, work.wanted(), group.rejection->message, now);
   }
-  if (work.is_paused) return paused_report(*work.before, now);
+  if (work.obstacle == Obstacle::kPaused) return paused_report(*work.before, now);
   if (!work.no_fit) {
     return planned_report(work.before, work.wanted(), now, describe_delegated(work.delegated));
   }
@@ -92,9 +92,10 @@ gang::GangStatus make_status(const GangWork& work, const GangReport& report,
     status.healing_cause = healing->cause;
   }
   status.name = work.name;
-  const bool is_whole = (work.preempted.empty() || work.missing.empty()) && work.growing.empty();
-  status.planned =
-      !work.no_fit && !work.is_rejected && !work.is_paused && work.victims.empty() && is_whole;
+  const bool is_whole = (!work.is_preempted() || work.missing.empty()) && work.growing.empty();
+  const bool is_unplanned =
+      work.obstacle == Obstacle::kRejected || work.obstacle == Obstacle::kPaused;
+  status.planned = !work.no_fit && !is_unplanned && work.victims.empty() && is_whole;
   status.victims = work.victims;
   if (!status.planned && !work.is_stored_committed()) {
     status.reservation = work.reservation;

@@ -97,7 +97,7 @@ void drop_rejected(CycleWork& work) {
       const auto extent =
           gang.is_committed() ? Rejection::Extent::kNewPlacements : Rejection::Extent::kNewGangs;
       const bool wants_more = !gang.is_whole() || !gang.growing.empty();
-      if (!gang.is_rejected && wants_more && group->is_rejected(extent)) reject(gang);
+      if (wants_more && group->is_rejected(extent)) reject(gang);
     }
   }
 }

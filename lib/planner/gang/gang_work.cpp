@@ -85,7 +85,7 @@ GangWork start_work(const GroupSeen& seen, const gang::Gang& gang) {
   work.reserve_after = work.before->reserve_after;
   work.planned_run_seconds = work.before->planned_run_seconds;
   // Its controller may have seen it: it stays until the gang was requeued.
-  if (work.before->reason == gang::kReasonPreempted) work.preempted = work.before->message;
+  if (work.before->reason == gang::kReasonPreempted) work.preempt(work.before->message);
   return work;
 }
 
@@ -97,8 +97,8 @@ void end_preempted(GangWork& work) {
       std::any_of(work.placed.begin(), work.placed.end(), [&](const PlacedSlot& slot) {
         return work.seen->finished.count(slot.placement.number) == 0;
       });
-  if (work.preempted.empty() || has_old) return;
-  work.preempted.clear();
+  if (!work.is_preempted() || has_old) return;
+  work.obstacle = Obstacle::kNone;
   if (work.missing.empty()) return;  // its last pods finished
   work.stage = GangStage::kWaiting;
   forget_placements(work);
@@ -256,8 +256,8 @@ void take_unchecked(GangWork& work, Ledger& ledger) {
 }
 
 void yield(GangWork& work, Ledger& ledger) {
+  work.move_to(GangStage::kWaiting);
   for (const PlacedSlot& slot : work.placed) ledger.lend(*slot.set, slot.placement.node);
-  work.stage = GangStage::kWaiting;
   ledger.note_dropped_plan();
 }
 
@@ -283,7 +283,7 @@ void recheck(GangWork& work, Ledger& ledger) {
     return;
   }
   const bool is_taken = try_take(work, ledger);
-  work.stage = is_taken ? GangStage::kAssumed : GangStage::kWaiting;
+  work.move_to(is_taken ? GangStage::kAssumed : GangStage::kWaiting);
   if (!is_taken) ledger.note_dropped_plan();
 }
 
@@ -317,7 +317,7 @@ void drop_plan(GangWork& work) {
 }
 
 void reject(GangWork& work) {
-  work.is_rejected = true;
+  work.obstruct(Obstacle::kRejected);
   drop_plan(work);
 }
 

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "gang/no_fit.h"
 #include "placement/capacity.h"
 #include "planner/facts/snapshot.h"
@@ -23,13 +25,34 @@ struct PlacedSlot {
   bool is_counted = false;  // it belongs to a committed gang, and the snapshot has subtracted it
 };
 
-// How far a gang is from the queue to its nodes. In a cycle a gang that is not committed may lose
-// what it has assumed; one that is committed stays so.
+// How far a gang is from the queue to its nodes. may_follow() says what follows what in a cycle.
 enum class GangStage {
   kWaiting,     // it has no plan, or one whose capacity the ledger has not subtracted
   kAssumed,     // the ledger has subtracted all of GangWork::placed
   kCommitting,  // the same, and its first bind is being written
   kCommitted,   // the same, and its stored status is committed
+};
+// A gang that is not committed may lose what it has assumed; one that is committed stays so. (One
+// that was requeued for another gang has begun again: collect_gang_work().)
+constexpr bool may_follow(GangStage now, GangStage next) {
+  return now == next || (now <= GangStage::kAssumed && next <= GangStage::kAssumed);
+}
+
+// What keeps a gang from new placements in this cycle, whatever its nodes and its queue have. Of
+// two the later one counts.
+enum class Obstacle {
+  kNone,
+  kPaused,     // not committed: its last plans failed, and it is planned again later (refusals.h)
+  kOverLimit,  // committed: pods taken from its job use what its queue allows; no_fit says so
+  kRejected,   // the API server rejects a plan for it
+  kPreempted,  // committed, and to end for another gang: until its controller has requeued it
+};
+
+// How a gang that had victims has stopped preempting in this cycle.
+enum class StoppedPreemption {
+  kNo,
+  kAfterMark,  // its queue has counted the preemption, and its victims may end
+  kWithdrawn,  // before any victim could be marked: the preemption does not count
 };
 
 // Points into the PodGroup that it was made from.
@@ -52,10 +75,8 @@ struct GangWork {
   gang::NotAdmitted group_limit_cause{};
   std::vector<const OpenSlot*> open;  // of `placed`
   std::vector<std::string> losses;    // placements lost in this cycle, and why
-  bool is_paused = false;             // not planned again yet (refusals.h)
-  bool is_rejected = false;           // the API server rejects a plan for them
-  // Committed, and pods that were taken from its job use what its queue allows: no_fit says so.
-  bool is_over_limit = false;
+  Obstacle obstacle = Obstacle::kNone;
+  std::string preempted{};  // of Obstacle::kPreempted: what its status says
   // Starts have failed for what its start needs, too: before this it preempts nothing.
   std::optional<SysTime> preempts_after{};
   // What its status says beside `no_fit`: why nothing ends and no node is reserved for it.
@@ -66,18 +87,27 @@ struct GangWork {
   // Not empty: it has nodes whose pods, those of the victims, have to end first.
   std::vector<gang::Victim> victims{};
   bool may_need_fewer = false;  // of the victims: the search ended at its limit in this cycle
-  bool has_stopped_preempting = false;             // in this cycle
-  bool has_withdrawn_preemption = false;           // the same, before any victim was marked
+  StoppedPreemption stopped_preemption = StoppedPreemption::kNo;
   std::optional<gang::Reservation> reservation{};  // while it waits
   std::optional<SysTime> reserve_after{};          // it has waited, but gets no other one before
   // As GangStatus::planned_run_seconds.
   std::optional<std::int64_t> planned_run_seconds{};
-  // Not empty: it is to end for another gang, and this is what its status says.
-  std::string preempted{};
 
   bool is_assumed() const { return stage >= GangStage::kAssumed; }
+  // Requires may_follow().
+  void move_to(GangStage next) {
+    NERVEX_CHECK(may_follow(stage, next));
+    stage = next;
+  }
   // The ledger has subtracted all of `placed` now.
-  void assume() { stage = std::max(stage, GangStage::kAssumed); }
+  void assume() { move_to(std::max(stage, GangStage::kAssumed)); }
+  void obstruct(Obstacle found) { obstacle = std::max(obstacle, found); }
+  void preempt(std::string message) {
+    obstruct(Obstacle::kPreempted);
+    preempted = std::move(message);
+  }
+  bool is_preempted() const { return obstacle == Obstacle::kPreempted; }
+  bool has_stopped_preempting() const { return stopped_preemption != StoppedPreemption::kNo; }
   // It keeps its placements.
   bool is_committed() const { return stage >= GangStage::kCommitting; }
   bool is_stored_committed() const { return stage == GangStage::kCommitted; }

@@ -44,7 +44,7 @@ void ReservedPlaces::hand_over(const std::vector<GangWork>& gangs, Ledger& ledge
   if (!is_committed_) return;
   wanted_.clear();
   for (const GangWork& gang : gangs) {
-    if (!gang.claims_reserved() || gang.is_rejected) continue;
+    if (!gang.claims_reserved() || gang.obstacle == Obstacle::kRejected) continue;
     for (const gang::MemberSet* set : gang.sets) {
       const auto slots = static_cast<int>(set->slots.size());
       const int wanted = std::min(set->from_reserved.count, slots);

@@ -26,7 +26,7 @@ bool is_less_kept(const NodeShare& before, const NodeShare& now) {
 // It gets no turn in this cycle: its plan was dropped a moment ago, or it is not known whether
 // its status was stored.
 bool has_no_turn(const ReservedNodes::Entry& entry) {
-  return entry.gang->is_paused || entry.group->seen->unconfirmed;
+  return entry.gang->obstacle == Obstacle::kPaused || entry.group->seen->unconfirmed;
 }
 
 // The head is served before the tenant, whose turn it is. A head that has no turn counts as the
@@ -205,7 +205,7 @@ void ReservedNodes::lapse_overlapping() {
     const bool is_displaced =
         std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) {
           const bool has_any_stopped =
-              entry.gang->has_stopped_preempting || other.gang->has_stopped_preempting;
+              entry.gang->has_stopped_preempting() || other.gang->has_stopped_preempting();
           const bool is_of_queue = other.group->queue.name == entry.group->queue.name;
           const bool is_before = has_any_stopped || is_of_queue || began(other) == began(entry)
                                      ? other.terms.head < entry.terms.head

@@ -51,7 +51,9 @@ class Starter {
     std::vector<Due> due;
     for (const RefusedTurn& turn : queues_.refused) {
       const GangKey key(turn.group->seen->group->meta.uid, turn.gang->name);
-      if (turn.gang->has_withdrawn_preemption) kept[key].again = now_ + kSearchAgain;
+      if (turn.gang->stopped_preemption == StoppedPreemption::kWithdrawn) {
+        kept[key].again = now_ + kSearchAgain;
+      }
       if (!may_search(turn)) continue;
       const auto known = memory_.searches.find(key);
       auto& search = kept[key];
@@ -100,7 +102,7 @@ class Starter {
     const queue::Queue& own = tree_[find_queue(turn)];
     const bool may_preempt =
         own.reclaim != queue::Queue::Reclaim::kNever || preempts_by_priority(find_queue(turn));
-    if (!may_preempt || turn.gang->has_stopped_preempting) return false;
+    if (!may_preempt || turn.gang->has_stopped_preempting()) return false;
     if (find_start_blocker(*turn.group, *turn.gang)) return false;
     const gang::NoFit* why = find_shortage(turn, placer_);
     if (why == nullptr) return false;

@@ -102,7 +102,7 @@ class Continuation {
 
   void go_on(const PreemptingGang& one) {
     const auto& [group, gang] = one;
-    gang->stage = GangStage::kWaiting;
+    gang->move_to(GangStage::kWaiting);
     Ledger& ledger = placer_.ledger_for(*group);
     future_.count_for(group->priority());
     const VictimsSeen victims = see_victims(*group, *gang);
@@ -128,7 +128,7 @@ class Continuation {
     if (will_fit && !has_stopped_any_ && can_mark(victims)) {
       if (!is_allowed(*group, *gang, victims.unmarked)) return stop(*gang, victims, ledger);
       for (const VictimWork& victim : victims.unmarked) {
-        victim.gang->preempted = describe(*group, *victim.group, *victim.victim);
+        victim.gang->preempt(describe(*group, *victim.group, *victim.victim));
       }
     }
     take_unchecked(*gang, ledger);
@@ -161,7 +161,7 @@ class Continuation {
       const auto at = ledger.nodes().find(node);
       return !at || ledger.nodes().node(*at).ready;
     };
-    return !gang.missing.empty() || gang.is_rejected || group.is_drained ||
+    return !gang.missing.empty() || gang.obstacle == Obstacle::kRejected || group.is_drained ||
            !std::all_of(gang.placed.begin(), gang.placed.end(), [&](const PlacedSlot& slot) {
              const std::string& node = slot.placement.node;
              return ledger.is_allowed(*slot.set, node) ||
@@ -171,8 +171,8 @@ class Continuation {
   void stop(GangWork& gang, const VictimsSeen& victims, Ledger& ledger) {
     keep_reservation(gang);
     gang.victims.clear();
-    gang.has_stopped_preempting = true;
-    gang.has_withdrawn_preemption = !victims.may_be_marked();
+    gang.stopped_preemption =
+        victims.may_be_marked() ? StoppedPreemption::kAfterMark : StoppedPreemption::kWithdrawn;
     has_stopped_any_ = true;  // its victims still count as ending for the gangs behind it
     ledger.note_dropped_plan();
     next_look_.at(now_ + kStoppedLook);
@@ -321,7 +321,7 @@ PreemptionTimes collect_preemption_times(const CycleFacts& facts, const CycleWor
       if (gang.before == nullptr || !gang::is_preempting(*gang.before)) continue;
       const std::pair key(group->seen->group->status.queue.name, gang.before->since);
       // If its withdrawal was not stored, it still preempts.
-      if (gang.has_withdrawn_preemption) {
+      if (gang.stopped_preemption == StoppedPreemption::kWithdrawn) {
         memory.withdrawn.insert(key);
         if (const auto its = times.find(key.first); its != times.end()) {
           std::erase(its->second, key.second);

@@ -127,7 +127,7 @@ class Reserver {
   }
   // Its plan was dropped a moment ago.
   bool is_back_soon(const ReservedNodes::Entry& entry) const {
-    if (!entry.gang->is_paused) return false;
+    if (entry.gang->obstacle != Obstacle::kPaused) return false;
     const SysTime after = entry.gang->before->refusals.plan_after;
     next_look_.at(after);
     return after <= now_ + kLongestBroken;
@@ -283,7 +283,7 @@ class Reserver {
     for (const RefusedTurn& turn : queues_.refused) {
       if (!turn.gang->reservation || !is_asked(turn)) continue;
       // So that it does not end others again and again.
-      if (turn.gang->has_stopped_preempting) {
+      if (turn.gang->has_stopped_preempting()) {
         memory_.reclaims[key(turn)].again = now_ + kReserveSearchAgain;
       }
       const ReservedNodes::Entry* entry = reserved_.find(*turn.gang);

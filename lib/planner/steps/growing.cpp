@@ -18,10 +18,8 @@ namespace {
 using GrowingSlots = std::vector<gang::MemberSet>;
 
 bool may_grow(const GroupWork& group, const GangWork& gang) {
-  const bool is_ending = group.is_drained || !gang.preempted.empty() ||
-                         (gang.before != nullptr && gang::is_released(*gang.before));
   return !gang.growing.empty() && gang.missing.empty() && !group.seen->unconfirmed &&
-         !gang.is_rejected && !is_ending;
+         gang.obstacle < Obstacle::kRejected && !is_requeued(group, gang);
 }
 
 std::vector<GrowingSlots> split(const std::vector<gang::MemberSet>& growing) {

@@ -141,7 +141,7 @@ std::optional<gang::NotAdmitted> find_exceeded(const GroupWork& group, const Gan
   return queue::describe(*exceeded);
 }
 
-// Sets GangWork::is_over_limit. Cost: the work's gangs, if a PodGroup that lacks placements has
+// Finds Obstacle::kOverLimit. Cost: the work's gangs, if a PodGroup that lacks placements has
 // pods for which no slot accounts.
 void hold_beside_taken_pods(CycleWork& work, const queue::Facts& facts, const Ledger& ledger) {
   std::set<std::string_view> orphaned;  // PodGroups, by namespace and UID
@@ -155,8 +155,9 @@ void hold_beside_taken_pods(CycleWork& work, const queue::Facts& facts, const Le
       if (!gang.is_committed() || gang.is_whole()) continue;
       if (!usage) usage = count_use(work, facts, ledger, PreemptingUse::kBeyondVictims);
       const auto exceeded = find_exceeded(*group, gang, facts, *usage);
-      gang.is_over_limit = exceeded.has_value();
-      if (exceeded) gang.no_fit = *exceeded;
+      if (!exceeded) continue;
+      gang.obstruct(Obstacle::kOverLimit);
+      gang.no_fit = *exceeded;
     }
   }
 }
@@ -202,7 +203,7 @@ void move_refused(CycleWork& work, Placer& placer, ClassLimits& limits, const Cy
     if (group->is_left_alone()) continue;
     Ledger& ledger = placer.ledger_for(*group);
     for (GangWork& gang : group->gangs) {
-      if (!gang.is_stored_committed() || gang.is_rejected || !gang.preempted.empty()) continue;
+      if (!gang.is_stored_committed() || gang.obstacle >= Obstacle::kRejected) continue;
       for (const OpenSlot* open : gang.open) {
         if (open->why != OpenSlot::Why::kRefused || is_no_nodes_fault(open->message)) continue;
         const auto placed = gang.find_placed(open->placement.number);

@@ -149,11 +149,9 @@ void LimitShares::list_tenants() {
       if (!has_nodes && !gang.claims_reserved()) continue;
       queue::Workload workload = make_workload(*group, gang, facts_.tree());
       if (!has_nodes) workload.requests = count_taken_over(gang);
-      const bool is_ending = group->is_drained || !gang.preempted.empty() ||
-                             (gang.before != nullptr && gang::is_released(*gang.before));
       const auto end =
           gang.is_committed() ? queue::latest_end(workload) : queue::latest_end(workload, now_);
-      add_tenant(workload, is_ending ? now_ : end);
+      add_tenant(workload, is_requeued(*group, gang) ? now_ : end);
     }
   }
   for (const ForeignWork& foreign : work_.foreign) {

@@ -23,7 +23,7 @@ constexpr std::size_t kMostNeglected = 1;
 
 // It was marked, not only in this cycle.
 bool is_marked(const GangWork& gang) {
-  return !gang.preempted.empty() && gang.before != nullptr &&
+  return gang.is_preempted() && gang.before != nullptr &&
          gang.before->reason == gang::kReasonPreempted;
 }
 

@@ -22,7 +22,8 @@ void heed_refusals(GroupWork& work, SysTime now) {
   const auto limits = collect_node_limits(work.avoid, now);
   for (GangWork& gang : work.gangs) {
     gang.limits = limits;
-    gang.is_paused = !gang.is_committed() && gang.before != nullptr && is_paused(*gang.before, now);
+    if (gang.is_committed() || gang.before == nullptr) continue;
+    if (is_paused(*gang.before, now)) gang.obstruct(Obstacle::kPaused);
   }
 }
 

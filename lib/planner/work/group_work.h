@@ -39,8 +39,13 @@ struct GroupWork {
 };
 
 inline bool may_place(const GroupWork& group, const GangWork& gang) {
-  return !group.seen->unconfirmed && !gang.is_whole() && !gang.is_rejected && !gang.is_paused &&
-         !gang.is_over_limit && gang.preempted.empty();
+  return !group.seen->unconfirmed && !gang.is_whole() && gang.obstacle == Obstacle::kNone;
+}
+
+// The gang's pods are about to end: its controller requeues it, or its queue is drained.
+inline bool is_requeued(const GroupWork& group, const GangWork& gang) {
+  return group.is_drained || gang.is_preempted() ||
+         (gang.before != nullptr && gang::is_released(*gang.before));
 }
 
 // A PodGroup of this suite, or a gang of another operator.
