@@ -322,7 +322,6 @@ std::shared_ptr<const Verdicts> Cluster::Memo::find(
 
 kube::NodeFit Cluster::fit(std::size_t node, const kube::PackedConstraints& constraints) const {
   Memo& memo = *memo_;
-  if (const auto known = memo.find(constraints)) return known->fits[node];
   if (!(memo.last.packed() == constraints)) memo.last = kube::UnpackedConstraints(constraints);
   return kube::judge(this->node(node), memo.last.get());
 }

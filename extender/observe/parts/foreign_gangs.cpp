@@ -24,23 +24,11 @@ Stage classify_stage(const kube::Pod& pod) {
   return pod.detail && !pod.detail->is_gated ? Stage::kPending : Stage::kNotThere;
 }
 
-// To one node by its name: {"matchFields": [{"key": "metadata.name", "operator": "In", ...}]}.
-bool is_pin(const Json& term) {
-  const Json& fields = kube::array_at(term, {"matchFields"});
-  return std::any_of(fields.begin(), fields.end(), [](const Json& field) {
-    return kube::string_at(field, {"key"}) == "metadata.name" &&
-           kube::string_at(field, {"operator"}) == "In" &&
-           kube::array_at(field, {"values"}).size() == 1;
-  });
-}
-
 // A DaemonSet has pinned the pod to its node, and creates it again if it does not start there.
 bool is_of_daemon_set(const kube::Pod& pod) {
   const auto& owner = pod.meta.owner;
   if (!owner || owner->kind != "DaemonSet" || owner->api_version != "apps/v1") return false;
-  if (!pod.detail) return false;
-  const Json terms = pod.detail->constraints.unpack().node_selector_terms;
-  return terms.is_array() && !terms.empty() && std::all_of(terms.begin(), terms.end(), is_pin);
+  return pod.detail && pod.detail->is_pinned;
 }
 
 // A gang of one, as its PodGroup would be.

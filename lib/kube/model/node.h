@@ -77,10 +77,13 @@ class PackedConstraints {
   bool empty() const { return text_.empty(); }
   // Equal constraints have equal texts.
   const std::string& text() const { return text_.str(); }
-  bool operator==(const PackedConstraints&) const = default;
+  friend bool operator==(const PackedConstraints& a, const PackedConstraints& b) {
+    return a.hash_ == b.hash_ && a.text_ == b.text_;
+  }
 
  private:
   SharedString text_;
+  std::size_t hash_ = 0;  // of the text: unequal constraints may have long texts that differ late
 };
 
 // Constraints that are unpacked when they are first needed, and then at hand. Not thread-safe.

@@ -2,6 +2,7 @@
 // TaintToleration and NodeAffinity (k8s.io/component-helpers/scheduling/corev1).
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -145,6 +146,7 @@ PackedConstraints::PackedConstraints(const NodeConstraints& constraints) {
   if (parts.empty()) return;
   std::string text = to_text(parts);
   text.shrink_to_fit();  // it is kept
+  hash_ = std::hash<std::string>()(text);
   text_ = std::move(text);
 }
 
@@ -152,7 +154,7 @@ NodeConstraints PackedConstraints::unpack() const {
   NodeConstraints constraints;
   if (empty()) return constraints;
   auto parts = parse_json(text());
-  if (!parts) return constraints;  // cannot be: to_text() has written it
+  NERVEX_CHECK(parts);  // to_text() has written it
   const auto take = [&parts](const char* name, Json& part) {
     if (const auto at = parts->find(name); at != parts->end()) part = std::move(*at);
   };

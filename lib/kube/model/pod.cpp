@@ -481,6 +481,15 @@ void keep_apart(const Draft& draft, Pod& pod) {
   }
 }
 
+// To one node by its name: {"matchFields": [{"key": "metadata.name", "operator": "In", ...}]}.
+bool is_pin(const Json& term) {
+  const Json& fields = array_at(term, {"matchFields"});
+  return std::any_of(fields.begin(), fields.end(), [](const Json& field) {
+    return string_at(field, {"key"}) == "metadata.name" && string_at(field, {"operator"}) == "In" &&
+           array_at(field, {"values"}).size() == 1;
+  });
+}
+
 // Few pods have such a label, so a DOM is cheap enough.
 PodSpecDetail make_spec_detail(const Draft& draft) {
   const auto part = [](std::string_view text) {
@@ -491,7 +500,10 @@ PodSpecDetail make_spec_detail(const Draft& draft) {
                   {"affinity", {{"nodeAffinity", part(draft.node_affinity)}}},
                   {"tolerations", part(draft.tolerations)},
                   {"volumes", part(draft.volumes)}};
-  return {draft.is_gated, decode_node_constraints(spec), claim_names(spec)};
+  const NodeConstraints constraints = decode_node_constraints(spec);
+  const Json& terms = constraints.node_selector_terms;
+  const bool is_pinned = !terms.empty() && std::all_of(terms.begin(), terms.end(), is_pin);
+  return {draft.is_gated, constraints, claim_names(spec), is_pinned};
 }
 
 // A pod may request any amount. Sums of what pods use, which are kept and counted down again, never

@@ -76,7 +76,8 @@ struct GangWork {
   std::vector<const OpenSlot*> open;  // of `placed`
   std::vector<std::string> losses;    // placements lost in this cycle, and why
   Obstacle obstacle = Obstacle::kNone;
-  std::string preempted{};  // of Obstacle::kPreempted: what its status says
+  std::string preempted{};              // of Obstacle::kPreempted: what its status says
+  std::optional<SysTime> plan_after{};  // of a paused gang, whatever its obstacle is
   // Starts have failed for what its start needs, too: before this it preempts nothing.
   std::optional<SysTime> preempts_after{};
   // What its status says beside `no_fit`: why nothing ends and no node is reserved for it.

@@ -26,7 +26,7 @@ bool is_less_kept(const NodeShare& before, const NodeShare& now) {
 // It gets no turn in this cycle: its plan was dropped a moment ago, or it is not known whether
 // its status was stored.
 bool has_no_turn(const ReservedNodes::Entry& entry) {
-  return entry.gang->obstacle == Obstacle::kPaused || entry.group->seen->unconfirmed;
+  return entry.gang->plan_after || entry.group->seen->unconfirmed;
 }
 
 // The head is served before the tenant, whose turn it is. A head that has no turn counts as the

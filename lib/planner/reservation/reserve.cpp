@@ -127,10 +127,9 @@ class Reserver {
   }
   // Its plan was dropped a moment ago.
   bool is_back_soon(const ReservedNodes::Entry& entry) const {
-    if (entry.gang->obstacle != Obstacle::kPaused) return false;
-    const SysTime after = entry.gang->before->refusals.plan_after;
-    next_look_.at(after);
-    return after <= now_ + kLongestBroken;
+    if (!entry.gang->plan_after) return false;
+    next_look_.at(*entry.gang->plan_after);
+    return *entry.gang->plan_after <= now_ + kLongestBroken;
   }
   void give_up(ReservedNodes::Entry& entry) {
     lapse(*entry.gang, now_);

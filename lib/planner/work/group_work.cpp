@@ -23,7 +23,9 @@ void heed_refusals(GroupWork& work, SysTime now) {
   for (GangWork& gang : work.gangs) {
     gang.limits = limits;
     if (gang.is_committed() || gang.before == nullptr) continue;
-    if (is_paused(*gang.before, now)) gang.obstruct(Obstacle::kPaused);
+    if (!is_paused(*gang.before, now)) continue;
+    gang.obstruct(Obstacle::kPaused);
+    gang.plan_after = gang.before->refusals.plan_after;
   }
 }
 
