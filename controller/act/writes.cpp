@@ -191,9 +191,8 @@ Result<Nothing> Writes::update_shared_service(const UpdateSharedService& update)
 }
 Result<Nothing> Writes::create_pod_group(const CreatePodGroup& action) {
   const std::string name = read_name(action.manifest);
-  if (auto claimed = stores_.group_pods.claim(job_.meta.ns, name, action.pods); !claimed) {
-    return claimed;
-  }
+  const auto claim = stores_.group_pods.claim(job_.meta.ns, name, action.pods, action.earlier);
+  if (!claim) return claim.error();
   auto created = create(pod_groups(), action.manifest);
   stores_.group_pods.recount(job_.meta.ns, name);
   return created;
@@ -228,7 +227,9 @@ bool Writes::was_gone(const Target& target, const Error& error) const {
 
 Result<Nothing> Writes::delete_service(const Target& target) { return remove(services(), target); }
 Result<Nothing> Writes::delete_pod_group(const Target& target) {
-  return remove(pod_groups(), target);
+  auto removed = remove(pod_groups(), target);
+  stores_.group_pods.recount(job_.meta.ns, target.name);
+  return removed;
 }
 
 // Pods of earlier attempts: one list for all slots of an attempt. Pods of earlier incarnations in
@@ -283,7 +284,8 @@ bool Writes::has_other_owner(const Json& manifest) const {
 
 Result<Nothing> Writes::patch_pod_group(const PatchPodGroup& patch) {
   const std::string& ns = job_.meta.ns;
-  if (auto claimed = stores_.group_pods.claim(ns, patch.name, patch.pods); !claimed) return claimed;
+  const auto claim = stores_.group_pods.claim(ns, patch.name, patch.pods);
+  if (!claim) return claim.error();
   const Json body = {{"metadata", guard(patch.uid, patch.resource_version)}, {"spec", patch.spec}};
   const auto patched = kube::merge_patch(api_, kube::kPodGroups, ns, patch.name, body);
   if (patched) fold(pod_groups(), *patched);

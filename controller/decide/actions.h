@@ -21,7 +21,8 @@ namespace nervex::controller {
 
 struct CreatePodGroup {
   Json manifest;
-  std::int64_t pods = 0;  // that it asks for
+  std::int64_t pods = 0;               // that it asks for
+  std::vector<std::string> earlier{};  // the job's PodGroups of earlier attempts: it replaces them
   bool operator==(const CreatePodGroup&) const = default;
 };
 // Changes the spec of exactly this version of the PodGroup.

@@ -6,13 +6,16 @@
 #include "controller/decide/attempt/created_pods.h"
 #include "controller/decide/attempt/creation_failures.h"
 #include "controller/decide/attempt/replacement.h"
+#include "controller/decide/objects/pod_group.h"
 #include "controller/decide/round/pod_context.h"
 
 namespace nervex::controller {
 
 Round make_round(const Observed& seen) { return make_round(seen, current_attempt(seen)); }
 
-Round make_round(const Observed& seen, Attempt attempt) {
+namespace {
+
+Round begin_round(const Observed& seen, Attempt attempt) {
   Round round(seen, std::move(attempt));
   job::Status& status = round.job.status;
   const gang::PodGroup* group = round.attempt.group;
@@ -39,6 +42,14 @@ Round make_round(const Observed& seen, Attempt attempt) {
   status.replaced = round.losses.replaced;
   if (!continue_exhausted(round.job) && !has_news) return round;
   round.slots = WantedSlots(round.job, round.attempt.has_aggregator);
+  return round;
+}
+
+}  // namespace
+
+Round make_round(const Observed& seen, Attempt attempt) {
+  Round round = begin_round(seen, std::move(attempt));
+  round.exceeds_pod_limit = finds_no_space(round);
   return round;
 }
 

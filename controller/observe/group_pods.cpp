@@ -1,30 +1,10 @@
 #include "controller/observe/group_pods.h"
 
+#include <algorithm>
+
 #include "controller/decide/objects/pod_group.h"
 
 namespace nervex::controller {
-namespace {
-
-using Counts = std::unordered_map<std::string, std::int64_t>;
-
-// Returns the difference.
-std::int64_t set_count(Counts& counts, const std::string& key, std::int64_t pods) {
-  const auto at = counts.find(key);
-  const std::int64_t before = at == counts.end() ? 0 : at->second;
-  if (pods != 0) {
-    counts[key] = pods;
-  } else if (at != counts.end()) {
-    counts.erase(at);
-  }
-  return pods - before;
-}
-
-std::int64_t find_count(const Counts& counts, const std::string& key) {
-  const auto at = counts.find(key);
-  return at == counts.end() ? 0 : at->second;
-}
-
-}  // namespace
 
 GroupPodCount GroupPods::count(const std::string& ns) const {
   const MutexLock lock(mutex_);
@@ -32,33 +12,54 @@ GroupPodCount GroupPods::count(const std::string& ns) const {
 }
 
 GroupPodCount GroupPods::count_locked(const std::string& ns) const {
-  return {find_count(by_namespace_, ns), all_, max_of_namespace_};
+  const auto at = by_namespace_.find(ns);
+  return {at == by_namespace_.end() ? 0 : at->second, all_, max_of_namespace_};
 }
 
-void GroupPods::set(const std::string& ns, const std::string& key, std::int64_t pods) {
-  const std::int64_t more = set_count(by_group_, key, pods);
-  all_ += more;
-  set_count(by_namespace_, ns, find_count(by_namespace_, ns) + more);
+GroupPods::Pods GroupPods::find(const std::string& ns, const std::string& name) const {
+  const auto at = by_group_.find(ns + "/" + name);
+  return at == by_group_.end() ? Pods{} : at->second;
 }
 
-Result<Nothing> GroupPods::claim(const std::string& ns, const std::string& name,
-                                 std::int64_t pods) {
+void GroupPods::set(const std::string& ns, const std::string& name, Pods pods) {
+  const std::int64_t more = pods.counted() - find(ns, name).counted();
   const std::string key = ns + "/" + name;
+  if (pods.counted() == 0) {
+    by_group_.erase(key);
+  } else {
+    by_group_[key] = pods;
+  }
+  all_ += more;
+  std::int64_t& of_namespace = by_namespace_[ns];
+  of_namespace += more;
+  if (of_namespace == 0) by_namespace_.erase(ns);
+}
+
+Result<GroupPods::Claim> GroupPods::claim(const std::string& ns, const std::string& name,
+                                          std::int64_t pods,
+                                          const std::vector<std::string>& earlier) {
   const MutexLock lock(mutex_);
-  const std::int64_t more = pods - find_count(by_group_, key);
-  if (more > 0 && !count_locked(ns).has_space(more)) {
+  std::int64_t own = find(ns, name).counted();
+  for (const std::string& other : earlier) {
+    if (other != name) own += find(ns, other).counted();
+  }
+  if (pods > own && !count_locked(ns).has_space(pods - own)) {
     return Error{Code::kTransient, "other jobs of namespace " + ns + " got its last pods"};
   }
-  set(ns, key, pods);
-  return ok();
+  set(ns, name, {find(ns, name).stored, pods});
+  return Claim(*this, ns, name);
+}
+
+void GroupPods::set_claimed(const std::string& ns, const std::string& name, std::int64_t pods) {
+  const MutexLock lock(mutex_);
+  set(ns, name, {find(ns, name).stored, pods});
 }
 
 // The store is asked under the lock: the last recount is of its last state.
 void GroupPods::recount(const std::string& ns, const std::string& name) {
-  const std::string key = ns + "/" + name;
   const MutexLock lock(mutex_);
-  const auto stored = groups_.get(key);
-  set(ns, key, stored ? count_pods(stored->spec) : 0);
+  const auto stored = groups_.get(ns + "/" + name);
+  set(ns, name, {stored ? count_pods(stored->spec) : 0, find(ns, name).claimed});
 }
 
 }  // namespace nervex::controller

@@ -48,6 +48,7 @@ class GangBuilder {
         now_(round.seen.now),
         wanted_(round.slots),
         is_lost_(round.requests_lost),
+        may_grow_(!round.exceeds_pod_limit),
         backing_off_(is_lost_ ? SlotNumbers{} : round.backing_off),
         base_is_committed_(is_base_committed(round.attempt)),
         reservation_{round.job.spec, base_is_committed_, has_reservation_ended(round)} {}
@@ -61,7 +62,8 @@ class GangBuilder {
     }
     const auto old = static_cast<std::ptrdiff_t>(attempt_.group == nullptr ? 0 : gangs_.size());
     for (const auto& slot : wanted_.all()) {
-      if (seen_.count({slot.role, slot.slot.ordinal}) == 0 && may_be_added(slot)) add(slot);
+      const bool is_new = seen_.count({slot.role, slot.slot.ordinal}) == 0;
+      if (is_new && may_grow_ && may_be_added(slot)) add(slot);
     }
     if (!base_is_committed_) {
       gang::Gang& base = gangs_[find_or_add(demand::base_gang())];
@@ -72,6 +74,7 @@ class GangBuilder {
       return std::tie(a.kind, a.request_id) < std::tie(b.kind, b.request_id);
     });
     demand::reserve_capacity(gangs_, find_added(), reservation_);
+    if (!may_grow_) reserve_no_more();
     if (attempt_.group != nullptr) {
       join_merged_gangs(gangs_, wanted_, pods_, attempt_.group->status);
     }
@@ -267,6 +270,15 @@ class GangBuilder {
     return found;
   }
 
+  void reserve_no_more() {
+    for (gang::MemberSet& set : gang::all_sets(gangs_)) {
+      const gang::MemberSet* before =
+          attempt_.group == nullptr ? nullptr : gang::find_set(attempt_.group->spec, set.name);
+      const int reserved = before == nullptr ? 0 : before->reserved_pods;
+      set.reserved_pods = std::min(set.reserved_pods, reserved);
+    }
+  }
+
   // A request whose entry was merged or lost keeps its time. Base replicas that are added wait
   // since then: with the age of their job they would be ahead of all that came since its creation.
   void set_queued_since() {
@@ -303,6 +315,7 @@ class GangBuilder {
   const SysTime now_;
   const WantedSlots& wanted_;
   const bool is_lost_;
+  const bool may_grow_;
   const SlotNumbers backing_off_;
   const bool base_is_committed_;
   const demand::Reservation reservation_;
@@ -514,31 +527,34 @@ std::int64_t count_pods(const gang::PodGroupSpec& spec) {
   return pods;
 }
 
-bool exceeds_pod_limit(const Round& round) {
+bool finds_no_space(const Round& round) {
   const GroupPodCount& now = round.seen.group_pods;
   if (now.has_space(job::kMaxPodsPerJob)) return false;
-  const auto* group = round.attempt.group;
-  const std::int64_t more = count_pods(desired_spec(round, pod_context(round))) -
-                            (group == nullptr ? 0 : count_pods(group->spec));
+  // Those of earlier attempts are about to be deleted.
+  std::int64_t own = 0;
+  for (const auto& group : round.seen.pod_groups) own += count_pods(group->spec);
+  const std::int64_t more = count_pods(desired_spec(round, pod_context(round))) - own;
   return more > 0 && !now.has_space(more);
 }
 
 std::optional<std::chrono::milliseconds> time_until_pod_limit(const Round& round) {
   constexpr std::chrono::minutes kPeriod{1};
-  if (!may_begin(round.seen) || !exceeds_pod_limit(round)) return std::nullopt;
+  if (!round.exceeds_pod_limit || !may_begin(round.seen)) return std::nullopt;
   return kPeriod;
 }
 
 Actions group_steps(const Round& round) {
-  if (exceeds_pod_limit(round)) return {};
   const job::PodContext context = pod_context(round.seen, round.attempt);
   if (round.attempt.group == nullptr) {
     const bool waits =
         job::waits_for_aggregator(round.job.spec, round.seen.aggregator_config != nullptr);
     if (waits || round.attempt.name_is_held || waits_for_priority_class(round)) return {};
+    if (round.exceeds_pod_limit) return {};
     if (pod_in_the_way(round) != nullptr) return {};
     const gang::PodGroupSpec spec = desired_spec(round, context);
-    return {CreatePodGroup{make_manifest(round, spec), count_pods(spec)}};
+    std::vector<std::string> earlier;
+    for (const auto& group : round.seen.pod_groups) earlier.push_back(group->meta.name);
+    return {CreatePodGroup{make_manifest(round, spec), count_pods(spec), std::move(earlier)}};
   }
   const kube::Meta& meta = round.attempt.group->meta;
   // Only this version: a commit that was not seen yet makes a newer one.

@@ -26,11 +26,11 @@ namespace nervex::controller {
 //  multi-GPU learners one for
 //    the aggregators and one per item of the GPU split.
 // A gang that only the status has is being released. Gangs that back off (creation_failures.h) are
-// not in it. Capacity for reservedReplicas is reserved beside the base replicas:
-// demand/reserved_capacity.h. Gangs of requests that nervex-server has merged become one once they
-// are placed: merged_gangs.h. Finished slots without a pod are left out, as are sets without slots,
-// except those that reserve or reserved capacity. While requests are lost (attempt.h) no slot is
-// removed because its request is missing.
+// not in it, nor new slots if Round::exceeds_pod_limit. Capacity for reservedReplicas is reserved
+// beside the base replicas: demand/reserved_capacity.h. Gangs of requests that nervex-server has
+// merged become one once they are placed: merged_gangs.h. Finished slots without a pod are left
+// out, as are sets without slots, except those that reserve or reserved capacity. While requests
+// are lost (attempt.h) no slot is removed because its request is missing.
 gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context);
 
 // The whole PodGroup of an attempt that has none.
@@ -38,10 +38,9 @@ Json pod_group_manifest(const Round& round, const job::PodContext& context);
 
 // Pods that a PodGroup asks for, reserved capacity included.
 std::int64_t count_pods(const gang::PodGroupSpec& spec);
-// The PodGroup would ask for more pods than it does, and Observed::group_pods has no space for
-// them. Then it is not written. Cost: that of desired_spec() if the limit is near.
-bool exceeds_pod_limit(const Round& round);
-// The next look at a PodGroup that is not written: no event says that others have ended.
+// Round::exceeds_pod_limit. Cost: that of desired_spec() if the limit is near.
+bool finds_no_space(const Round& round);
+// The next look at a PodGroup that gets no pods: no event says that others have ended.
 std::optional<std::chrono::milliseconds> time_until_pod_limit(const Round& round);
 
 // The one write that the PodGroup needs, if any: its creation or a change of its spec.

@@ -2,6 +2,7 @@
 // observe.h gathers it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -97,10 +98,14 @@ struct GroupPodCount {
   std::int64_t max_of_namespace = 0;  // --max-pods-per-namespace; 0: no limit
 
   std::int64_t max_of_all() const { return 4 * max_of_namespace; }
+  // That a namespace may have also if the others have all: a few large ones cannot stop it.
+  std::int64_t share() const { return std::max(max_of_namespace / 16, kMinShare); }
   bool has_space(std::int64_t more) const {
-    return max_of_namespace == 0 ||
-           (of_namespace + more <= max_of_namespace && all + more <= max_of_all());
+    if (max_of_namespace == 0) return true;
+    const std::int64_t then = of_namespace + more;
+    return then <= share() || (then <= max_of_namespace && all + more <= max_of_all());
   }
+  static constexpr std::int64_t kMinShare = job::kMaxPodsPerJob;  // one job, however large
 };
 
 template <typename T>

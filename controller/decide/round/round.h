@@ -81,6 +81,9 @@ struct Round {
   // live_checks() asks the API server first.
   std::vector<std::string> vanished;
   Losses losses;
+  // The PodGroup would ask for more pods than it does, and Observed::group_pods has no space for
+  // them: it is not created, or gets no new slots.
+  bool exceeds_pod_limit = false;
 };
 
 // The job was begun and has not ended.

@@ -13,7 +13,6 @@
 #include "controller/decide/attempt/pod_problems.h"
 #include "controller/decide/attempt/previous_attempt.h"
 #include "controller/decide/attempt/queueing.h"
-#include "controller/decide/objects/pod_group.h"
 #include "controller/decide/reasons.h"
 #include "controller/decide/round/condition.h"
 #include "job/aggregator_config.h"
@@ -146,7 +145,7 @@ Finding check_scheduled(const Round& round) {
   if (round.attempt.group == nullptr && gang_waits_for_config(round)) {
     return {false, kAggregatorMissing, missing_config(round.seen)};
   }
-  if (round.attempt.group == nullptr && exceeds_pod_limit(round)) {
+  if (round.attempt.group == nullptr && round.exceeds_pod_limit) {
     return {false, kTooManyPods, too_many_pods(round.seen)};
   }
   const auto* base = round.attempt.group == nullptr
@@ -171,7 +170,7 @@ Finding check_scheduled(const Round& round) {
 std::optional<Finding> check_requests_scheduled(const Round& round) {
   if (round.attempt.group == nullptr) return std::nullopt;
   if (auto waits = backing_off(round.seen)) return waits;
-  if (exceeds_pod_limit(round)) return Finding{false, kTooManyPods, too_many_pods(round.seen)};
+  if (round.exceeds_pod_limit) return Finding{false, kTooManyPods, too_many_pods(round.seen)};
   std::optional<Finding> verdict;
   if (is_false(round.seen.job.status, kRequestsScheduled)) {
     verdict = Finding{true, gang::kReasonPlanned, "no request is waiting"};

@@ -286,9 +286,16 @@ TEST_CASE("the pods that PodGroups ask for are counted", "[controller][observe]"
   CHECK(pods.count("rl").all == its);
   CHECK(pods.count("other").of_namespace == 0);
   CHECK(pods.count("other").all == its);
-  cluster.api.remove(kube::kPodGroups, "rl", group->meta.name);
-  cluster.sync();
-  cluster.controller->stores.group_pods.recount("rl", group->meta.name);
+  SECTION("until the controller has deleted its job's") {
+    cluster.end_pod("dqn-coordinator", true);
+    cluster.settle();  // what it deletes itself is not reported by a watch
+    REQUIRE(cluster.names(kube::kPodGroups).empty());
+  }
+  SECTION("until others have") {
+    cluster.api.remove(kube::kPodGroups, "rl", group->meta.name);
+    cluster.sync();
+    cluster.controller->stores.group_pods.recount("rl", group->meta.name);
+  }
   CHECK(pods.count("rl").of_namespace == 0);
   CHECK(pods.count("rl").all == 0);
 }
@@ -297,23 +304,30 @@ TEST_CASE("jobs that start at one time do not exceed the limit of pods together"
           "[controller][observe]") {
   kube::Store<gang::PodGroup> groups;
   GroupPods pods(groups);
-  pods.set_limit(10);
-  CHECK(pods.claim("rl", "a", 6));
-  CHECK(pods.count("rl").of_namespace == 6);
-  const auto refused = pods.claim("rl", "b", 5);
+  pods.set_limit(160'000);
+  std::vector<GroupPods::Claim> held;
+  const auto hold = [&](const char* ns, const char* name, std::int64_t count) {
+    auto claimed = pods.claim(ns, name, count);
+    if (!claimed) return false;
+    held.push_back(*std::move(claimed));
+    return true;
+  };
+  REQUIRE(hold("rl", "a", 100'000));
+  CHECK(pods.count("rl").of_namespace == 100'000);
+  const auto refused = pods.claim("rl", "b", 60'001);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::kTransient);
-  CHECK(pods.claim("rl", "b", 4));
-  CHECK(pods.claim("rl", "a", 3));  // it asks for fewer
-  CHECK(pods.claim("other", "c", 10));
-  CHECK(pods.count("other").all == 17);
+  { CHECK(pods.claim("rl", "b", 60'000)); }  // and it could not be written
+  CHECK(pods.count("rl").of_namespace == 100'000);
+  CHECK(pods.claim("rl", "next", 160'000, {"a"}));  // it replaces that one
 
-  pods.recount("rl", "b");  // it could not be written
-  CHECK(pods.count("rl").of_namespace == 3);
-  CHECK(pods.claim("rl", "d", 7));
-  CHECK_FALSE(pods.claim("rl", "a", 4));
-  for (const char* ns : {"x", "y"}) CHECK(pods.claim(ns, "e", 10));
-  CHECK_FALSE(pods.claim("z", "e", 1));  // 40 in all namespaces
+  for (const char* ns : {"x", "y", "z"}) REQUIRE(hold(ns, "a", 160'000));
+  REQUIRE(hold("rl", "c", 60'000));
+  CHECK(pods.count("rl").all == 640'000);
+  CHECK_FALSE(pods.claim("other", "a", 10'001));
+  CHECK(pods.claim("other", "a", 10'000));  // the share that others cannot take
+  held.clear();
+  CHECK(pods.count("rl").all == 0);
 }
 
 TEST_CASE("a PodGroup that was deleted while the job runs is observed", "[controller][observe]") {

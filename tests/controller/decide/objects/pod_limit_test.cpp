@@ -16,24 +16,27 @@ using testing::a_job;
 using testing::World;
 using Strings = std::vector<std::string>;
 
+constexpr std::int64_t kMost = 80'000;
+constexpr std::int64_t kShare = 5'000;  // of a namespace, if the others have all
 constexpr const char* kMessage =
-    "the jobs of namespace rl may ask for 100 pods together, and those of all namespaces for 400 "
+    "the jobs of namespace rl may ask for 80000 pods together, and those of all namespaces for "
+    "320000 "
     "(nervex-controller --max-pods-per-namespace): this job gets its pods when others have ended "
     "or ask for fewer";
 
 TEST_CASE("a job waits without a PodGroup while its namespace asks for too many pods",
           "[controller][limits]") {
   World world(a_job(2, 1));  // four pods
-  world.seen.group_pods.max_of_namespace = 100;
-  SECTION("of the namespace") { world.seen.group_pods = {97, 97, 100}; }
-  SECTION("of all namespaces") { world.seen.group_pods = {0, 397, 100}; }
+  world.seen.group_pods.max_of_namespace = kMost;
+  SECTION("of the namespace") { world.seen.group_pods = {kMost - 3, kMost - 3, kMost}; }
+  SECTION("of all namespaces") { world.seen.group_pods = {kShare - 3, 4 * kMost - 3, kMost}; }
   CHECK(world.settle() >= 0);
   CHECK(world.created.empty());
   CHECK(world.seen.job.status.reason == "TooManyPods");
   CHECK(find_condition(world.seen.job.status, "Scheduled")->message == kMessage);
   CHECK(reconcile(world.seen).requeue_after == std::chrono::minutes(1));
 
-  world.seen.group_pods = {96, 396, 100};
+  world.seen.group_pods = {kMost - 4, 4 * kMost - 4, kMost};
   CHECK(world.settle() >= 0);
   CHECK(world.created == Strings{"podgroup dqn-1"});
 }
@@ -42,7 +45,7 @@ TEST_CASE("reserved capacity counts as pods", "[controller][limits]") {
   job::Job job = a_job(1, 1);
   job.spec.collector->reserved_replicas = 98;
   World world(std::move(job));
-  world.seen.group_pods.max_of_namespace = 100;
+  world.seen.group_pods.max_of_namespace = kMost;
   CHECK(world.settle() >= 0);
   CHECK(world.seen.job.status.reason == "Queued");
   REQUIRE(world.seen.pod_groups.size() == 1);
@@ -51,9 +54,9 @@ TEST_CASE("reserved capacity counts as pods", "[controller][limits]") {
 
 TEST_CASE("a job that runs gets no more pods than the limit leaves", "[controller][limits]") {
   World world(a_job(2, 1));
-  world.seen.group_pods.max_of_namespace = 100;
+  world.seen.group_pods.max_of_namespace = kMost;
   world.start();
-  world.seen.group_pods = {99, 99, 100};
+  world.seen.group_pods = {kMost - 1, kMost - 1, kMost};
   const auto pods = [&] { return count_pods(world.seen.pod_groups.at(0)->spec); };
   REQUIRE(pods() == 4);
 
@@ -71,13 +74,12 @@ TEST_CASE("a job that runs gets no more pods than the limit leaves", "[controlle
     CHECK(pods() == 3);
   }
   SECTION("others end") {
-    world.seen.group_pods = {98, 98, 100};
+    world.seen.group_pods = {kMost - 2, kMost - 2, kMost};
     CHECK(world.settle() >= 0);
     CHECK(pods() == 6);
   }
   SECTION("one of its pods is lost") {
-    world.seen.group_pods = {100, 100, 100};
-    world.seen.job.spec.collector->replicas = 2;
+    world.seen.group_pods = {kMost, kMost, kMost};
     world.remove_pod(world.name(job::Role::kCollector, 1));
     CHECK(world.settle() >= 0);
     CHECK(pods() == 4);
@@ -85,6 +87,31 @@ TEST_CASE("a job that runs gets no more pods than the limit leaves", "[controlle
     REQUIRE(set != nullptr);
     CHECK(gang::wants(*set, "collector", {1, 1}));
   }
+}
+
+TEST_CASE("a retried job has the pods of its earlier attempt", "[controller][limits]") {
+  World world(a_job(2, 1));
+  world.seen.group_pods = {kMost - 4, kMost - 4, kMost};
+  world.start();
+  world.seen.group_pods = {kMost, kMost, kMost};
+  const auto spec = world.seen.pod_groups.at(0)->spec;
+  Attempt next;  // the PodGroup of the last one is still there
+  CHECK_FALSE(make_round(world.seen, next).exceeds_pod_limit);
+  world.seen.job.spec.collector->replicas = 3;
+  CHECK(make_round(world.seen, next).exceeds_pod_limit);
+}
+
+TEST_CASE("reserved capacity is not raised beyond the limit", "[controller][limits]") {
+  World world(a_job(1, 1));
+  world.seen.group_pods = {kMost - 3, kMost - 3, kMost};
+  CHECK(world.settle() >= 0);
+  world.seen.group_pods = {kMost, kMost, kMost};
+  world.seen.job.spec.collector->reserved_replicas = 8;
+  CHECK(world.settle() >= 0);
+  CHECK(count_pods(world.seen.pod_groups.at(0)->spec) == 3);
+  world.seen.group_pods = {kMost - 7, kMost - 7, kMost};
+  CHECK(world.settle() >= 0);
+  CHECK(count_pods(world.seen.pod_groups.at(0)->spec) == 10);
 }
 
 TEST_CASE("without a limit any number of pods is asked for", "[controller][limits]") {
