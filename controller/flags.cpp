@@ -26,9 +26,8 @@ std::string check_pod_limit(const std::string& text) {
   constexpr std::int64_t kMost = 1'000'000'000;
   std::int64_t value = 0;
   const bool is_number = CLI::detail::lexical_cast(text, value);
-  const bool is_good =
-      is_number && (value == 0 || (value >= job::kMaxPodsPerJob && value <= kMost));
-  return is_good ? "" : "must be 0, or the pods of the largest job, 5000, to 1000000000";
+  const bool is_good = is_number && (value == 0 || (value >= kMaxGroupPods && value <= kMost));
+  return is_good ? "" : "must be 0, or the pods of the largest job, 10000, to 1000000000";
 }
 
 }  // namespace
@@ -95,7 +94,7 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
          "--max-pods-per-namespace", flags.max_pods_per_namespace,
          "number of pods that the jobs of a namespace may ask for together, with four times "
          "as many in all namespaces: a short job may ask for thousands, which cost memory "
-         "while they wait; at least 5000, or 0: no limit")
+         "while they wait; at least 10000, or 0: no limit")
       ->type_name("N")
       ->check(check_pod_limit)
       ->capture_default_str();

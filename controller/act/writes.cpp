@@ -191,7 +191,8 @@ Result<Nothing> Writes::update_shared_service(const UpdateSharedService& update)
 }
 Result<Nothing> Writes::create_pod_group(const CreatePodGroup& action) {
   const std::string name = read_name(action.manifest);
-  const auto claim = stores_.group_pods.claim(job_.meta.ns, name, action.pods, action.earlier);
+  const auto claim =
+      stores_.group_pods.claim(job_.meta.ns, name, action.pods, job_.status.attempt > 1);
   if (!claim) return claim.error();
   auto created = create(pod_groups(), action.manifest);
   stores_.group_pods.recount(job_.meta.ns, name);
@@ -284,7 +285,8 @@ bool Writes::has_other_owner(const Json& manifest) const {
 
 Result<Nothing> Writes::patch_pod_group(const PatchPodGroup& patch) {
   const std::string& ns = job_.meta.ns;
-  const auto claim = stores_.group_pods.claim(ns, patch.name, patch.pods);
+  // Beyond the limit it has only what it must have.
+  const auto claim = stores_.group_pods.claim(ns, patch.name, patch.pods, patch.is_at_pod_limit);
   if (!claim) return claim.error();
   const Json body = {{"metadata", guard(patch.uid, patch.resource_version)}, {"spec", patch.spec}};
   const auto patched = kube::merge_patch(api_, kube::kPodGroups, ns, patch.name, body);

@@ -21,8 +21,7 @@ namespace nervex::controller {
 
 struct CreatePodGroup {
   Json manifest;
-  std::int64_t pods = 0;               // that it asks for
-  std::vector<std::string> earlier{};  // the job's PodGroups of earlier attempts: it replaces them
+  std::int64_t pods = 0;  // that it asks for
   bool operator==(const CreatePodGroup&) const = default;
 };
 // Changes the spec of exactly this version of the PodGroup.
@@ -30,8 +29,9 @@ struct PatchPodGroup {
   std::string name;
   std::string uid;
   std::string resource_version;
-  Json spec;              // a merge patch
-  std::int64_t pods = 0;  // that it asks for then
+  Json spec;                     // a merge patch
+  std::int64_t pods = 0;         // that it asks for then
+  bool is_at_pod_limit = false;  // Round::exceeds_pod_limit
   // Removes a slot or raises its incarnation: only if the live job agrees (confirm_removals).
   bool removes_slots = false;
   bool operator==(const PatchPodGroup&) const = default;

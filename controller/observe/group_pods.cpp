@@ -36,17 +36,14 @@ void GroupPods::set(const std::string& ns, const std::string& name, Pods pods) {
 }
 
 Result<GroupPods::Claim> GroupPods::claim(const std::string& ns, const std::string& name,
-                                          std::int64_t pods,
-                                          const std::vector<std::string>& earlier) {
+                                          std::int64_t pods, bool must) {
   const MutexLock lock(mutex_);
-  std::int64_t own = find(ns, name).counted();
-  for (const std::string& other : earlier) {
-    if (other != name) own += find(ns, other).counted();
-  }
-  if (pods > own && !count_locked(ns).has_space(pods - own)) {
+  const Pods before = find(ns, name);
+  const std::int64_t more = pods - before.counted();
+  if (!must && more > 0 && !count_locked(ns).has_space(more)) {
     return Error{Code::kTransient, "other jobs of namespace " + ns + " got its last pods"};
   }
-  set(ns, name, {find(ns, name).stored, pods});
+  set(ns, name, {before.stored, pods});
   return Claim(*this, ns, name);
 }
 

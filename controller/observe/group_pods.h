@@ -10,7 +10,6 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "base/mutex.h"
@@ -49,11 +48,11 @@ class GroupPods {
   void set_limit(std::int64_t max_of_namespace) { max_of_namespace_ = max_of_namespace; }
 
   GroupPodCount count(const std::string& ns) const;
-  // A PodGroup is about to be written, and asks for so many pods then. `earlier`: PodGroups that it
-  // replaces. So jobs that start at one time do not exceed the limit together. kTransient: there is
-  // no space for more than these have.
+  // A PodGroup is about to be written, and asks for so many pods then. So jobs that start at one
+  // time do not exceed the limit together. `must`: it is written also without space. kTransient:
+  // there is no space for more than it has.
   Result<Claim> claim(const std::string& ns, const std::string& name, std::int64_t pods,
-                      const std::vector<std::string>& earlier = {});
+                      bool must = false);
   // The store has another state of this PodGroup, or may have. Cost: its member sets.
   void recount(const std::string& ns, const std::string& name);
 

@@ -63,7 +63,7 @@ class GangBuilder {
     const auto old = static_cast<std::ptrdiff_t>(attempt_.group == nullptr ? 0 : gangs_.size());
     for (const auto& slot : wanted_.all()) {
       const bool is_new = seen_.count({slot.role, slot.slot.ordinal}) == 0;
-      if (is_new && may_grow_ && may_be_added(slot)) add(slot);
+      if (is_new && may_be_added(slot)) add(slot);
     }
     if (!base_is_committed_) {
       gang::Gang& base = gangs_[find_or_add(demand::base_gang())];
@@ -73,8 +73,10 @@ class GangBuilder {
     std::stable_sort(gangs_.begin() + old, gangs_.end(), [](const auto& a, const auto& b) {
       return std::tie(a.kind, a.request_id) < std::tie(b.kind, b.request_id);
     });
-    demand::reserve_capacity(gangs_, find_added(), reservation_);
-    if (!may_grow_) reserve_no_more();
+    // Else what is reserved stays: it was computed with replicas that the PodGroup lacks now.
+    if (may_grow_ || reservation_.has_ended) {
+      demand::reserve_capacity(gangs_, find_added(), reservation_);
+    }
     if (attempt_.group != nullptr) {
       join_merged_gangs(gangs_, wanted_, pods_, attempt_.group->status);
     }
@@ -237,6 +239,18 @@ class GangBuilder {
     return demand::added_replicas_gang(role, lowest);
   }
 
+  // It is no growth: the attempt needs it, it has or had pods, or its gang comes back after a
+  // requeue.
+  bool has_begun(const WantedSlot& slot, const gang::Gang& chosen) {
+    const auto& requeued = job_.status.requeued_gangs;
+    const bool is_single = slot.entry() == nullptr &&
+                           (slot.role == Role::kCoordinator || slot.role == Role::kAggregator);
+    return attempt_.group == nullptr || is_single || pods_.count({slot.role, slot.slot}) != 0 ||
+           find_placed_gang(slot) != nullptr ||
+           std::any_of(requeued.begin(), requeued.end(),
+                       [&](const auto& entry) { return entry.name == chosen.name; });
+  }
+
   std::size_t find_or_add(gang::Gang gang) {
     const auto [at, is_new] = gang_at_.try_emplace(gang.name, gangs_.size());
     if (is_new) gangs_.push_back(std::move(gang));
@@ -246,6 +260,7 @@ class GangBuilder {
   void add(const WantedSlot& slot) {
     if (backing_off_.count({slot.role, slot.slot.ordinal}) != 0) return;
     gang::Gang chosen = choose_gang(slot);
+    if (!may_grow_ && !has_begun(slot, chosen)) return;
     const auto [at, is_new] =
         set_at_.try_emplace(demand::set_name(chosen, slot.role, slot.part), SetIndex{});
     if (is_new) {
@@ -268,15 +283,6 @@ class GangBuilder {
       }
     }
     return found;
-  }
-
-  void reserve_no_more() {
-    for (gang::MemberSet& set : gang::all_sets(gangs_)) {
-      const gang::MemberSet* before =
-          attempt_.group == nullptr ? nullptr : gang::find_set(attempt_.group->spec, set.name);
-      const int reserved = before == nullptr ? 0 : before->reserved_pods;
-      set.reserved_pods = std::min(set.reserved_pods, reserved);
-    }
   }
 
   // A request whose entry was merged or lost keeps its time. Base replicas that are added wait
@@ -529,17 +535,25 @@ std::int64_t count_pods(const gang::PodGroupSpec& spec) {
 
 bool finds_no_space(const Round& round) {
   const GroupPodCount& now = round.seen.group_pods;
-  if (now.has_space(job::kMaxPodsPerJob)) return false;
-  // Those of earlier attempts are about to be deleted.
-  std::int64_t own = 0;
-  for (const auto& group : round.seen.pod_groups) own += count_pods(group->spec);
-  const std::int64_t more = count_pods(desired_spec(round, pod_context(round))) - own;
+  const auto* group = round.attempt.group;
+  if (now.has_space(kMaxGroupPods) || round.seen.job.meta.deleting || !may_begin(round.seen) ||
+      is_final(round.seen.job.status.phase)) {
+    return false;
+  }
+  if (group == nullptr) {
+    // A job that has begun keeps its place.
+    if (round.seen.job.status.attempt > 1) return false;
+    const auto slots = static_cast<std::int64_t>(round.slots.all().size());
+    if (!now.has_space(slots)) return true;
+  }
+  const std::int64_t more = count_pods(desired_spec(round, pod_context(round))) -
+                            (group == nullptr ? 0 : count_pods(group->spec));
   return more > 0 && !now.has_space(more);
 }
 
 std::optional<std::chrono::milliseconds> time_until_pod_limit(const Round& round) {
   constexpr std::chrono::minutes kPeriod{1};
-  if (!round.exceeds_pod_limit || !may_begin(round.seen)) return std::nullopt;
+  if (!round.exceeds_pod_limit) return std::nullopt;
   return kPeriod;
 }
 
@@ -552,9 +566,7 @@ Actions group_steps(const Round& round) {
     if (round.exceeds_pod_limit) return {};
     if (pod_in_the_way(round) != nullptr) return {};
     const gang::PodGroupSpec spec = desired_spec(round, context);
-    std::vector<std::string> earlier;
-    for (const auto& group : round.seen.pod_groups) earlier.push_back(group->meta.name);
-    return {CreatePodGroup{make_manifest(round, spec), count_pods(spec), std::move(earlier)}};
+    return {CreatePodGroup{make_manifest(round, spec), count_pods(spec)}};
   }
   const kube::Meta& meta = round.attempt.group->meta;
   // Only this version: a commit that was not seen yet makes a newer one.
@@ -566,7 +578,8 @@ Actions group_steps(const Round& round) {
   return {PatchPodGroup{meta.name, meta.uid, meta.resource_version,
                         kube::merge_patch_between(gang::encode_spec(round.attempt.group->spec),
                                                   gang::encode_spec(spec)),
-                        count_pods(spec), loses_slots(round.attempt.group->spec, spec)}};
+                        count_pods(spec), round.exceeds_pod_limit,
+                        loses_slots(round.attempt.group->spec, spec)}};
 }
 
 }  // namespace nervex::controller

@@ -91,6 +91,9 @@ struct Predecessor {
 
 // -- what is observed of a job?
 
+// That a PodGroup may ask for: reserved learners may each have an aggregator.
+inline constexpr std::int64_t kMaxGroupPods = 2 * job::kMaxPodsPerJob;
+
 // Pods that PodGroups ask for, reserved capacity included.
 struct GroupPodCount {
   std::int64_t of_namespace = 0;
@@ -105,7 +108,7 @@ struct GroupPodCount {
     const std::int64_t then = of_namespace + more;
     return then <= share() || (then <= max_of_namespace && all + more <= max_of_all());
   }
-  static constexpr std::int64_t kMinShare = job::kMaxPodsPerJob;  // one job, however large
+  static constexpr std::int64_t kMinShare = kMaxGroupPods;  // one job, however large
 };
 
 template <typename T>

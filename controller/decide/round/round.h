@@ -81,8 +81,8 @@ struct Round {
   // live_checks() asks the API server first.
   std::vector<std::string> vanished;
   Losses losses;
-  // The PodGroup would ask for more pods than it does, and Observed::group_pods has no space for
-  // them: it is not created, or gets no new slots.
+  // The job's first PodGroup, or one that should ask for more pods than it does, and
+  // Observed::group_pods has no space for them: it is not created, or gets no new gangs.
   bool exceeds_pod_limit = false;
 };
 

@@ -170,7 +170,6 @@ Finding check_scheduled(const Round& round) {
 std::optional<Finding> check_requests_scheduled(const Round& round) {
   if (round.attempt.group == nullptr) return std::nullopt;
   if (auto waits = backing_off(round.seen)) return waits;
-  if (round.exceeds_pod_limit) return Finding{false, kTooManyPods, too_many_pods(round.seen)};
   std::optional<Finding> verdict;
   if (is_false(round.seen.job.status, kRequestsScheduled)) {
     verdict = Finding{true, gang::kReasonPlanned, "no request is waiting"};
@@ -185,6 +184,7 @@ std::optional<Finding> check_requests_scheduled(const Round& round) {
     const gang::GangStatus* status = at == known.end() ? nullptr : at->second;
     if (auto waits = waiting(gang.name, status, unschedulable, round)) return waits;
   }
+  if (round.exceeds_pod_limit) return Finding{false, kTooManyPods, too_many_pods(round.seen)};
   return verdict;
 }
 

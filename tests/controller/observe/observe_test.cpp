@@ -319,7 +319,7 @@ TEST_CASE("jobs that start at one time do not exceed the limit of pods together"
   CHECK(refused.error().code == Code::kTransient);
   { CHECK(pods.claim("rl", "b", 60'000)); }  // and it could not be written
   CHECK(pods.count("rl").of_namespace == 100'000);
-  CHECK(pods.claim("rl", "next", 160'000, {"a"}));  // it replaces that one
+  CHECK(pods.claim("rl", "b", 60'001, true));  // of a job that has begun
 
   for (const char* ns : {"x", "y", "z"}) REQUIRE(hold(ns, "a", 160'000));
   REQUIRE(hold("rl", "c", 60'000));

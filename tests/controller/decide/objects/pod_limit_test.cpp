@@ -17,7 +17,7 @@ using testing::World;
 using Strings = std::vector<std::string>;
 
 constexpr std::int64_t kMost = 80'000;
-constexpr std::int64_t kShare = 5'000;  // of a namespace, if the others have all
+constexpr std::int64_t kShare = 10'000;  // of a namespace, if the others have all
 constexpr const char* kMessage =
     "the jobs of namespace rl may ask for 80000 pods together, and those of all namespaces for "
     "320000 "
@@ -89,29 +89,44 @@ TEST_CASE("a job that runs gets no more pods than the limit leaves", "[controlle
   }
 }
 
-TEST_CASE("a retried job has the pods of its earlier attempt", "[controller][limits]") {
+TEST_CASE("a job that has begun keeps its place", "[controller][limits]") {
   World world(a_job(2, 1));
-  world.seen.group_pods = {kMost - 4, kMost - 4, kMost};
+  world.seen.group_pods.max_of_namespace = kMost;
   world.start();
   world.seen.group_pods = {kMost, kMost, kMost};
-  const auto spec = world.seen.pod_groups.at(0)->spec;
-  Attempt next;  // the PodGroup of the last one is still there
+  const Attempt next;  // its PodGroup is to be created
+  world.seen.job.status.attempt = 2;
   CHECK_FALSE(make_round(world.seen, next).exceeds_pod_limit);
-  world.seen.job.spec.collector->replicas = 3;
+  world.seen.job.status.attempt = 1;
   CHECK(make_round(world.seen, next).exceeds_pod_limit);
 }
 
-TEST_CASE("reserved capacity is not raised beyond the limit", "[controller][limits]") {
-  World world(a_job(1, 1));
-  world.seen.group_pods = {kMost - 3, kMost - 3, kMost};
+TEST_CASE("reserved capacity stays as it is while there is no space", "[controller][limits]") {
+  job::Job job = a_job(1, 1);
+  job.spec.collector->reserved_replicas = 5;
+  World world(std::move(job));
+  world.seen.group_pods.max_of_namespace = kMost;
   CHECK(world.settle() >= 0);
+  const auto reserved = [&] {
+    const auto* set = gang::find_set(world.seen.pod_groups.at(0)->spec, "collector");
+    return set == nullptr ? -1 : set->reserved_pods;
+  };
+  CHECK(reserved() == 4);
   world.seen.group_pods = {kMost, kMost, kMost};
-  world.seen.job.spec.collector->reserved_replicas = 8;
+  SECTION("more is not reserved") {
+    world.seen.job.spec.collector->reserved_replicas = 8;
+    CHECK(world.settle() >= 0);
+    CHECK(reserved() == 4);
+  }
+  SECTION("replicas that it does not get take nothing of it") {
+    world.seen.job.spec.collector->replicas = 20;
+    CHECK(world.settle() >= 0);
+    CHECK(reserved() == 4);
+    CHECK(count_pods(world.seen.pod_groups.at(0)->spec) == 7);
+  }
+  world.seen.group_pods = {kMost / 2, kMost / 2, kMost};
   CHECK(world.settle() >= 0);
-  CHECK(count_pods(world.seen.pod_groups.at(0)->spec) == 3);
-  world.seen.group_pods = {kMost - 7, kMost - 7, kMost};
-  CHECK(world.settle() >= 0);
-  CHECK(count_pods(world.seen.pod_groups.at(0)->spec) == 10);
+  CHECK(count_pods(world.seen.pod_groups.at(0)->spec) > 7);
 }
 
 TEST_CASE("without a limit any number of pods is asked for", "[controller][limits]") {
