@@ -92,7 +92,7 @@ struct Predecessor {
 // -- what is observed of a job?
 
 // That a PodGroup may ask for: reserved learners may each have an aggregator.
-inline constexpr std::int64_t kMaxGroupPods = 2 * job::kMaxPodsPerJob;
+inline constexpr std::int64_t kMaxGroupPods = std::int64_t{2} * job::kMaxPodsPerJob;
 
 // Pods that PodGroups ask for, reserved capacity included.
 struct GroupPodCount {
