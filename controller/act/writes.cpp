@@ -192,7 +192,7 @@ Result<Nothing> Writes::update_shared_service(const UpdateSharedService& update)
 Result<Nothing> Writes::create_pod_group(const CreatePodGroup& action) {
   const std::string name = read_name(action.manifest);
   const auto claim =
-      stores_.group_pods.claim(job_.meta.ns, name, action.pods, job_.status.attempt > 1);
+      stores_.group_pods.claim(job_.meta.ns, name, action.pods, action.follows_attempt);
   if (!claim) return claim.error();
   auto created = create(pod_groups(), action.manifest);
   stores_.group_pods.recount(job_.meta.ns, name);

@@ -21,7 +21,8 @@ namespace nervex::controller {
 
 struct CreatePodGroup {
   Json manifest;
-  std::int64_t pods = 0;  // that it asks for
+  std::int64_t pods = 0;         // that it asks for
+  bool follows_attempt = false;  // it gets them whatever the limit leaves
   bool operator==(const CreatePodGroup&) const = default;
 };
 // Changes the spec of exactly this version of the PodGroup.

@@ -27,6 +27,10 @@ bool may_begin(const Observed& seen) {
          job::check_job_name(seen.job).has_value();
 }
 
+bool follows_attempt(const job::Status& status) {
+  return status.last_attempt && status.last_attempt->attempt == status.attempt - 1;
+}
+
 bool waits_for_priority_class(const Round& round) {
   return round.attempt.group == nullptr && !round.seen.priority.missing.empty();
 }

@@ -42,6 +42,9 @@ std::chrono::milliseconds retry_delay(std::chrono::milliseconds first, int faile
 // Limits a back-off to the maximum of 6 min.
 std::chrono::milliseconds at_most_longest(std::chrono::milliseconds delay);
 
+// The attempt follows one that has ended, and not a suspension: the job keeps what it had.
+bool follows_attempt(const job::Status& status);
+
 // Corrects a time written by a wrong clock, for example another leader's: the end of a back-off
 // more than twice the maximum ahead becomes now. For a status to be written.
 void pass_over_wrong_clock(job::Status& status, SysTime now);

@@ -541,8 +541,7 @@ bool finds_no_space(const Round& round) {
     return false;
   }
   if (group == nullptr) {
-    // A job that has begun keeps its place.
-    if (round.seen.job.status.attempt > 1) return false;
+    if (follows_attempt(round.seen.job.status)) return false;
     const auto slots = static_cast<std::int64_t>(round.slots.all().size());
     if (!now.has_space(slots)) return true;
   }
@@ -566,7 +565,8 @@ Actions group_steps(const Round& round) {
     if (round.exceeds_pod_limit) return {};
     if (pod_in_the_way(round) != nullptr) return {};
     const gang::PodGroupSpec spec = desired_spec(round, context);
-    return {CreatePodGroup{make_manifest(round, spec), count_pods(spec)}};
+    return {CreatePodGroup{make_manifest(round, spec), count_pods(spec),
+                           follows_attempt(round.seen.job.status)}};
   }
   const kube::Meta& meta = round.attempt.group->meta;
   // Only this version: a commit that was not seen yet makes a newer one.

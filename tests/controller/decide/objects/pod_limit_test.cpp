@@ -95,9 +95,12 @@ TEST_CASE("a job that has begun keeps its place", "[controller][limits]") {
   world.start();
   world.seen.group_pods = {kMost, kMost, kMost};
   const Attempt next;  // its PodGroup is to be created
-  world.seen.job.status.attempt = 2;
+  job::Status& status = world.seen.job.status;
+  status.attempt = 2;
+  CHECK(make_round(world.seen, next).exceeds_pod_limit);  // it was suspended
+  status.last_attempt = job::LastAttempt{1, "CoordinatorFailed", 1, "", {}};
   CHECK_FALSE(make_round(world.seen, next).exceeds_pod_limit);
-  world.seen.job.status.attempt = 1;
+  status.attempt = 3;  // and suspended then
   CHECK(make_round(world.seen, next).exceeds_pod_limit);
 }
 
