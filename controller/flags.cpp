@@ -21,7 +21,7 @@ std::string check_address(const std::string& text) {
   return is_good ? "" : "must be HOST:PORT, without a scheme";
 }
 
-// The largest job has to fit, or it would wait for ever.
+// The largest job has to fit, or it would never start.
 std::string check_pod_limit(const std::string& text) {
   constexpr std::int64_t kMost = 1'000'000'000;
   std::int64_t value = 0;

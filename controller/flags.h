@@ -26,7 +26,7 @@ struct Flags {
   std::chrono::milliseconds retry_delay{10'000};
   std::chrono::milliseconds start_timeout{0};  // of jobs without startTimeoutSeconds; 0: none
   std::chrono::milliseconds max_termination_grace{3'600'000};  // of pods that end; 0: no limit
-  // That the jobs of a namespace may ask for together; 0: no limit.
+  // The jobs of a namespace may ask for so many pods together; 0: no limit.
   std::int64_t max_pods_per_namespace = 250'000;
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;
 

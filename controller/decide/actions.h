@@ -22,7 +22,7 @@ namespace nervex::controller {
 struct CreatePodGroup {
   Json manifest;
   std::int64_t pods = 0;         // that it asks for
-  bool follows_attempt = false;  // it gets them whatever the limit leaves
+  bool follows_attempt = false;  // it gets them also beyond the limit
   bool operator==(const CreatePodGroup&) const = default;
 };
 // Changes the spec of exactly this version of the PodGroup.

@@ -44,7 +44,7 @@ class GroupPods {
 
   explicit GroupPods(const kube::Store<gang::PodGroup>& groups) : groups_(groups) {}
 
-  // Of a namespace; 0: no limit. Before any other call.
+  // The limit of a namespace; 0: none. Call it before any other function.
   void set_limit(std::int64_t max_of_namespace) { max_of_namespace_ = max_of_namespace; }
 
   GroupPodCount count(const std::string& ns) const;

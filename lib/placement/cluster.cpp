@@ -312,14 +312,6 @@ Cluster Cluster::for_one_plan() const {
   return copy;
 }
 
-std::shared_ptr<const Verdicts> Cluster::Memo::find(
-    const kube::PackedConstraints& constraints) const {
-  for (const auto& [its, verdicts] : known) {
-    if (its == constraints) return verdicts;
-  }
-  return nullptr;
-}
-
 kube::NodeFit Cluster::fit(std::size_t node, const kube::PackedConstraints& constraints) const {
   Memo& memo = *memo_;
   if (!(memo.last.packed() == constraints)) memo.last = kube::UnpackedConstraints(constraints);
@@ -330,7 +322,9 @@ std::shared_ptr<const Verdicts> Cluster::verdicts(
     const kube::PackedConstraints& constraints) const {
   if (!nodes_) return std::make_shared<const Verdicts>();
   Memo& memo = *memo_;
-  if (auto known = memo.find(constraints)) return known;
+  for (const auto& [known, verdicts] : memo.known) {
+    if (known == constraints) return verdicts;
+  }
   auto verdicts = std::make_shared<const Verdicts>(
       judge_all(constraints.unpack(), nodes_->nodes, nodes_->has_soft_taints));
   if (memo.known.size() < kMostKnown) {

@@ -68,7 +68,7 @@ class Cluster {
   // Cached for the next call with equal constraints while any copy with these nodes lives. Cost of
   // the first call: one judgement for each kind of node, and one step per node.
   std::shared_ptr<const Verdicts> verdicts(const kube::PackedConstraints& constraints) const;
-  // What verdicts() says of one node, without judging the others.
+  // Judges one node alone, as verdicts() does all.
   kube::NodeFit fit(std::size_t node, const kube::PackedConstraints& constraints) const;
 
   // -- rows, for the planner
@@ -91,12 +91,10 @@ class Cluster {
 
  private:
   struct Memo {
-    std::shared_ptr<const Verdicts> find(const kube::PackedConstraints& constraints) const;
-
     // By constraints. The oldest entries are evicted first.
     std::vector<std::pair<kube::PackedConstraints, std::shared_ptr<const Verdicts>>> known;
     std::size_t next = 0;
-    // Those that fit() was last asked for: many pods in a row have the same.
+    // The constraints that fit() was last asked for: many pods in a row have the same.
     kube::UnpackedConstraints last;
   };
   struct Nodes {

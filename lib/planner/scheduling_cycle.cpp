@@ -97,7 +97,8 @@ void drop_rejected(CycleWork& work) {
       const auto extent =
           gang.is_committed() ? Rejection::Extent::kNewPlacements : Rejection::Extent::kNewGangs;
       const bool wants_more = !gang.is_whole() || !gang.growing.empty();
-      if (wants_more && group->is_rejected(extent)) reject(gang);
+      const bool is_known = gang.obstacle == Obstacle::kRejected;
+      if (!is_known && wants_more && group->is_rejected(extent)) reject(gang);
     }
   }
 }

@@ -497,9 +497,7 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   return spec;
 }
 
-namespace {
-
-Json make_manifest(const Round& round, const gang::PodGroupSpec& spec) {
+Json pod_group_manifest(const Round& round, const gang::PodGroupSpec& spec) {
   const job::Job& job = round.job;
   const kube::OwnerRef owner{std::string(job::kApiVersion), std::string(job::kKind), job.meta.name,
                              job.meta.uid};
@@ -517,12 +515,6 @@ Json make_manifest(const Round& round, const gang::PodGroupSpec& spec) {
                templates_hash(job.spec, round.seen.aggregator_config.get())}}},
             {"ownerReferences", Json::array({kube::encode_controller_ref(owner)})}}},
           {"spec", gang::encode_spec(spec)}};
-}
-
-}  // namespace
-
-Json pod_group_manifest(const Round& round, const job::PodContext& context) {
-  return make_manifest(round, desired_spec(round, context));
 }
 
 std::int64_t count_pods(const gang::PodGroupSpec& spec) {
@@ -565,7 +557,7 @@ Actions group_steps(const Round& round) {
     if (round.exceeds_pod_limit) return {};
     if (pod_in_the_way(round) != nullptr) return {};
     const gang::PodGroupSpec spec = desired_spec(round, context);
-    return {CreatePodGroup{make_manifest(round, spec), count_pods(spec),
+    return {CreatePodGroup{pod_group_manifest(round, spec), count_pods(spec),
                            follows_attempt(round.seen.job.status)}};
   }
   const kube::Meta& meta = round.attempt.group->meta;

@@ -26,15 +26,16 @@ namespace nervex::controller {
 //  multi-GPU learners one for
 //    the aggregators and one per item of the GPU split.
 // A gang that only the status has is being released. Gangs that back off (creation_failures.h) are
-// not in it, nor new slots if Round::exceeds_pod_limit. Capacity for reservedReplicas is reserved
-// beside the base replicas: demand/reserved_capacity.h. Gangs of requests that nervex-server has
-// merged become one once they are placed: merged_gangs.h. Finished slots without a pod are left
-// out, as are sets without slots, except those that reserve or reserved capacity. While requests
-// are lost (attempt.h) no slot is removed because its request is missing.
+// not in it, nor slots that have not begun if Round::exceeds_pod_limit. Capacity for
+// reservedReplicas is reserved beside the base replicas: demand/reserved_capacity.h. Gangs of
+// requests that nervex-server has merged become one once they are placed: merged_gangs.h. Finished
+// slots without a pod are left out, as are sets without slots, except those that reserve or
+// reserved capacity. While requests are lost (attempt.h) no slot is removed because its request is
+// missing.
 gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& context);
 
-// The whole PodGroup of an attempt that has none.
-Json pod_group_manifest(const Round& round, const job::PodContext& context);
+// The whole PodGroup of an attempt that has none. `spec`: desired_spec().
+Json pod_group_manifest(const Round& round, const gang::PodGroupSpec& spec);
 
 // Pods that a PodGroup asks for, reserved capacity included.
 std::int64_t count_pods(const gang::PodGroupSpec& spec);

@@ -91,7 +91,7 @@ struct Predecessor {
 
 // -- what is observed of a job?
 
-// That a PodGroup may ask for: reserved learners may each have an aggregator.
+// A PodGroup asks for at most so many pods: reserved learners may each have an aggregator.
 inline constexpr std::int64_t kMaxGroupPods = std::int64_t{2} * job::kMaxPodsPerJob;
 
 // Pods that PodGroups ask for, reserved capacity included.
@@ -101,14 +101,14 @@ struct GroupPodCount {
   std::int64_t max_of_namespace = 0;  // --max-pods-per-namespace; 0: no limit
 
   std::int64_t max_of_all() const { return 4 * max_of_namespace; }
-  // That a namespace may have also if the others have all: a few large ones cannot stop it.
-  std::int64_t share() const { return std::max(max_of_namespace / 16, kMinShare); }
+  // A namespace may have so many also if the others have all, so that a few large ones cannot stop
+  // it: one job at least, however large.
+  std::int64_t share() const { return std::max(max_of_namespace / 16, kMaxGroupPods); }
   bool has_space(std::int64_t more) const {
     if (max_of_namespace == 0) return true;
     const std::int64_t then = of_namespace + more;
     return then <= share() || (then <= max_of_namespace && all + more <= max_of_all());
   }
-  static constexpr std::int64_t kMinShare = kMaxGroupPods;  // one job, however large
 };
 
 template <typename T>

@@ -59,7 +59,7 @@ struct NodeConstraints {
 };
 NodeConstraints decode_node_constraints(const Json& pod_spec);
 
-// NodeConstraints as compact text, for whatever is kept: users decide how large they are, and
+// NodeConstraints as compact text, for what caches keep: users decide how large they are, and
 // parsed ones take up to thirty times their text. A copy costs one counter, comparing at most a
 // look at both texts.
 class PackedConstraints {

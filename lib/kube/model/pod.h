@@ -52,7 +52,7 @@ struct PodSpecDetail {
   bool is_gated = false;  // spec.schedulingGates is not empty: no scheduler handles it yet
   PackedConstraints constraints;
   std::vector<std::string> claims;  // claim_names()
-  // Its required node affinity names one node, as for pods of a DaemonSet.
+  // The pod's required node affinity names one node, as for pods of a DaemonSet.
   bool is_pinned = false;
   bool operator==(const PodSpecDetail&) const = default;
 };

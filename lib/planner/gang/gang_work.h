@@ -38,8 +38,8 @@ constexpr bool may_follow(GangStage now, GangStage next) {
   return now == next || (now <= GangStage::kAssumed && next <= GangStage::kAssumed);
 }
 
-// What keeps a gang from new placements in this cycle, whatever its nodes and its queue have. Of
-// two the later one counts.
+// An obstacle keeps a gang from new placements in this cycle, also if nodes and queue have space.
+// Of two the later one counts.
 enum class Obstacle {
   kNone,
   kPaused,     // not committed: its last plans failed, and it is planned again later (refusals.h)
@@ -77,7 +77,7 @@ struct GangWork {
   std::vector<std::string> losses;    // placements lost in this cycle, and why
   Obstacle obstacle = Obstacle::kNone;
   std::string preempted{};              // of Obstacle::kPreempted: what its status says
-  std::optional<SysTime> plan_after{};  // of a paused gang, whatever its obstacle is
+  std::optional<SysTime> plan_after{};  // of a paused gang, also if another obstacle counts
   // Starts have failed for what its start needs, too: before this it preempts nothing.
   std::optional<SysTime> preempts_after{};
   // What its status says beside `no_fit`: why nothing ends and no node is reserved for it.

@@ -1,4 +1,4 @@
-// What the extender keeps of hostile pods and PodGroups, which ask for as much of nodes as fits.
+// The extender's caches and hostile pods and PodGroups, with as many node constraints as fit.
 #include <string>
 
 #include <catch2/catch_test_macros.hpp>

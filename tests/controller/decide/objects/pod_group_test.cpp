@@ -34,7 +34,8 @@ struct Followed {
     Attempt none;
     none.has_aggregator = context.has_aggregator;
     const Observed seen = observed();
-    group = *gang::decode_pod_group(pod_group_manifest(make_round(seen, none), context));
+    const Round round = make_round(seen, none);
+    group = *gang::decode_pod_group(pod_group_manifest(round, desired_spec(round, context)));
   }
   job::Job job;
   job::PodContext context;
