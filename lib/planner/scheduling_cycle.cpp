@@ -84,7 +84,7 @@ void drop_without_start(CycleWork& work, const queue::Facts& facts, Ledger& ledg
     }
   }
   for (ForeignWork& foreign : work.foreign) {
-    if (!foreign.is_reserved()) continue;
+    if (!foreign.plan().is_assumed()) continue;
     const auto queue = facts.find_default_queue(foreign.ns());
     if (queue && tree.is_drained(*queue)) foreign.yield(ledger);
   }

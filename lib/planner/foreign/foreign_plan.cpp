@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "gang/avoided_nodes.h"
@@ -32,6 +34,11 @@ std::string shape_name(const kube::Pod& pod, const Json& volume_terms) {
   return fmt::format("{:016x}", std::hash<std::string>()(text));
 }
 
+gang::SlotId slot_of(std::size_t pod) { return {static_cast<int>(pod), 0}; }
+std::size_t pod_of(const PlacedSlot& slot) {
+  return static_cast<std::size_t>(slot.placement.slot.ordinal);
+}
+
 }  // namespace
 
 ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang* before,
@@ -39,28 +46,25 @@ ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang*
     : seen_(seen), now_(now) {
   if (before != nullptr) memory_ = *before;
   for (const ForeignPod& pod : seen.pending) add_shape(pod);
-  for (Shape& shape : shapes_) {
-    shape.set.role = seen.group->is_pod    ? "pod"
-                     : shapes_.size() == 1 ? "pods"
-                                           : "pods like " + shape.set.role;
+  for (gang::MemberSet& shape : shapes_) {
+    shape.role = seen.group->is_pod    ? "pod"
+                 : shapes_.size() == 1 ? "pods"
+                                       : "pods like " + shape.role;
   }
-  node_.resize(seen.pending.size());
   std::vector<std::string_view> sets;
-  for (const std::size_t shape : shape_of_) sets.push_back(shapes_[shape].set.name);
+  for (const std::size_t shape : shape_of_) sets.push_back(shapes_[shape].name);
   attempts_ = note_attempts(seen, sets, now, memory_);
   memory_.avoid = gang::still_of_use(std::move(memory_.avoid), now);
+  plan_.limits = collect_node_limits(memory_.avoid, now);
 }
 
 void ForeignWork::add_shape(const ForeignPod& one) {
   const kube::Pod& pod = *one.pod;
   std::string name = shape_name(pod, one.volume_terms);
   const auto known = std::find_if(shapes_.begin(), shapes_.end(),
-                                  [&](const Shape& shape) { return shape.set.name == name; });
+                                  [&](const auto& shape) { return shape.name == name; });
   shape_of_.push_back(static_cast<std::size_t>(known - shapes_.begin()));
-  if (known != shapes_.end()) {
-    ++known->pods;
-    return;
-  }
+  if (known != shapes_.end()) return;
   gang::MemberSet set;
   set.name = std::move(name);
   set.role = pod.meta.name;
@@ -70,7 +74,7 @@ void ForeignWork::add_shape(const ForeignPod& one) {
     set.shape.constraints.edit(
         [&](kube::NodeConstraints& constraints) { constraints.volume_terms = one.volume_terms; });
   }
-  shapes_.push_back({std::move(set), 1});
+  shapes_.push_back(std::move(set));
 }
 
 int ForeignWork::priority() const {  // they are sorted by it
@@ -80,7 +84,7 @@ int ForeignWork::priority() const {  // they are sorted by it
 queue::Rank ForeignWork::rank() const { return queue::rank(*seen_.group, priority()); }
 
 void ForeignWork::begin_pass() {
-  no_fit_.reset();
+  plan_.no_fit.reset();
   rule_.reset();
   lacking_.reset();
   full_.assign(shapes_.size(), std::nullopt);
@@ -90,7 +94,7 @@ std::vector<ForeignPart> ForeignWork::list_waiting() const {
   std::vector<ForeignPart> parts;
   if (!may_place()) return parts;
   std::vector<std::size_t> first;
-  if (!is_reserved_ && needed() > 1) first = still_needed();
+  if (!plan_.is_assumed() && needed() > 1) first = still_needed();
   if (!first.empty()) parts.push_back({first, false});
   const std::vector<std::size_t> pods = unplaced();
   for (std::size_t i = first.size(); i < pods.size(); ++i) parts.push_back({{pods[i]}, true});
@@ -108,24 +112,22 @@ queue::Workload ForeignWork::make_workload(const ForeignPart& part) const {
 
 bool ForeignWork::replaces_lost(const ForeignPart& part) const {
   kube::Resources requests;
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (!node_[i].empty()) requests += seen_.pending[i].pod->requests;
-  }
+  for (const PlacedSlot& slot : plan_.placed) requests += slot.set->shape.requests;
   for (const std::size_t pod : part.pods) requests += seen_.pending[pod].pod->requests;
   return without_implicit(requests).fits_in(seen_.lost_requests);
 }
 
 // Pods that a gang of several does not need wait until it has started.
 bool ForeignWork::may_start(const ForeignPart& part) const {
-  return !part.is_extra || is_reserved_ || needed() <= 1;
+  return !part.is_extra || plan_.is_assumed() || needed() <= 1;
 }
 
 void ForeignWork::hold(const ForeignPart& part, gang::NotAdmitted why) {
   if (!may_start(part)) return;
-  if (is_reserved_) {
+  if (plan_.is_assumed()) {
     if (!rule_) rule_ = std::move(why);
-  } else if (!no_fit_) {
-    no_fit_ = std::move(why);
+  } else if (!plan_.no_fit) {
+    plan_.no_fit = std::move(why);
   }
 }
 
@@ -140,21 +142,20 @@ bool ForeignWork::is_full(const ForeignPart& part,
 }
 
 const gang::PodShape* ForeignWork::plain_shape() const {
-  return seen_.group->is_pod && !shapes_.empty() ? &shapes_.front().set.shape : nullptr;
+  return seen_.group->is_pod && !shapes_.empty() ? &shapes_.front().shape : nullptr;
 }
 
 const gang::NoFit* ForeignWork::common_no_fit() const {
+  const std::optional<gang::NoFit>& no_fit = plan_.no_fit;
   const bool is_own =
-      !memory_.avoid.empty() || (no_fit_ && std::holds_alternative<gang::NotAdmitted>(*no_fit_));
-  return no_fit_ && !is_own ? &*no_fit_ : nullptr;
+      !memory_.avoid.empty() || (no_fit && std::holds_alternative<gang::NotAdmitted>(*no_fit));
+  return no_fit && !is_own ? &*no_fit : nullptr;
 }
 
 queue::Workload ForeignWork::make_used_workload() const {
   kube::Resources requests = seen_.bound_requests;
   requests += seen_.ending_requests;
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (!node_[i].empty()) requests += seen_.pending[i].pod->requests;
-  }
+  for (const PlacedSlot& slot : plan_.placed) requests += slot.set->shape.requests;
   return queue::make_workload(*seen_.group, priority(), std::move(requests),
                               queue::Workload::State::kRunning);
 }
@@ -166,9 +167,7 @@ queue::ClassRequests ForeignWork::count_classes(const Ledger& ledger,
     queue::add_requests(classes, ledger.label(node, label), requests);
   };
   for (const auto& [node, requests] : seen_.used_on) add(node, requests);
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (!node_[i].empty()) add(node_[i], seen_.pending[i].pod->requests);
-  }
+  for (const PlacedSlot& slot : plan_.placed) add(slot.placement.node, slot.set->shape.requests);
   return classes;
 }
 
@@ -180,15 +179,17 @@ bool ForeignWork::is_paused() const {
   return memory_.failures >= kStartsBeforePause && memory_.not_before > now_;
 }
 
-std::int64_t ForeignWork::placed() const {
-  return std::count_if(node_.begin(), node_.end(),
-                       [](const std::string& node) { return !node.empty(); });
+std::vector<std::string_view> ForeignWork::list_nodes() const {
+  std::vector<std::string_view> nodes(seen_.pending.size());
+  for (const PlacedSlot& slot : plan_.placed) nodes[pod_of(slot)] = slot.placement.node;
+  return nodes;
 }
 
 std::vector<std::size_t> ForeignWork::unplaced() const {
+  const std::vector<std::string_view> nodes = list_nodes();
   std::vector<std::size_t> pods;
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (node_[i].empty()) pods.push_back(i);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].empty()) pods.push_back(i);
   }
   return pods;
 }
@@ -202,50 +203,42 @@ std::vector<std::size_t> ForeignWork::still_needed() const {
 }
 
 void ForeignWork::take(std::size_t pod, std::string node, Ledger& ledger) {
-  ledger.take(shapes_[shape_of_[pod]].set, node);
-  node_[pod] = std::move(node);
+  const gang::MemberSet& shape = shapes_[shape_of_[pod]];
+  ledger.take(shape, node);
+  plan_.placed.push_back({&shape, {shape.role, slot_of(pod), std::move(node), 0}, false});
 }
 
 void ForeignWork::give_back(const std::vector<std::size_t>& pods, Ledger& ledger) {
-  for (const std::size_t pod : pods) {
-    if (!node_[pod].empty()) ledger.give_back(shapes_[shape_of_[pod]].set, node_[pod]);
-    node_[pod].clear();
-  }
+  const std::set<std::size_t> given(pods.begin(), pods.end());
+  std::erase_if(plan_.placed, [&](const PlacedSlot& slot) {
+    if (given.count(pod_of(slot)) == 0) return false;
+    ledger.give_back(*slot.set, slot.placement.node);
+    return true;
+  });
 }
 
 void ForeignWork::give_back_all(Ledger& ledger) {
-  for (std::size_t i = 0; i < node_.size(); ++i) give_back({i}, ledger);
-}
-
-void ForeignWork::lend(Ledger& ledger) const {
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (!node_[i].empty()) ledger.lend(shapes_[shape_of_[i]].set, node_[i]);
-  }
-}
-
-void ForeignWork::take_again(Ledger& ledger) const {
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (!node_[i].empty()) ledger.take(shapes_[shape_of_[i]].set, node_[i]);
-  }
+  for (const PlacedSlot& slot : plan_.placed) ledger.give_back(*slot.set, slot.placement.node);
+  plan_.placed.clear();
 }
 
 void ForeignWork::yield(Ledger& ledger) {
   give_back_all(ledger);
-  is_reserved_ = false;
+  plan_.move_to(GangStage::kWaiting);
 }
 
 bool ForeignWork::holds_unseen() const {
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (!node_[i].empty() && node_[i] != seen_.pending[i].pod->nominated_node) return true;
-  }
-  return false;
+  return std::any_of(plan_.placed.begin(), plan_.placed.end(), [this](const PlacedSlot& slot) {
+    return slot.placement.node != seen_.pending[pod_of(slot)].pod->nominated_node;
+  });
 }
 
 // Is capacity of the pods' nominations free in the ledger that the nodes show as taken?
 void ForeignWork::note_dropped(Ledger& ledger) const {
-  for (std::size_t i = 0; i < node_.size(); ++i) {
+  const std::vector<std::string_view> nodes = list_nodes();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto& nominated = seen_.pending[i].pod->nominated_node;
-    if (!nominated.empty() && node_[i] != nominated) return ledger.note_dropped_plan();
+    if (!nominated.empty() && nodes[i] != nominated) return ledger.note_dropped_plan();
   }
 }
 
@@ -258,13 +251,16 @@ void ForeignWork::recheck(Ledger& ledger) {
 void ForeignWork::retake_nominated(Ledger& ledger) {
   if (!has_enough_pods() || is_paused()) return;
   bool all_fit = true;
-  for (std::size_t i = 0; i < node_.size() && all_fit; ++i) {
+  for (std::size_t i = 0; i < seen_.pending.size() && all_fit; ++i) {
     if (attempts_.nominated[i].empty() || attempts_.is_refused[i]) continue;
-    all_fit = ledger.fits(shapes_[shape_of_[i]].set, attempts_.nominated[i]);
+    all_fit = ledger.fits(shapes_[shape_of_[i]], attempts_.nominated[i]);
     if (all_fit) take(i, attempts_.nominated[i], ledger);
   }
-  is_reserved_ = all_fit && has_started();
-  if (!is_reserved_) give_back_all(ledger);
+  if (all_fit && has_started()) {
+    plan_.assume();
+  } else {
+    yield(ledger);
+  }
 }
 
 // What still fits stays where it is, if the rest fits beside it.
@@ -272,9 +268,10 @@ void ForeignWork::take_nominated(const std::vector<std::size_t>& pods, Ledger& l
   for (const std::size_t pod : pods) {
     const std::string& node = attempts_.nominated[pod];
     if (node.empty() || attempts_.is_refused[pod]) continue;
-    const gang::MemberSet& set = shapes_[shape_of_[pod]].set;
-    const bool is_within = ledger.is_within(group_limits_left(ledger), set.shape.requests, node);
-    if (is_within && ledger.fits(set, node)) take(pod, node, ledger);
+    const gang::MemberSet& shape = shapes_[shape_of_[pod]];
+    const auto limits = group_limits_left(plan_, ledger);
+    const bool is_within = ledger.is_within(limits, shape.shape.requests, node);
+    if (is_within && ledger.fits(shape, node)) take(pod, node, ledger);
   }
 }
 
@@ -283,28 +280,28 @@ bool ForeignWork::complete(const ForeignPart& part, Ledger& ledger,
                            const gang::NotAdmitted& limit_cause) {
   ledger.count_for(priority());
   if (!may_place() || !may_start(part)) return false;
-  if (!is_reserved_) lacking_ = lacking_in_total(ledger);
+  if (!plan_.is_assumed()) lacking_ = lacking_in_total(ledger);
   if (lacking_) return false;
-  group_limits_ = limits;
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (node_[i].empty()) continue;
-    ledger.use_up(group_limits_, seen_.pending[i].pod->requests, node_[i], -1);
+  plan_.group_limits = limits;
+  for (const PlacedSlot& slot : plan_.placed) {
+    ledger.use_up(plan_.group_limits, slot.set->shape.requests, slot.placement.node, -1);
   }
   const bool is_placed = place_part(part, ledger);
   const bool is_limited =
       !is_placed && !limits.empty() &&
-      std::holds_alternative<std::vector<placement::Assignment>>(plan(part.pods, {}, ledger));
-  if (is_limited) no_fit_ = limit_cause;
+      std::holds_alternative<std::vector<placement::Assignment>>(search(part.pods, {}, ledger));
+  if (is_limited) plan_.no_fit = limit_cause;
   if (is_limited) hold(part, limit_cause);
-  is_reserved_ = is_reserved_ || is_placed;
+  if (is_placed) plan_.assume();
   return is_placed;
 }
 
 bool ForeignWork::place_part(const ForeignPart& part, Ledger& ledger) {
   const auto place_rest = [&] {
+    const std::vector<std::string_view> nodes = list_nodes();
     std::vector<std::size_t> rest;
     std::copy_if(part.pods.begin(), part.pods.end(), std::back_inserter(rest),
-                 [this](std::size_t pod) { return node_[pod].empty(); });
+                 [&](std::size_t pod) { return nodes[pod].empty(); });
     return place(rest, ledger);
   };
   take_nominated(part.pods, ledger);
@@ -316,7 +313,7 @@ bool ForeignWork::place_part(const ForeignPart& part, Ledger& ledger) {
 bool ForeignWork::complete_all(Ledger& ledger) {
   ledger.count_for(priority());
   if (seen_.pending.empty() || !may_place()) return false;
-  if (is_reserved_) return place_extras(ledger);
+  if (plan_.is_assumed()) return place_extras(ledger);
   lacking_ = lacking_in_total(ledger);
   if (lacking_) return false;
   take_nominated(unplaced(), ledger);
@@ -329,8 +326,8 @@ bool ForeignWork::complete_all(Ledger& ledger) {
     }
   }
   place_extras(ledger);
-  is_reserved_ = placed() > 0;
-  return is_reserved_;
+  if (placed() > 0) plan_.assume();
+  return placed() > 0;
 }
 
 // The first pods, as many as are needed beside those that have a node.
@@ -358,44 +355,26 @@ bool ForeignWork::place_extras(Ledger& ledger) {
   return any;
 }
 
-placement::Plan ForeignWork::plan(const std::vector<std::size_t>& pods,
-                                  const std::vector<placement::GroupLimit>& group_limits,
-                                  const Ledger& ledger) const {
-  std::vector<gang::MemberSet> sets(shapes_.size());
-  for (std::size_t i = 0; i < shapes_.size(); ++i) sets[i] = shapes_[i].set;
-  for (const std::size_t pod : pods) {
-    sets[shape_of_[pod]].slots.push_back({static_cast<int>(pod), 0});
-  }
+placement::Plan ForeignWork::search(const std::vector<std::size_t>& pods,
+                                    const std::vector<placement::GroupLimit>& group_limits,
+                                    const Ledger& ledger) const {
+  std::vector<gang::MemberSet> sets = shapes_;
+  for (const std::size_t pod : pods) sets[shape_of_[pod]].slots.push_back(slot_of(pod));
   std::erase_if(sets, [](const gang::MemberSet& set) { return set.slots.empty(); });
-  std::vector<placement::NodeLimit> limits = collect_node_limits(memory_.avoid, now_);
-  for (placement::NodeLimit& limit : limits) {
-    for (std::size_t i = 0; i < node_.size(); ++i) {
-      const bool is_its = shapes_[shape_of_[i]].set.name == limit.set;
-      if (is_its && node_[i] == limit.node) --limit.at_most;
-    }
-  }
-  return placement::plan_gang(sets, ledger.nodes(), {limits, group_limits});
+  return placement::plan_gang(sets, ledger.nodes(), {limits_left(plan_), group_limits});
 }
 
 bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {
   if (pods.empty()) return true;
-  placement::Plan plan = this->plan(pods, group_limits_left(ledger), ledger);
-  if (auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
-    no_fit_ = std::move(*no_fit);
+  placement::Plan found = search(pods, group_limits_left(plan_, ledger), ledger);
+  if (auto* no_fit = std::get_if<gang::NoFit>(&found)) {
+    plan_.no_fit = std::move(*no_fit);
     return false;
   }
-  for (placement::Assignment& assigned : std::get<std::vector<placement::Assignment>>(plan)) {
+  for (placement::Assignment& assigned : std::get<std::vector<placement::Assignment>>(found)) {
     take(static_cast<std::size_t>(assigned.slot.ordinal), std::move(assigned.node), ledger);
   }
   return true;
-}
-
-std::vector<placement::GroupLimit> ForeignWork::group_limits_left(const Ledger& ledger) const {
-  std::vector<placement::GroupLimit> limits = group_limits_;
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (!node_[i].empty()) ledger.use_up(limits, seen_.pending[i].pod->requests, node_[i]);
-  }
-  return limits;
 }
 
 // minResources includes what the gang already has.
@@ -429,8 +408,8 @@ std::optional<ForeignWait> ForeignWork::find_wait() const {
   }
   if (is_paused()) return because(StartPaused{memory_.failures, memory_.not_before});
   if (lacking_) return because(*lacking_);
-  if (no_fit_ && !is_reserved_) return because(*no_fit_);
-  if (rule_ && is_reserved_) return because(gang::NoFit(*rule_));
+  if (plan_.no_fit && !plan_.is_assumed()) return because(*plan_.no_fit);
+  if (rule_ && plan_.is_assumed()) return because(gang::NoFit(*rule_));
   return std::nullopt;
 }
 
@@ -464,17 +443,18 @@ ForeignDecision ForeignWork::decide(ForeignMemory::Gang& memory) const {
   ForeignDecision out;
   out.group = seen_.group;
   out.placed = placed();
-  for (std::size_t i = 0; i < node_.size(); ++i) {
-    if (node_[i] == attempts_.nominated[i]) continue;
-    if (!node_[i].empty() && memory_.not_before > now_) {
+  const std::vector<std::string_view> nodes = list_nodes();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i] == attempts_.nominated[i]) continue;
+    if (!nodes[i].empty() && memory_.not_before > now_) {
       look_by(out.look_again, memory_.not_before);
       continue;
     }
-    out.nominations.push_back({seen_.pending[i].pod, node_[i]});
+    out.nominations.push_back({seen_.pending[i].pod, std::string(nodes[i])});
   }
   if (memory_.not_before > now_) look_by(out.look_again, memory_.not_before);
   look_by(out.look_again, find_next_judgement(memory_));
-  if (no_fit_) look_by(out.look_again, avoided_until(memory_.avoid, now_));
+  if (plan_.no_fit) look_by(out.look_again, avoided_until(memory_.avoid, now_));
   report(memory, out);
   return out;
 }

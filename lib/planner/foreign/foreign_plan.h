@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "planner/facts/foreign_view.h"
 #include "planner/foreign/foreign_attempts.h"
 #include "planner/foreign/foreign_wait.h"
+#include "planner/gang/gang_plan.h"
 #include "planner/gang/ledger.h"
 #include "queue/order.h"
 #include "queue/usage.h"
@@ -54,6 +56,8 @@ inline constexpr int kStartsBeforePause = 3;
 class ForeignWork {
  public:
   ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang* before, SysTime now);
+  ForeignWork(ForeignWork&&) = default;  // plan() points into it: it is not copied
+  ForeignWork& operator=(ForeignWork&&) = delete;
 
   std::string key() const { return seen_.key(); }
   const std::string& ns() const { return seen_.group->meta.ns.str(); }
@@ -85,7 +89,7 @@ class ForeignWork {
   const gang::PodShape* plain_shape() const;
   // Why it does not start, if that would keep any pod of its shape and priority from starting.
   const gang::NoFit* common_no_fit() const;
-  void refuse(gang::NoFit why) { no_fit_ = std::move(why); }
+  void refuse(gang::NoFit why) { plan_.no_fit = std::move(why); }
   // Where no queue has a say: gives nodes to all pods without one; or to as many as minMember
   // needs, and then to each other one that fits; or to none. True if any pod got one.
   bool complete_all(Ledger& ledger);
@@ -94,11 +98,9 @@ class ForeignWork {
   // `memory`: for the next cycle, if nothing is written.
   ForeignDecision decide(ForeignMemory::Gang& memory) const;
 
-  // Its plan was taken from the ledger, by recheck() or complete().
-  bool is_reserved() const { return is_reserved_; }
-  // Gives back that capacity only; the plan stays.
-  void lend(Ledger& ledger) const;
-  void take_again(Ledger& ledger) const;
+  // Its pods that have nodes: the ordinal of a slot is an index into ForeignGangSeen::pending. It
+  // is assumed, by recheck() or complete(), when these are enough to start; it is never committed.
+  const GangPlan& plan() const { return plan_; }
   // Drops the plan until recheck() or complete().
   void yield(Ledger& ledger);
   // It was whole and has lost pods: waiting gangs must not prolong that. A gang whose minMember was
@@ -114,13 +116,9 @@ class ForeignWork {
   bool holds_unseen() const;
 
  private:
-  struct Shape {
-    gang::MemberSet set;  // without slots
-    std::size_t pods = 0;
-  };
   void add_shape(const ForeignPod& pod);
   std::int64_t needed() const { return seen_.counts.needed(seen_.group->min_member); }
-  std::int64_t placed() const;
+  std::int64_t placed() const { return static_cast<std::int64_t>(plan_.placed.size()); }
   bool has_started() const { return placed() >= needed(); }
   bool has_enough_pods() const;
   bool is_paused() const;
@@ -128,9 +126,9 @@ class ForeignWork {
   bool may_place() const { return has_enough_pods() && !is_paused(); }
   bool may_start(const ForeignPart& part) const;
   void take_nominated(const std::vector<std::size_t>& pods, Ledger& ledger);
-  placement::Plan plan(const std::vector<std::size_t>& pods,
-                       const std::vector<placement::GroupLimit>& group_limits,
-                       const Ledger& ledger) const;
+  placement::Plan search(const std::vector<std::size_t>& pods,
+                         const std::vector<placement::GroupLimit>& group_limits,
+                         const Ledger& ledger) const;
   bool place(const std::vector<std::size_t>& pods, Ledger& ledger);
   bool place_part(const ForeignPart& part, Ledger& ledger);
   bool place_needed(Ledger& ledger);
@@ -140,24 +138,22 @@ class ForeignWork {
   void give_back_all(Ledger& ledger);
   void retake_nominated(Ledger& ledger);
   void note_dropped(Ledger& ledger) const;
+  // By pod; "": none.
+  std::vector<std::string_view> list_nodes() const;
   std::vector<std::size_t> unplaced() const;
   std::vector<std::size_t> still_needed() const;
-  std::vector<placement::GroupLimit> group_limits_left(const Ledger& ledger) const;
   std::optional<ForeignWait> find_wait() const;
   void report(ForeignMemory::Gang& memory, ForeignDecision& out) const;
 
   const ForeignGangSeen& seen_;
   const SysTime now_;
   ForeignMemory::Gang memory_;
-  std::vector<Shape> shapes_;
-  std::vector<std::size_t> shape_of_;  // by pod, as in seen_.pending
+  std::vector<gang::MemberSet> shapes_;  // of its pods; without slots
+  std::vector<std::size_t> shape_of_;    // by pod, as in seen_.pending
   ForeignAttempts attempts_;
-  std::vector<std::string> node_;  // by pod: the node in this cycle; "": none
-  std::vector<placement::GroupLimit> group_limits_;
-  bool is_reserved_ = false;  // the capacity of node_ was taken from the ledger
+  GangPlan plan_;
   // By shape: with these limits no other pod of it fits.
   std::vector<std::optional<std::vector<placement::GroupLimit>>> full_;
-  std::optional<gang::NoFit> no_fit_;      // why it does not start
   std::optional<gang::NotAdmitted> rule_;  // why a pod beyond minMember waits
   std::optional<MinResourcesNotFree> lacking_;
 };

@@ -257,7 +257,7 @@ void take_unchecked(GangWork& work, Ledger& ledger) {
 
 void yield(GangWork& work, Ledger& ledger) {
   work.move_to(GangStage::kWaiting);
-  for (const PlacedSlot& slot : work.placed) ledger.lend(*slot.set, slot.placement.node);
+  lend(work, ledger);
   ledger.note_dropped_plan();
 }
 

@@ -10,33 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "gang/no_fit.h"
-#include "placement/capacity.h"
 #include "planner/facts/snapshot.h"
+#include "planner/gang/gang_plan.h"
 #include "planner/gang/ledger.h"
 
 namespace nervex::extender {
-
-// A slot that has a placement. A new placement has number 0.
-struct PlacedSlot {
-  const gang::MemberSet* set = nullptr;
-  gang::Placement placement;
-  bool is_counted = false;  // it belongs to a committed gang, and the snapshot has subtracted it
-};
-
-// How far a gang is from the queue to its nodes. may_follow() says what follows what in a cycle.
-enum class GangStage {
-  kWaiting,     // it has no plan, or one whose capacity the ledger has not subtracted
-  kAssumed,     // the ledger has subtracted all of GangWork::placed
-  kCommitting,  // the same, and its first bind is being written
-  kCommitted,   // the same, and its stored status is committed
-};
-// A gang that is not committed may lose what it has assumed; one that is committed stays so. (One
-// that was requeued for another gang has begun again: collect_gang_work().)
-constexpr bool may_follow(GangStage now, GangStage next) {
-  return now == next || (now <= GangStage::kAssumed && next <= GangStage::kAssumed);
-}
 
 // An obstacle keeps a gang from new placements in this cycle, also if nodes and queue have space.
 // Of two the later one counts.
@@ -55,24 +33,17 @@ enum class StoppedPreemption {
   kWithdrawn,  // before any victim could be marked: the preemption does not count
 };
 
-// Points into the PodGroup that it was made from.
-struct GangWork {
+// A gang of this suite. Points into the PodGroup that it was made from.
+struct GangWork : GangPlan {
   std::string name;
   std::size_t position = 0;  // in PodGroupSpec::gangs
   gang::GangKind kind = gang::GangKind::kBase;
   const GroupSeen* seen = nullptr;           // it was made from this
   const gang::GangStatus* before = nullptr;  // from the status; null: a new gang
-  GangStage stage = GangStage::kWaiting;
   std::vector<const gang::MemberSet*> sets;
-  std::vector<PlacedSlot> placed;
   std::vector<gang::MemberSet> missing;  // the sets, each with its slots that have no placement
   // Of a committed gang: those of MemberSet::growing that have no placement. Not in `missing`.
   std::vector<gang::MemberSet> growing;
-  std::optional<gang::NoFit> no_fit;         // why these slots cannot get one
-  std::vector<placement::NodeLimit> limits;  // for new placements of the whole gang
-  // The same, on nodes of a class; and what is said if the gang would fit without them.
-  std::vector<placement::GroupLimit> group_limits{};
-  gang::NotAdmitted group_limit_cause{};
   std::vector<const OpenSlot*> open;  // of `placed`
   std::vector<std::string> losses;    // placements lost in this cycle, and why
   Obstacle obstacle = Obstacle::kNone;
@@ -94,14 +65,6 @@ struct GangWork {
   // As GangStatus::planned_run_seconds.
   std::optional<std::int64_t> planned_run_seconds{};
 
-  bool is_assumed() const { return stage >= GangStage::kAssumed; }
-  // Requires may_follow().
-  void move_to(GangStage next) {
-    NERVEX_CHECK(may_follow(stage, next));
-    stage = next;
-  }
-  // The ledger has subtracted all of `placed` now.
-  void assume() { move_to(std::max(stage, GangStage::kAssumed)); }
   void obstruct(Obstacle found) { obstacle = std::max(obstacle, found); }
   void preempt(std::string message) {
     obstruct(Obstacle::kPreempted);

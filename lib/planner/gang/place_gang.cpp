@@ -107,27 +107,6 @@ std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
 
 }  // namespace
 
-std::vector<placement::NodeLimit> limits_left(const GangWork& work) {
-  std::vector<placement::NodeLimit> limits = work.limits;
-  for (placement::NodeLimit& limit : limits) {
-    limit.at_most -= static_cast<int>(
-        std::count_if(work.placed.begin(), work.placed.end(), [&](const PlacedSlot& slot) {
-          return slot.set->name == limit.set && slot.placement.node == limit.node;
-        }));
-  }
-  return limits;
-}
-
-std::vector<placement::GroupLimit> group_limits_left(const GangWork& work, const Ledger& ledger,
-                                                     const PlacedSlot* except) {
-  std::vector<placement::GroupLimit> limits = work.group_limits;
-  for (const PlacedSlot& slot : work.placed) {
-    if (&slot == except) continue;
-    ledger.use_up(limits, slot.set->shape.requests, slot.placement.node);
-  }
-  return limits;
-}
-
 TakenDomains taken_domains(const GangWork& work, const Ledger& ledger, const PlacedSlot* except) {
   TakenDomains taken;
   const gang::PodGroupSpec& spec = work.seen->group->spec;

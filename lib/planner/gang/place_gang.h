@@ -31,9 +31,4 @@ TakenDomains taken_domains(const GangWork& work, const Ledger& ledger,
 std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
                                     const placement::PlanLimits& limits, const TakenDomains& taken);
 
-// What the gang's limits allow beside its placements, without that of `except`.
-std::vector<placement::NodeLimit> limits_left(const GangWork& work);
-std::vector<placement::GroupLimit> group_limits_left(const GangWork& work, const Ledger& ledger,
-                                                     const PlacedSlot* except = nullptr);
-
 }  // namespace nervex::extender

@@ -30,13 +30,13 @@ std::vector<OpenPlan> find_open_plans(const CycleWork& work) {
   std::vector<OpenPlan> plans;
   const Overloaded add{
       [&](ForeignWork* foreign) {
-        if (foreign->is_reserved()) plans.push_back({nullptr, foreign, 0});
+        if (foreign->plan().is_assumed()) plans.push_back({foreign, 0});
       },
       [&](GroupWork* group) {
         if (group->seen->unconfirmed) return;
         for (GangWork& gang : group->gangs) {
           if (gang.stage != GangStage::kAssumed) continue;
-          plans.push_back({&gang, nullptr, group->priority()});
+          plans.push_back({&gang, group->priority()});
         }
       },
   };

@@ -1,41 +1,45 @@
 #include "planner/steps/yielding_plans.h"
 
 #include "planner/gang/place_gang.h"
+#include "planner/work/group_work.h"
 
 namespace nervex::extender {
 namespace {
 
-void lend(const OpenPlan& plan, Ledger& ledger) {
-  if (plan.foreign != nullptr) return plan.foreign->lend(ledger);
-  for (const PlacedSlot& slot : plan.gang->placed) ledger.lend(*slot.set, slot.placement.node);
+const GangPlan& plan_of(const OpenPlan& open) {
+  const auto* own = std::get_if<GangWork*>(&open.gang);
+  return own != nullptr ? **own : std::get<ForeignWork*>(open.gang)->plan();
 }
 
-void take_again(const OpenPlan& plan, Ledger& ledger) {
-  if (plan.foreign != nullptr) return plan.foreign->take_again(ledger);
-  for (const PlacedSlot& slot : plan.gang->placed) ledger.take(*slot.set, slot.placement.node);
+void yield(const OpenPlan& open, Ledger& ledger) {
+  const Overloaded yield{
+      [&](ForeignWork* foreign) { foreign->yield(ledger); },
+      [&](GangWork* gang) { extender::yield(*gang, ledger); },
+  };
+  std::visit(yield, open.gang);
 }
 
-void yield(const OpenPlan& plan, Ledger& ledger) {
-  if (plan.foreign != nullptr) return plan.foreign->yield(ledger);
-  extender::yield(*plan.gang, ledger);
-}
-
-void recheck(const OpenPlan& plan, Ledger& ledger) {
-  if (plan.foreign != nullptr) return plan.foreign->recheck(ledger);
-  ledger.count_for(plan.priority);
-  extender::recheck(*plan.gang, ledger);
+void recheck(const OpenPlan& open, Ledger& ledger) {
+  const Overloaded recheck{
+      [&](ForeignWork* foreign) { foreign->recheck(ledger); },
+      [&](GangWork* gang) {
+        ledger.count_for(open.priority);
+        extender::recheck(*gang, ledger);
+      },
+  };
+  std::visit(recheck, open.gang);
 }
 
 // How many slots would be missing if nothing was planned?
 std::size_t least_lacking(const std::vector<OpenPlan>& plans, const GangWork& gang,
                           Ledger& ledger) {
-  for (const OpenPlan& plan : plans) lend(plan, ledger);
+  for (const OpenPlan& open : plans) lend(plan_of(open), ledger);
   GangWork trial = gang;
   complete(trial, ledger);
   for (std::size_t i = gang.placed.size(); i < trial.placed.size(); ++i) {
     ledger.lend(*trial.placed[i].set, trial.placed[i].placement.node);
   }
-  for (const OpenPlan& plan : plans) take_again(plan, ledger);
+  for (const OpenPlan& open : plans) take_again(plan_of(open), ledger);
   return trial.lacking();
 }
 

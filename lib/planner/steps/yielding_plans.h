@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "planner/foreign/foreign_plan.h"
@@ -10,11 +11,10 @@
 
 namespace nervex::extender {
 
-// An uncommitted plan whose capacity was taken from the ledger: `gang` or `foreign` is set.
+// A gang that is assumed and not committed.
 struct OpenPlan {
-  GangWork* gang = nullptr;
-  ForeignWork* foreign = nullptr;
-  int priority = 0;  // of `gang`
+  std::variant<GangWork*, ForeignWork*> gang;
+  int priority = 0;  // of a gang of this suite
 };
 
 // `gang` is committed and some slots are still missing. Places as many as would fit if nothing was
