@@ -161,16 +161,17 @@ class Starter {
     return reserved.find_closed(*turn.group, *turn.gang);
   }
   PreemptionMemory::Search find_victims(const RefusedTurn& turn) {
-    if (!trials_) trials_.emplace(facts_, work_, queues_);
-    if (trials_->is_of_ending_job(turn)) return {now_ + kEndingLook, Outcome::kNotSearched};
-    if (trials_->ending.is_requeue_late()) return {now_ + kEndingLook, Outcome::kControllerAway};
+    if (!after_) after_.emplace(facts_, work_, queues_.usage_with_plans);
+    if (after_->is_of_ending_job(*turn.group, *turn.gang))
+      return {now_ + kEndingLook, Outcome::kNotSearched};
+    if (after_->ending.is_requeue_late()) return {now_ + kEndingLook, Outcome::kControllerAway};
     const queue::QueueIndex queue = find_queue(turn);
     queue::Preemptor preemptor =
-        queue::make_preemptor(tree_, trials_->usage, queue, queues_.waiting[turn.workload]);
+        queue::make_preemptor(tree_, after_->usage, queue, queues_.waiting[turn.workload]);
     PreemptionMemory::Search found = find_victims(turn, preemptor);
     // Beyond its quota it may use nodes of more classes, and preempt there by priority.
     if (found.outcome == Outcome::kNotSearched || !preempts_by_priority(queue) ||
-        !queue::has_quota_caps(tree_, trials_->usage, preemptor)) {
+        !queue::has_quota_caps(tree_, after_->usage, preemptor)) {
       return found;
     }
     preemptor.guarantor.reset();
@@ -185,10 +186,11 @@ class Starter {
   }
   PreemptionMemory::Search find_victims(const RefusedTurn& turn,
                                         const queue::Preemptor& preemptor) {
-    const auto& candidates = trials_->running.candidates();
+    const auto& candidates = after_->running.candidates();
     const auto preemptible =
-        queue::find_preemptible(tree_, trials_->usage, mode_, preemptor, candidates, now_);
-    VictimTrials trials = trials_->make_trials(turn, preemptor, placer_, find_closed(turn));
+        queue::find_preemptible(tree_, after_->usage, mode_, preemptor, candidates, now_);
+    VictimTrials trials =
+        make_trials(*after_, facts_.queues(), turn, preemptor, placer_, find_closed(turn));
     if (trials.fits_without({})) return {now_ + kEndingLook, Outcome::kNotSearched};
     const queue::VictimSearch found = queue::search_victims(
         preemptible,
@@ -213,7 +215,7 @@ class Starter {
              const std::vector<std::size_t>& victims, std::vector<PlacedSlot> placed) {
     GangWork& gang = *turn.gang;
     const std::string& ns = turn.group->seen->group->meta.ns;
-    const RunningGangs& running = trials_->running;
+    const RunningGangs& running = after_->running;
     for (const std::size_t victim : victims) {
       const queue::PreemptionCandidate& candidate = running.candidates()[victim];
       gang.victims.push_back(name_victim(running.gang(running.index(candidate.first())), ns));
@@ -236,7 +238,7 @@ class Starter {
   const SysTime now_;
   NextLook& next_look_;
   std::set<std::string, std::less<>> busy_;  // queues with a gang that is preempting
-  std::optional<TrialFacts> trials_;         // only if there is a search
+  std::optional<AfterEnding> after_;         // only if there is a search
 };
 
 }  // namespace

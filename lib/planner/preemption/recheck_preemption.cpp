@@ -7,9 +7,8 @@
 #include <variant>
 
 #include "planner/steps/start_waiting.h"
-#include "planner/work/ending.h"
+#include "planner/work/after_ending.h"
 #include "planner/work/queue_use.h"
-#include "planner/work/running_gangs.h"
 #include "queue/admission.h"
 #include "queue/settled.h"
 
@@ -87,26 +86,24 @@ bool is_still_allowed(const CycleFacts& facts, CycleWork& work, const GroupWork&
   const auto queue = tree.find(group.queue.name);
   if (!queue || !is_in_its_queue(facts, group, gang)) return false;
   const queue::Workload workload = make_workload(facts, group, gang);
-  const Ending others(facts, work, &gang);
-  queue::Usage usage = count_use(work, facts.queues(), ledger);
-  others.remove_from(usage);
+  AfterEnding after(facts, work, count_use(work, facts.queues(), ledger), &gang);
   // A request whose job ends for another gang ends anyway.
   std::erase_if(victims, [&](const gang::Victim* victim) {
-    return others.has(victim->pod_group_uid, victim->gang);
+    return after.ending.has(victim->pod_group_uid, victim->gang);
   });
-  const RunningGangs running(facts.snapshot, work, others);
-  const queue::Preemptor preemptor = queue::make_preemptor(tree, usage, *queue, workload);
+  const RunningGangs& running = after.running;
+  const queue::Preemptor preemptor = queue::make_preemptor(tree, after.usage, *queue, workload);
   // As in the search: among all candidates, those that were spared included.
   const auto chosen = choose(running,
-                             queue::find_preemptible(tree, usage, facts.options.preemption,
+                             queue::find_preemptible(tree, after.usage, facts.options.preemption,
                                                      preemptor, running.candidates(), facts.now),
                              victims);
   if (chosen.size() != victims.size()) return false;
-  remove_from(usage, tree, chosen);
+  remove_from(after.usage, tree, chosen);
   // By priority alone a gang preempts beyond its quota, too.
   const bool reclaims = std::any_of(gang.victims.begin(), gang.victims.end(),
                                     [](const auto& victim) { return victim.is_reclaimed; });
-  return is_admissible(tree, usage, *queue, workload,
+  return is_admissible(tree, after.usage, *queue, workload,
                        reclaims ? preemptor.guarantor : std::nullopt);
 }
 
@@ -117,14 +114,11 @@ bool may_start_without(const CycleFacts& facts, CycleWork& work, const GroupWork
   const auto queue = tree.find(group.queue.name);
   if (!queue || !is_in_its_queue(facts, group, gang)) return false;
   if (tree.is_root_alone()) return true;
-  const Ending others(facts, work, &gang);
-  queue::Usage usage = count_use(work, facts.queues(), ledger);
-  others.remove_from(usage);
-  const RunningGangs running(facts.snapshot, work, others);
-  std::vector<std::size_t> all(running.candidates().size());
+  AfterEnding after(facts, work, count_use(work, facts.queues(), ledger), &gang);
+  std::vector<std::size_t> all(after.running.candidates().size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  remove_from(usage, tree, choose(running, all, victims));
-  return is_admissible(tree, usage, *queue, make_workload(facts, group, gang), std::nullopt);
+  remove_from(after.usage, tree, choose(after.running, all, victims));
+  return is_admissible(tree, after.usage, *queue, make_workload(facts, group, gang), std::nullopt);
 }
 
 bool exceeds_limit(const CycleFacts& facts, CycleWork& work, const GroupWork& group,

@@ -91,13 +91,15 @@ bool VictimTrials::is_on(std::size_t victim, const std::set<std::string_view>& n
   return false;
 }
 
-VictimTrials TrialFacts::make_trials(const RefusedTurn& turn, const queue::Preemptor& preemptor,
-                                     Placer& placer, const ReservedNodes::Indices& closed) {
+VictimTrials make_trials(AfterEnding& after, const queue::Facts& facts, const RefusedTurn& turn,
+                         const queue::Preemptor& preemptor, Placer& placer,
+                         const ReservedNodes::Indices& closed) {
   GangWork empty = *turn.gang;
   forget_placements(empty);
-  Ledger ledger = ending.lend_to(placer.ledger_for(*turn.group));
+  Ledger ledger = after.ending.lend_to(placer.ledger_for(*turn.group));
   placer.reserved().close(closed, ledger);
-  return VictimTrials(facts_, usage, preemptor, std::move(empty), running, std::move(ledger));
+  return VictimTrials(facts, after.usage, preemptor, std::move(empty), after.running,
+                      std::move(ledger));
 }
 
 }  // namespace nervex::extender

@@ -12,8 +12,7 @@
 
 #include "planner/gang/gang_work.h"
 #include "planner/steps/start_waiting.h"
-#include "planner/work/ending.h"
-#include "planner/work/running_gangs.h"
+#include "planner/work/after_ending.h"
 #include "queue/facts.h"
 #include "queue/preemption.h"
 
@@ -60,34 +59,9 @@ class VictimTrials {
   std::set<std::size_t> ended_;  // gangs that the ledger is without
 };
 
-// What all trials of a cycle have in common: as if what is ending had ended. Borrows its arguments;
-// a gang that names victims needs a new one.
-class TrialFacts {
- public:
-  TrialFacts(const CycleFacts& facts, const CycleWork& work, const QueueState& queues)
-      : ending(facts, work),
-        running(facts.snapshot, work, ending),
-        usage(queues.usage_with_plans),
-        facts_(facts.queues()) {
-    ending.remove_from(usage);
-  }
-  TrialFacts(const TrialFacts&) = delete;
-  TrialFacts& operator=(const TrialFacts&) = delete;
-
-  // A request that needs no nodes, since its job ends.
-  bool is_of_ending_job(const RefusedTurn& turn) const {
-    return turn.gang->kind != gang::GangKind::kBase && ending.ends_job(*turn.group);
-  }
-  // Of the gang, as if it had no nodes. The nodes of the reservations `closed` are not for it.
-  VictimTrials make_trials(const RefusedTurn& turn, const queue::Preemptor& preemptor,
-                           Placer& placer, const ReservedNodes::Indices& closed);
-
-  const Ending ending;
-  RunningGangs running;
-  queue::Usage usage;
-
- private:
-  const queue::Facts& facts_;
-};
+// Trials of the gang, as if it had no nodes. The nodes of the reservations `closed` are not for it.
+VictimTrials make_trials(AfterEnding& after, const queue::Facts& facts, const RefusedTurn& turn,
+                         const queue::Preemptor& preemptor, Placer& placer,
+                         const ReservedNodes::Indices& closed);
 
 }  // namespace nervex::extender

@@ -57,7 +57,7 @@ std::optional<gang::Reservation> NodeChooser::choose(VictimTrials trials,
 }
 
 queue::Tenant NodeChooser::tenant(const queue::Workload& workload) const {
-  return make_tenant(trials_.running.gang(trials_.running.index(workload)), workload);
+  return make_tenant(after_.running.gang(after_.running.index(workload)), workload);
 }
 
 // What ends first: what the head may take, then by the latest end. What has no bound is likely to
@@ -70,7 +70,7 @@ std::vector<std::size_t> NodeChooser::sort_by_end(const queue::ReservedFor& term
     std::size_t candidate = 0;
   };
   std::vector<End> ends;
-  const auto& candidates = trials_.running.candidates();
+  const auto& candidates = after_.running.candidates();
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const queue::Workload& first = candidates[i].first();
     if (queue::is_of_its_job(terms, first)) continue;
@@ -97,7 +97,7 @@ std::optional<SysTime> NodeChooser::find_due(const queue::ReservedFor& terms,
                                              const gang::Reservation& reservation) const {
   SysTime due = now_;
   for (const std::size_t candidate : ended) {
-    const queue::Tenant its = tenant(trials_.running.candidates()[candidate].first());
+    const queue::Tenant its = tenant(after_.running.candidates()[candidate].first());
     if (queue::is_reclaimable(terms, its)) continue;
     if (!its.latest_end) return std::nullopt;
     due = std::max(due, *its.latest_end);
@@ -106,7 +106,7 @@ std::optional<SysTime> NodeChooser::find_due(const queue::ReservedFor& terms,
   bool is_any_terminating = false;
   for (const PodPtr& pod : facts_.snapshot.terminating) {
     // The nodes were chosen without the capacity of pods that take longer.
-    if (nodes.count(pod->node.str()) == 0 || !trials_.ending.is_about_to_end(*pod)) continue;
+    if (nodes.count(pod->node.str()) == 0 || !after_.ending.is_about_to_end(*pod)) continue;
     is_any_terminating = true;
     due = std::max(due, pod->deletion_timestamp + kLateEndingPod);
   }
@@ -128,7 +128,7 @@ std::vector<std::string> NodeChooser::find_counted_on(queue::ReservedFor terms,
     if (jobs.size() < kMostCountedOn) jobs.insert(its.job);
   };
   for (const std::size_t candidate : ended) {
-    note(tenant(trials_.running.candidates()[candidate].first()));
+    note(tenant(after_.running.candidates()[candidate].first()));
   }
   if (terms.due) {
     for (const NodeTenant& one : list_tenants_on(reservation)) {
@@ -141,7 +141,7 @@ std::vector<std::string> NodeChooser::find_counted_on(queue::ReservedFor terms,
 }
 
 std::vector<NodeTenant> NodeChooser::list_tenants_on(const gang::Reservation& reservation) {
-  return list_tenants(facts_, work_, trials_.ending, collect_names(reservation));
+  return list_tenants(facts_, work_, after_.ending, collect_names(reservation));
 }
 
 NodeChooser::Awaited NodeChooser::find_awaited(const gang::Reservation& reservation) {

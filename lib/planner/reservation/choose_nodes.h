@@ -26,8 +26,8 @@ std::optional<SysTime> find_renewal(const gang::Reservation& reservation, SysTim
 // Of one search. Borrows its arguments.
 class NodeChooser {
  public:
-  NodeChooser(const CycleFacts& facts, CycleWork& work, TrialFacts& trials)
-      : facts_(facts), work_(work), trials_(trials), now_(facts.now) {}
+  NodeChooser(const CycleFacts& facts, CycleWork& work, AfterEnding& after)
+      : facts_(facts), work_(work), after_(after), now_(facts.now) {}
 
   // Those on which the head starts first; nullopt: none were found. `trials`: of the head.
   // `terms`: without a due time.
@@ -60,7 +60,7 @@ class NodeChooser {
 
   const CycleFacts& facts_;
   CycleWork& work_;
-  TrialFacts& trials_;
+  AfterEnding& after_;
   const SysTime now_;
 };
 

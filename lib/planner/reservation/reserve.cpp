@@ -171,7 +171,8 @@ class Reserver {
       const bool is_other = !entries[i].is_over && entries[i].gang != turn.gang;
       if (is_other && is_before(entries[i], turn)) earlier.push_back(i);
     }
-    return trials_->make_trials(turn, {&workload(turn), find_queue(turn)}, placer_, earlier);
+    const queue::Preemptor preemptor{&workload(turn), find_queue(turn)};
+    return extender::make_trials(*after_, facts_.queues(), turn, preemptor, placer_, earlier);
   }
 
   // ---- reserving nodes
@@ -208,8 +209,8 @@ class Reserver {
     if (next == nullptr || !may_search()) return;
     memory_.again[key(*next)] = now_ + kReserveSearchAgain;
     next_look_.at(now_ + (due > 1 ? kReserveSearchPause : kReserveSearchAgain));
-    trials_.emplace(facts_, work_, queues_);
-    NodeChooser chooser(facts_, work_, *trials_);
+    after_.emplace(facts_, work_, queues_.usage_with_plans);
+    NodeChooser chooser(facts_, work_, *after_);
     const auto chosen = choose_nodes(*next, chooser);
     if (next->gang->reservation) {
       renew(*next, chosen, chooser);
@@ -218,7 +219,7 @@ class Reserver {
     }
   }
   std::optional<gang::Reservation> choose_nodes(const RefusedTurn& turn, NodeChooser& chooser) {
-    if (trials_->is_of_ending_job(turn)) return std::nullopt;
+    if (after_->is_of_ending_job(*turn.group, *turn.gang)) return std::nullopt;
     const queue::Workload& head = workload(turn);
     const auto reclaiming = reserved_.find_reclaiming_queues(tree_[find_queue(turn)].name);
     auto chosen =
@@ -316,8 +317,8 @@ class Reserver {
     auto& search = memory_.reclaims[key(turn)];
     search = {now_ + kReserveSearchAgain, Outcome::kNotSearched};
     next_look_.at(search.again);
-    trials_.emplace(facts_, work_, queues_);
-    if (trials_->ending.is_requeue_late()) {
+    after_.emplace(facts_, work_, queues_.usage_with_plans);
+    if (after_->ending.is_requeue_late()) {
       search.outcome = Outcome::kControllerAway;
       return wait(turn, search.again, search.outcome);
     }
@@ -339,7 +340,7 @@ class Reserver {
       search.outcome = Outcome::kNotEnough;
       return wait(turn, search.again, search.outcome);
     }
-    const RunningGangs& running = trials_->running;
+    const RunningGangs& running = after_->running;
     for (const std::size_t victim : found.victims) {
       const queue::Workload& first = running.candidates()[victim].first();
       turn.gang->victims.push_back(
@@ -356,7 +357,7 @@ class Reserver {
   std::vector<std::size_t> find_reclaimable(const RefusedTurn& turn,
                                             const ReservedNodes::Entry& entry) {
     std::vector<std::size_t> found;
-    RunningGangs& running = trials_->running;
+    RunningGangs& running = after_->running;
     const auto& candidates = running.candidates();
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const queue::Workload& first = candidates[i].first();
@@ -387,7 +388,7 @@ class Reserver {
   const SysTime now_;
   NextLook& next_look_;
   std::map<const GangWork*, std::size_t> turns_;  // into QueueState::refused
-  std::optional<TrialFacts> trials_;              // of the search in this cycle
+  std::optional<AfterEnding> after_;              // of the search in this cycle
 };
 
 }  // namespace
