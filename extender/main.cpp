@@ -57,8 +57,7 @@ int main(int argc, char** argv) {
 
   HttpServer server(extender::server_options(flags.common.listen, flags.holds.most_calls,
                                              optional_tls_files(flags.tls)));
-  // Filter and bind need synced caches, and any replica answers them. A leader's planner needs what
-  // the leader before it wrote as well.
+  // Every replica answers filter and bind, as soon as its caches are synced.
   extender::add_routes(
       server, cache.binds, binder, [&caches] { return caches.check_synced(); }, manager->metrics());
   if (optional_tls_files(flags.tls))
@@ -66,6 +65,8 @@ int main(int argc, char** argv) {
   manager->add(server);
   manager->add({[&] { events.start(); }, {}});
   manager->at_stop([&holds] { holds.stop(); });
+  // A new leader first brings each cache to the version that the API server has now, so that it
+  // sees what the leader before it wrote. Only then it plans.
   manager->add_thread([&](const std::stop_token& stop) {
     if (!manager->leadership().wait(stop)) return;
     caches.refresh();

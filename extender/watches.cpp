@@ -131,7 +131,8 @@ kube::ReflectorSink queue_sink(kube::Store<queue::Queue>& store, WatchUpdates& u
       store, queue::parse_queue, [&](const QueuePtr& before, const QueuePtr& after) {
         const bool is_same_spec =
             before && after && before->uid == after->uid && before->generation == after->generation;
-        // Our own write of its status; what it has preempted counts for a new leader, too.
+        // Changes of the status are mostly our own writes. Preemptions of a leader before this one
+        // count.
         if (is_same_spec && before->preemptions == after->preemptions) return;
         updates.queue_changed(before, after);
         planner.wake();

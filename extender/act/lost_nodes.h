@@ -88,7 +88,8 @@ class LostNodes {
   const Clock& clock_;
   const std::chrono::milliseconds limit_;
   bool was_disruption_ = false;
-  // Finds nodes that were deleted before this process led.
+  // mark_pods() has looked for pods on nodes that do not exist: these were deleted before this
+  // process led.
   std::atomic<bool> has_looked_{false};
   // Used by the planner's thread only:
   int failures_ = 0;  // consecutive calls with a failed mark

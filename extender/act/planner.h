@@ -73,7 +73,8 @@ class Planner {
   const QueueWrites& queues() const { return queues_; }
   // For the queue's metrics.
   const kube::WorkQueue& queue() const { return queue_; }
-  // Runs cycles until `stop`, the first at once: all caches must be current. On one thread.
+  // Runs cycles until `stop`, the first one without a change: all caches must be current. On one
+  // thread.
   void run(const std::stop_token& stop);
 
   // One cycle: decides on the current state and writes the results in parallel. A failed write is
@@ -107,8 +108,9 @@ class Planner {
   void resolve_binds();
   // Those that are due: the API server's limits or the CRD may have changed.
   void forget_old_rejections();
-  // Marks all of them first: if this process ends in between, each write that was sent is whole,
-  // and the next leader decides the others again.
+  // Marks all decisions as unconfirmed in the cache first, so that the capacity of those that are
+  // not sent yet is counted. Each write replaces one whole status: if this process ends in between,
+  // a PodGroup has its old status or its new one, and the next leader decides again.
   void write(std::vector<StatusWrite> writes);
   // Pauses what an old CustomResourceDefinition does not store.
   void pause_if_not_stored(const StatusWrite& decided, const gang::PodGroup& stored);

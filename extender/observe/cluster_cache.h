@@ -1,9 +1,10 @@
 // extender/observe/cluster_cache.h - which capacity is used and reserved, for which pods and gangs?
 // The extender's single view of the cluster.
 //
-// Updated with each change, so that filter costs one look-up. Everything in it can be read from the
-// API again, except the capacity of writes in progress. Each user gets the part of it that it
-// needs.
+// Updated with each change, so that filter costs one look-up. A new process reads it from the API
+// again, except the capacity of writes in progress, what is remembered of pods that no longer exist
+// (PodHistory), and whether a gang of another operator was whole (whole_with). Each user gets the
+// part of it that it needs.
 #pragma once
 
 #include <functional>

@@ -139,9 +139,10 @@ struct Snapshot {
   // Gangs of other operators. Their nominated pods are not subtracted from `nodes`.
   std::vector<ForeignGangSeen> foreign{};
   std::vector<Nominated> nominated{};  // not of gangs; in no order
-  // Those that are not in `groups`, if a gang waits and workloads may end for it; else empty.
+  // PodGroups that are not in `groups`. In a cycle they are listed, and so is `terminating`, only
+  // while a gang waits and workloads may end for it: with reservations, or if a queue preempts.
   std::vector<RunningGroup> running{};
-  // Pods of any owner that are being deleted and occupy a node; empty when `running` is.
+  // Pods of any owner that are being deleted and occupy a node.
   std::vector<PodPtr> terminating{};
 };
 

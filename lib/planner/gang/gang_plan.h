@@ -57,7 +57,8 @@ struct GangPlan {
 void lend(const GangPlan& plan, Ledger& ledger);
 void take_again(const GangPlan& plan, Ledger& ledger);
 
-// What the limits of the plan allow beside its placements, without that of `except`.
+// What the limits of the plan allow beside its placements. Those on groups of nodes: as if the
+// slot `except` had no placement.
 std::vector<placement::NodeLimit> limits_left(const GangPlan& plan);
 std::vector<placement::GroupLimit> group_limits_left(const GangPlan& plan, const Ledger& ledger,
                                                      const PlacedSlot* except = nullptr);

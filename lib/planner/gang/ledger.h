@@ -36,10 +36,12 @@ class Ledger {
   // Unknown nodes are ignored: no gang can be placed on them.
   void take(const gang::MemberSet& set, std::string_view node);
   void give_back(const gang::MemberSet& set, std::string_view node);
-  // Temporary: the caller takes it again, or calls note_dropped_plan().
+  // Adds capacity. In the ledger of the cycle the caller takes it again, or calls
+  // note_dropped_plan(). In a copy that shows what will be free, it stays.
   void lend(const gang::MemberSet& set, std::string_view node) { lend(set.shape.requests, node); }
   void lend(const kube::Resources& requests, std::string_view node);
-  // The same without a trace: what is reserved for another gang (reserved_nodes.h).
+  // Subtracts capacity that is kept for another gang, and adds it again with `times` below zero.
+  // Changes neither gains() nor has_given_back().
   void hold(const kube::Resources& amount, std::string_view node, int times = 1);
   // The node has capacity for one pod that is already counted there, and for the others.
   bool has_capacity_for_its_own(const gang::MemberSet& set, std::string_view node);
@@ -49,7 +51,8 @@ class Ledger {
   // Counts up whenever a node may have more than before.
   std::size_t gains() const { return gains_; }
   void note_dropped_plan() { has_given_back_ = true; }
-  // The halves of fits(): capacity for one more; the node allows such a pod. False: no such node.
+  // Two of the three checks of fits(): the node has capacity for one more pod; it allows such a
+  // pod. False: there is no such node. The third check is is_taken_nearby().
   bool has_capacity(const gang::MemberSet& set, std::string_view node) const;
   bool is_allowed(const gang::MemberSet& set, std::string_view node) const;
   // A pod with these requests keeps apart from one that runs on a node near this one: in its zone.

@@ -1,12 +1,12 @@
 // planner/preemption/failed_starts.h - how long do gangs preempt nothing because a start has
 // failed? Pure.
 //
-// Workloads that end for a plan which fails end for nothing. Only pods can show some causes: claims
-// that are made or bound for a pod, a plug-in of kube-scheduler. So after a failed start no gang
-// with the same cause preempts for a while, which doubles with each failure in a row. The pause
-// belongs to the cause in its namespace, not to the PodGroup: a job that is deleted and created
-// again has the same pause, and a job with another cause has none. It ends when a gang with that
-// cause has started, or when the cause is known to be over (refusals.h).
+// If a plan fails, the workloads that were preempted for it have ended in vain. Only pods can show
+// some causes: claims that are made or bound for a pod, a plug-in of kube-scheduler. So after a
+// failed start no gang with the same cause preempts for a while, which doubles with each failure in
+// a row. The pause belongs to the cause in its namespace, not to the PodGroup: a job that is
+// deleted and created again has the same pause, and a job with another cause has none. It ends when
+// a gang with that cause has started, or when the cause is known to be over (refusals.h).
 //
 // In memory: the statuses of the gangs that wait tell a new leader the rest.
 #pragma once

@@ -20,7 +20,8 @@ using Outcome = gang::PreemptionOutcome;
 // A search that found nothing is repeated after this, and so is one whose preemption was stopped
 // before any victim was marked. What changes in between is not followed.
 constexpr seconds kSearchAgain{30};
-// What is ending is enough for the gang, or does not end.
+// When to look again if no victims were searched: the gang fits on what is ending, its own job is
+// ending, or nervex-controller does not requeue what was preempted.
 constexpr seconds kEndingLook{5};
 // A search costs up to kMostTrials plans of the gang. So many in one cycle, then a pause.
 constexpr int kMostSearches = 2;

@@ -7,6 +7,11 @@
 //   4. when the nodes have capacity for the gang, its status names no victims any more: it is
 //      planned.
 // Steps 2 to 4: preempting.h.
+//
+// Victims are chosen in Starter::find_victims(): from the candidates of work/running_gangs.h, those
+// that queue::find_preemptible() allows, and of these the cheapest few without which the gang fits,
+// by queue::search_victims(). Victims on nodes that are reserved for a gang:
+// reservation/reserve.h.
 #pragma once
 
 #include <optional>

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <utility>
 
-#include "planner/node_reservation/reserved_nodes.h"
-#include "planner/node_reservation/tenants.h"
 #include "planner/preemption/recheck_preemption.h"
 #include "planner/recovery/refusals.h"
+#include "planner/reserved_nodes/reserved_nodes.h"
+#include "planner/reserved_nodes/tenants.h"
 #include "planner/work/ending.h"
 #include "planner/work/start_blocker.h"
 
@@ -21,7 +21,8 @@ namespace {
 constexpr std::chrono::seconds kPreemptingLook{5};
 // After one was stopped: for the gangs behind it. It stops again if its status was not written.
 constexpr std::chrono::seconds kStoppedLook{1};
-// No sooner: the gang that keeps the rate used up is preempting.
+// The least time until the next look when a queue has used up its rate of preemptions. A gang that
+// is still preempting counts for longer than the period, so the computed time may be in the past.
 constexpr std::chrono::seconds kRateLook{10};
 
 struct PreemptingGang {

@@ -13,8 +13,9 @@
 
 namespace nervex::extender {
 
-// May these victims, of those that the gang names, end for it? The gang is not reserved, and all
-// others that preempt are: they count as used. Cost: running gangs.
+// May these victims, of those that the gang names, end for it? Requires that the gang is not
+// assumed, and that the other gangs which preempt are: queues count the nodes of those as used.
+// Cost: running gangs.
 bool is_still_allowed(const CycleFacts& facts, CycleWork& work, const GroupWork& group,
                       const GangWork& gang, std::vector<const gang::Victim*> victims,
                       const Ledger& ledger);

@@ -36,7 +36,9 @@ struct UncommittedPlan {
   // UnboundPods::claiming and ::claim.
   std::size_t claiming = 0;
   std::string claim{};
-  bool is_counted = true;  // the same: by the status of its Queue; before that nothing ends
+  // Of a gang that is preempting: the status of its Queue counts the preemption. Before that no
+  // victim is marked.
+  bool is_counted = true;
 };
 
 // Since the gang's victims were named, and since the grace period of their last pod ended.

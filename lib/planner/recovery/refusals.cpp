@@ -27,7 +27,7 @@ constexpr milliseconds kFirstPause{5'000};
 constexpr milliseconds kLongestPause{300'000};
 // A changed claim ends this pause.
 constexpr milliseconds kFirstPauseForClaims{60'000};
-// Workloads that end for a plan which fails end for nothing.
+// If a plan fails, the workloads that were preempted for it have ended in vain.
 constexpr milliseconds kFirstPreemptionPause{60'000};
 constexpr milliseconds kLongestPreemptionPause{3'600'000};
 // A time further ahead than this many times the maximum comes from a wrong clock.

@@ -9,8 +9,8 @@
 
 #include "planner/facts/cycle_facts.h"
 #include "planner/facts/snapshot.h"
-#include "planner/node_reservation/tenants.h"
 #include "planner/preemption/victim_trials.h"
+#include "planner/reserved_nodes/tenants.h"
 #include "planner/work/group_work.h"
 #include "queue/reservation.h"
 

@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "planner/node_reservation/tenants.h"
 #include "planner/preemption/victim_trials.h"
 #include "planner/reservation/choose_nodes.h"
+#include "planner/reserved_nodes/tenants.h"
 #include "planner/steps/limit_shares.h"
 #include "planner/work/start_blocker.h"
 

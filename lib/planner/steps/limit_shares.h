@@ -10,8 +10,8 @@
 //
 // Nothing is stored, so a new leader decides the same. The first gang in the order of service that
 // has waited so long has the share of a limit, and the time at which it is due follows from the
-// limits of what runs. What starts meanwhile ends by then, so the time never moves back, unless the
-// time limit of a job is raised or a gang that is served earlier comes.
+// time limits of what runs. What starts meanwhile ends by then, so the time never moves back,
+// unless the time limit of a job is raised or a gang that is served earlier comes.
 //
 // What has no time limit counts as about to end if it has started since the gang waits: it has
 // overtaken the gang. If what started before leaves too little, the gang waits for that, and

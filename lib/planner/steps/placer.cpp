@@ -31,7 +31,7 @@ Placer::Placer(const Snapshot& snapshot, const WaitingGangs& waiting, SysTime no
                                 [](const auto& seen) { return !seen.pending.empty(); });
 }
 
-// The one place where quota is asked.
+// Asks the quotas of the namespace before it searches for nodes, as grow() does.
 void Placer::complete(GroupWork& work, GangWork& gang) {
   const GroupSeen& seen = *work.seen;
   ledger_.count_for(work.priority());

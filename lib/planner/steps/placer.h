@@ -9,7 +9,7 @@
 #include "planner/facts/snapshot.h"
 #include "planner/gang/ledger.h"
 #include "planner/gang/quotas.h"
-#include "planner/node_reservation/reserved_nodes.h"
+#include "planner/reserved_nodes/reserved_nodes.h"
 #include "planner/work/group_work.h"
 #include "planner/work/waiting.h"
 
@@ -42,7 +42,7 @@ class Placer {
     refused_now_.clear();
     if (reserved_ != nullptr) reserved_->begin_pass();
   }
-  // From now on gangs are kept off these nodes. Borrowed.
+  // From now on each gang is planned without the reserved capacity that it may not use. Borrowed.
   void keep(ReservedNodes& reserved) { reserved_ = &reserved; }
   ReservedNodes& reserved() { return *reserved_; }
   // The gang, which has no plan, gets these nodes although others still use them.
@@ -93,7 +93,7 @@ class Placer {
     gang::NoFit no_fit{};
   };
   std::vector<RefusedNow> refused_now_;
-  // Empty where nominated pods make it depend on the priority what is free.
+  // Stays empty if there are nominated pods: what is free depends on the priority then.
   TakenPods taken_;
   const bool counts_taken_;
 };

@@ -19,7 +19,7 @@
 
 namespace nervex::extender {
 
-// A gang that waits although its queue would let it start, or for a limit of its queue.
+// A gang of this suite that had its turn and got no nodes, or that a limit of its queue holds.
 struct RefusedTurn {
   GroupWork* group = nullptr;
   GangWork* gang = nullptr;
@@ -35,7 +35,7 @@ struct QueueState {
   std::vector<queue::Workload> waiting;  // those that did not start, with the names of their queues
   queue::Usage usage;
   kube::Resources capacity;          // of the cluster; empty if there are no queues
-  std::vector<RefusedTurn> refused;  // in the order of service; none of other operators
+  std::vector<RefusedTurn> refused;  // in the order of their turns, those that a limit holds last
   queue::Usage usage_with_plans;     // PreemptingUse::kCounted
   PreemptionTimes preemptions{};     // collect_preemption_times(); empty where nothing preempts
 };

@@ -55,7 +55,7 @@ struct FailedStart {
 // Of searches for workloads to preempt, and of what became of them.
 struct PreemptionMemory {
   struct Search {
-    SysTime again{};  // since then it waits for a search; nothing may have changed before
+    SysTime again{};  // when the next one is due; what has been due for longest is next
     gang::PreemptionOutcome outcome = gang::PreemptionOutcome::kNotSearched;
   };
   std::map<GangKey, Search> searches{};
@@ -63,7 +63,8 @@ struct PreemptionMemory {
   // Queue may still count them.
   std::set<std::pair<std::string, SysTime>> withdrawn{};
   std::map<StartCause, FailedStart> failed_starts{};  // preemption/failed_starts.h
-  SysTime next_search{};           // none before: after a few, or because victims are not stored
+  // No search starts before: after a few in one cycle, or if the API server stores no victims.
+  SysTime next_search{};
   std::optional<GangKey> asked{};  // a simulation: this gang alone searches, at once
 };
 
@@ -74,12 +75,12 @@ struct NodeShare {
 };
 
 struct ReservationMemory {
-  std::map<GangKey, SysTime> again{};  // since then the gang waits for a search for nodes
-  // Before that none for what it reclaims.
+  std::map<GangKey, SysTime> again{};  // when the next search for nodes is due
+  // What the last search for workloads to reclaim found, and when the next one is due.
   std::map<GangKey, PreemptionMemory::Search> reclaims{};
   std::map<GangKey, SysTime> broken{};  // since when its reservation is impossible
   std::map<GangKey, std::map<std::string, NodeShare, std::less<>>> shares{};  // by node
-  SysTime next_search{};                                                      // none before
+  SysTime next_search{};           // no search starts before
   std::optional<GangKey> asked{};  // a simulation: this gang alone reserves nodes, at once
 };
 

@@ -59,7 +59,7 @@ struct CycleWork {
 
   std::vector<GroupWork> all_groups;
   std::vector<ForeignWork> foreign;
-  std::vector<Work> queue;         // everything, in the order in which it is served
+  std::vector<Work> queue;  // all of both, by rank: what waits starts in the order of the queues
   std::vector<GroupWork*> groups;  // those of `queue`
 };
 

@@ -15,7 +15,7 @@ namespace {
 // From the end of what a head waits for until it starts: its victims are named, counted and marked,
 // and their pods end.
 constexpr seconds kReclaimTime{kTraceGrace + 30};
-// As in planner/node_reservation/reserved_nodes.h; and until a leader looks again.
+// As in planner/reserved_nodes/reserved_nodes.h; and until a leader looks again.
 constexpr seconds kLongestImpossible{60};
 constexpr seconds kLook{62};
 constexpr seconds kLongestOverdue{600};

@@ -1,4 +1,4 @@
-#include "planner/node_reservation/tenants.h"
+#include "planner/reserved_nodes/tenants.h"
 
 #include <algorithm>
 #include <set>

@@ -1,10 +1,15 @@
-// planner/node_reservation/reserved_nodes.h - how much of the nodes that are reserved for gangs
+// planner/reserved_nodes/reserved_nodes.h - how much of the nodes that are reserved for gangs
 // that wait is kept from other gangs in this cycle? Pure.
 //
-// As much as the head lacks when all tenants that end for it have ended (queue/reservation.h): what
-// they use now becomes free for the head, and more of the nodes is free for everybody. A gang of
-// the head's own kind is not blocked: one that is served before it in this pass, that heals, or
-// that takes over capacity which its job has reserved.
+// The head is the waiting gang that has the reservation, its tenants are the workloads on these
+// nodes. With a due time, what the head needs beyond what tenants free in time is kept; without
+// one, all that it needs; never more than is free now. The rest of the nodes is free for everybody.
+//
+// Kept capacity may be used by a gang whose turn comes before the head's, and after that by one
+// that queue::may_start() allows: it ends in time, or the head can reclaim what it takes. When the
+// head is about to get its nodes (NodeBalance::is_due), no gang behind it and none that the head
+// would reclaim may use it. Committed gangs may, and requests that need nothing beside the capacity
+// that their job has reserved.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +24,8 @@
 #include "planner/facts/next_look.h"
 #include "planner/facts/snapshot.h"
 #include "planner/gang/ledger.h"
-#include "planner/node_reservation/tenants.h"
-#include "planner/node_reservation/weigh_nodes.h"
+#include "planner/reserved_nodes/tenants.h"
+#include "planner/reserved_nodes/weigh_nodes.h"
 #include "planner/work/cycle_state.h"
 #include "planner/work/group_work.h"
 #include "queue/reservation.h"
@@ -89,16 +94,17 @@ class ReservedNodes {
   void reach_before(const queue::Rank& rank);
   void end(const GangWork& gang);
 
-  // All but its own; and those that it may not use. If it fits without the first it leaves the
-  // reserved nodes alone.
+  // A gang is planned without `all` first, so that it uses no reserved node without need, and then
+  // without `forbidden`.
   struct Blocking {
-    Indices all;
-    Indices forbidden;
+    Indices all;        // reservations that are not over, without its own
+    Indices forbidden;  // of these: whose kept capacity it may not use
   };
   Blocking find_blocking(const GroupWork& work, const GangWork& gang) const;
-  // Where it may not preempt.
+  // The reservations on whose nodes the gang may not preempt.
   Indices find_closed(const GroupWork& work, const GangWork& gang) const;
-  // Those that are closed to what the running job reserves again for its requests.
+  // Those whose kept capacity the job may not use when it reserves capacity for its requests again
+  // (ReservedPlaces::restore()).
   Indices find_forbidden(const GroupWork& work) const;
   Indices find_kept() const;     // all that are not over
   Indices find_reached() const;  // of these: closed to gangs of other operators

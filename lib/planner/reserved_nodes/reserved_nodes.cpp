@@ -1,4 +1,4 @@
-#include "planner/node_reservation/reserved_nodes.h"
+#include "planner/reserved_nodes/reserved_nodes.h"
 
 #include <algorithm>
 #include <utility>
@@ -29,9 +29,9 @@ bool has_no_turn(const ReservedNodes::Entry& entry) {
   return entry.gang->plan_after || entry.group->seen->unconfirmed;
 }
 
-// The head is served before the tenant, whose turn it is. A head that has no turn counts as the
-// earlier one for the moment where ranks alone do not decide: of two queues their shares do, and in
-// one of users those of users.
+// The head comes before the tenant, whose turn it is. If the head gets no turn in this cycle, ranks
+// say so for two gangs of a queue that serves by rank. Elsewhere shares of queues or of users
+// decide the order: then the head counts as the earlier one.
 bool is_before(const ReservedNodes::Entry& entry, const queue::Workload& tenant) {
   if (entry.is_reached || !has_no_turn(entry)) return entry.is_reached;
   const bool is_ranked = entry.is_ranked && entry.group->queue.name == tenant.queue;

@@ -1,20 +1,23 @@
-// planner/node_reservation/weigh_nodes.h - does a head get the nodes that it has reserved? Pure.
+// planner/reserved_nodes/weigh_nodes.h - does a head get the nodes that it has reserved? Pure.
 #pragma once
 
 #include <vector>
 
 #include "planner/gang/ledger.h"
-#include "planner/node_reservation/tenants.h"
+#include "planner/reserved_nodes/tenants.h"
 #include "queue/reservation.h"
 
 namespace nervex::extender {
 
 struct NodeBalance {
-  NodeNames lacking;  // they cannot suffice any more. Borrows the names of what is wanted
-  NodeAmounts kept;   // of what is wanted, from others: beside what tenants give back
-  // The head has its nodes when reclaimable tenants have ended, and not with what is ending alone.
+  // Nodes that cannot hold what the head wants there even when all tenants that end for it have
+  // ended. Borrows the names of `wanted`.
+  NodeNames lacking;
+  NodeAmounts kept;  // by node: free capacity that is kept from other gangs
+  // The head fits when it reclaims what tenants use, and not on what is ending alone. Tenants that
+  // start or heal do not count.
   bool needs_reclaim = false;
-  // The same if it had also ended those that start, heal or are planned.
+  // The same with tenants that start, heal or are planned: they can be reclaimed later.
   bool can_reclaim = false;
   // What is ending suffices, or the head reclaims its nodes next. Nothing more starts there that is
   // served after it.

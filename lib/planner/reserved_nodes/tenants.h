@@ -1,4 +1,4 @@
-// planner/node_reservation/tenants.h - who uses these nodes, and until when? Pure.
+// planner/reserved_nodes/tenants.h - who uses these nodes, and until when? Pure.
 #pragma once
 
 #include <algorithm>

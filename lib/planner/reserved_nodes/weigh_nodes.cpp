@@ -1,4 +1,4 @@
-#include "planner/node_reservation/weigh_nodes.h"
+#include "planner/reserved_nodes/weigh_nodes.h"
 
 #include <algorithm>
 #include <cstdint>
