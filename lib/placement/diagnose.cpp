@@ -10,8 +10,11 @@ using kube::NodeFit;
 
 // The resources of an empty node.
 void read_empty_row(const Capacity& capacity, std::size_t node, Amounts& row) {
-  row.resize(capacity.resources.size());
-  for (std::size_t r = 0; r < row.size(); ++r) row[r] = capacity.allocatable(node, r);
+  const std::int64_t* all = capacity.cluster->allocatable_row(node);
+  row.clear();
+  for (const std::ptrdiff_t column : capacity.column) {
+    row.push_back(column >= 0 ? all[column] : capacity.allocatable(node, row.size()));
+  }
 }
 
 // For each resource, the number of nodes where it prevents one more pod of the set: in the current
@@ -47,10 +50,9 @@ std::size_t bottleneck(const Capacity& capacity, const SetNeed& need, bool when_
   return best;
 }
 
-void count_node(NodeFit fit, bool fits_now, bool fits_empty, gang::NodeCounts& out) {
+void count_unusable(NodeFit fit, gang::NodeCounts& out) {
   switch (fit) {
     case NodeFit::kAllowed:
-      ++(fits_now ? out.free : fits_empty ? out.full : out.too_small);
       break;
     case NodeFit::kNotReady:
       ++out.not_ready;
@@ -83,12 +85,19 @@ gang::NoFit diagnose(const std::string& role, const Capacity& capacity, std::siz
   const auto& fits = need.verdicts->fits;
   Amounts row;
   for (std::size_t i = 0; i < capacity.nodes(); ++i) {
-    read_empty_row(capacity, i, row);
-    const bool fits_empty = times_in(need.each, row, 1) > 0;
+    if (fits[i] != NodeFit::kAllowed) {
+      count_unusable(fits[i], nodes);
+      continue;
+    }
     const std::int64_t now = times_in(need.each, before.row(i), need.wanted);
-    const bool is_avoided = fits[i] == NodeFit::kAllowed && now > need.limit_on(i);
-    if (is_avoided) ++nodes.avoided;
-    if (!is_avoided || need.limit_on(i) > 0) count_node(fits[i], now > 0, fits_empty, nodes);
+    const std::int64_t limit = need.limit_on(i);
+    if (now > 0) {
+      if (now > limit) ++nodes.avoided;
+      if (limit > 0) ++nodes.free;
+      continue;
+    }
+    read_empty_row(capacity, i, row);
+    ++(times_in(need.each, row, 1) > 0 ? nodes.full : nodes.too_small);
   }
   if (nodes.free + nodes.full + nodes.too_small + nodes.avoided == 0) {
     return gang::NoNodeAllowed{std::move(out)};
