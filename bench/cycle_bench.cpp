@@ -27,7 +27,7 @@ const kube::Resources kCpu{{"cpu", 1'000}};
 
 std::string node_name(int i) { return fmt::format("node-{:05}", i); }
 
-NodePtr a_node(int i) {
+kube::NodePtr a_node(int i) {
   auto node = std::make_shared<kube::Node>();
   node->name = node_name(i);
   node->ready = true;
@@ -67,7 +67,7 @@ gang::MemberSet a_set(const std::string& role, int count, kube::Resources reques
 }
 
 // A coordinator and up to four learners of 8 GPUs.
-PodGroupPtr a_group(int i, std::mt19937& rng) {
+gang::PodGroupPtr a_group(int i, std::mt19937& rng) {
   auto group = std::make_shared<gang::PodGroup>();
   group->meta.ns = fmt::format("namespace-{}", i % kQueues);
   group->meta.name = fmt::format("train-{}-1", i);
@@ -114,9 +114,9 @@ class Scene {
   }
 
   // The statuses of gangs that still wait: the next cycle starts from them.
-  void store(const CycleResult& result) {
-    for (const StatusWrite& write : result.writes) {
-      for (PodGroupPtr& group : groups_) {
+  void store(const planner::CycleResult& result) {
+    for (const planner::StatusWrite& write : result.writes) {
+      for (gang::PodGroupPtr& group : groups_) {
         if (group != write.group) continue;
         auto stored = std::make_shared<gang::PodGroup>(*group);
         stored->status = write.status;
@@ -124,8 +124,8 @@ class Scene {
       }
     }
   }
-  CycleResult cycle() {
-    Snapshot snapshot;
+  planner::CycleResult cycle() {
+    planner::Snapshot snapshot;
     snapshot.nodes = table_.cluster();
     snapshot.facts = facts_;
     snapshot.groups.resize(groups_.size());
@@ -134,7 +134,7 @@ class Scene {
       snapshot.groups[i].workloads = workloads_[i];
     }
     state_.waiting.note(table_.take_changes());
-    CycleResult result = run_cycle(snapshot, std::move(state_), kNow);
+    planner::CycleResult result = run_cycle(snapshot, std::move(state_), kNow);
     state_ = std::move(result.state);
     state_.waiting.sum_up(table_.spare_views());
     return result;
@@ -157,9 +157,9 @@ class Scene {
  private:
   NodeTable table_;
   queue::Facts facts_;
-  std::vector<PodGroupPtr> groups_;
+  std::vector<gang::PodGroupPtr> groups_;
   std::vector<queue::Settled::Workloads> workloads_;  // of groups_, as the cluster cache keeps them
-  CycleState state_;
+  planner::CycleState state_;
   int gains_ = 0;
 };
 
@@ -179,7 +179,7 @@ void cycle_without_start(benchmark::State& state) {
   Scene scene;
   for (auto _ : state) {
     scene.gain_cpu();
-    const CycleResult result = scene.cycle();
+    const planner::CycleResult result = scene.cycle();
     if (!result.writes.empty() || scene.waiting() != kWaiting) {
       state.SkipWithError("not the answer that was to be measured");
       break;
@@ -194,7 +194,7 @@ void one_start(benchmark::State& state) {
   for (auto _ : state) {
     const std::string node = node_name(++i % kNodes);
     scene.table().stop_using(node, kGpus);
-    const CycleResult result = scene.cycle();
+    const planner::CycleResult result = scene.cycle();
     state.PauseTiming();
     const bool is_one = scene.waiting() == kWaiting - 1;
     scene.table().use(node, kGpus);

@@ -268,7 +268,7 @@ Figures run_load(Extender& extender, Feeder& feeder, const Options& options, dou
     const int old = i - static_cast<int>(pods_a_second);
     if (old >= 0) extender.pods.remove(load.upserts[2][static_cast<std::size_t>(old)]);
     const auto asked = std::chrono::steady_clock::now();
-    FilterView view;
+    planner::FilterView view;
     view.synced = true;
     view.slot = slot;
     view.seen = extender.cache.binds.slot_seen(slot);

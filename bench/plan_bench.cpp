@@ -142,10 +142,10 @@ void cycle_thousand_pods(benchmark::State& state) {
       const std::string name = a_node(at).node->name;
       table.use(name, pod);
     }
-    extender::Snapshot snapshot;
+    planner::Snapshot snapshot;
     snapshot.nodes = table.cluster();
     snapshot.groups.emplace_back().group = seen;
-    const auto result = extender::run_cycle(snapshot, {}, SysTime(std::chrono::seconds(100)));
+    const auto result = planner::run_cycle(snapshot, {}, SysTime(std::chrono::seconds(100)));
     if (result.writes.size() != 1 || !result.writes[0].status.gangs.at(0).planned) {
       state.SkipWithError(kWrong);
       break;

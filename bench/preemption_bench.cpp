@@ -34,7 +34,7 @@ placement::NodeView a_node(int i) {
   return view;
 }
 
-PodGroupPtr a_group(const std::string& name, const std::string& queue, int learners) {
+gang::PodGroupPtr a_group(const std::string& name, const std::string& queue, int learners) {
   auto group = std::make_shared<gang::PodGroup>();
   group->meta.ns = "rl";
   group->meta.name = name;
@@ -52,7 +52,7 @@ PodGroupPtr a_group(const std::string& name, const std::string& queue, int learn
   return group;
 }
 
-PodGroupPtr a_running_group(int i) {
+gang::PodGroupPtr a_running_group(int i) {
   auto group = std::make_shared<gang::PodGroup>(
       *a_group(fmt::format("runs-{}", i), "borrower", kNodesOfOne));
   group->spec.grace_seconds = 30;
@@ -71,8 +71,8 @@ PodGroupPtr a_running_group(int i) {
   return group;
 }
 
-Snapshot a_snapshot(int nodes_wanted) {
-  Snapshot snapshot;
+planner::Snapshot a_snapshot(int nodes_wanted) {
+  planner::Snapshot snapshot;
   std::vector<placement::NodeView> nodes;
   nodes.reserve(kNodes);
   for (int i = 0; i < kNodes; ++i) nodes.push_back(a_node(i));
@@ -87,7 +87,7 @@ Snapshot a_snapshot(int nodes_wanted) {
   settled.set_tree(std::make_shared<const queue::QueueTree>(
       std::vector<queue::QueuePtr>{std::move(owner), std::move(borrower)}));
   for (int i = 0; i < kRunning; ++i) {
-    const PodGroupPtr group = a_running_group(i);
+    const gang::PodGroupPtr group = a_running_group(i);
     settled.set(group->meta.uid, std::make_shared<const std::vector<queue::Workload>>(
                                      queue::list_workloads(*group)));
     snapshot.running.push_back({group, {}});
@@ -97,16 +97,16 @@ Snapshot a_snapshot(int nodes_wanted) {
   ns->meta.name = "rl";
   snapshot.facts.namespaces =
       std::make_shared<const queue::Namespaces>(queue::Namespaces{{"rl", ns}});
-  GroupSeen& seen = snapshot.groups.emplace_back();
+  planner::GroupSeen& seen = snapshot.groups.emplace_back();
   seen.group = a_group("waits", "owner", nodes_wanted);
   return snapshot;
 }
 
 void run(benchmark::State& state, queue::PreemptionMode mode, bool is_found) {
-  const Snapshot snapshot = a_snapshot(static_cast<int>(state.range(0)));
+  const planner::Snapshot snapshot = a_snapshot(static_cast<int>(state.range(0)));
   std::size_t victims = 0;
   for (auto _ : state) {
-    const CycleResult result = run_cycle(snapshot, {}, kNow, {{}, mode});
+    const planner::CycleResult result = run_cycle(snapshot, {}, kNow, {{}, mode});
     victims = result.writes.at(0).status.gangs.at(0).victims.size();
     if ((victims > 0) != is_found) {
       state.SkipWithError(kWrong);
@@ -118,9 +118,9 @@ void run(benchmark::State& state, queue::PreemptionMode mode, bool is_found) {
 
 // A gang without quota reserves the nodes whose workloads end first.
 void reserve(benchmark::State& state) {
-  Snapshot snapshot = a_snapshot(static_cast<int>(state.range(0)));
+  planner::Snapshot snapshot = a_snapshot(static_cast<int>(state.range(0)));
   for (auto _ : state) {
-    const CycleResult result =
+    const planner::CycleResult result =
         run_cycle(snapshot, {}, kNow,
                   {{}, queue::PreemptionMode::kOff, {.after = std::chrono::seconds(300)}});
     if (!result.writes.at(0).status.gangs.at(0).reservation) {
@@ -131,9 +131,10 @@ void reserve(benchmark::State& state) {
 }
 // A cycle while the nodes are reserved.
 void keep_reserved(benchmark::State& state) {
-  Snapshot snapshot = a_snapshot(static_cast<int>(state.range(0)));
+  planner::Snapshot snapshot = a_snapshot(static_cast<int>(state.range(0)));
   const queue::ReservationOptions options{.after = std::chrono::seconds(300)};
-  CycleResult result = run_cycle(snapshot, {}, kNow, {{}, queue::PreemptionMode::kOff, options});
+  planner::CycleResult result =
+      run_cycle(snapshot, {}, kNow, {{}, queue::PreemptionMode::kOff, options});
   auto group = std::make_shared<gang::PodGroup>(*snapshot.groups.at(0).group);
   group->status = result.writes.at(0).status;
   snapshot.groups[0].group = std::move(group);

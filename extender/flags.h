@@ -17,8 +17,8 @@ struct Flags {
   kube::LeaderFlags leader;
   TlsFiles tls;  // none: plain HTTP, on loopback only
   HoldOptions holds;
-  PlanExpiryOptions plan_expiry;
-  CycleOptions cycle;
+  planner::PlanExpiryOptions plan_expiry;
+  planner::CycleOptions cycle;
   std::chrono::milliseconds node_lost_after{60'000};  // 0: never
   std::string node_class_label = "nvidia.com/gpu.product";
   std::string aggregator_config = "nervex-system/aggregator-config";  // of simulated jobs

@@ -5,7 +5,7 @@
 namespace nervex::extender {
 namespace {
 
-void tell_foreign(Holds& holds, const PodPtr& before, const PodPtr& after) {
+void tell_foreign(Holds& holds, const kube::PodPtr& before, const kube::PodPtr& after) {
   const std::string gang = foreign_gang_name(after ? *after : *before);
   if (gang.empty()) return;
   if (before && (!after || before->meta.uid != after->meta.uid)) {
@@ -21,9 +21,11 @@ void tell_foreign(Holds& holds, const PodPtr& before, const PodPtr& after) {
 }
 
 // The kubelet has started it, or it has ended.
-bool has_begun(const PodPtr& pod) { return pod && (pod->has_start_time || pod->is_finished()); }
+bool has_begun(const kube::PodPtr& pod) {
+  return pod && (pod->has_start_time || pod->is_finished());
+}
 
-void tell(Holds& holds, const PodPtr& before, const PodPtr& after) {
+void tell(Holds& holds, const kube::PodPtr& before, const kube::PodPtr& after) {
   const auto slot = gang::pod_slot(after ? *after : *before);
   if (!slot) return;
   const bool was_replaced = before && after && before->meta.uid != after->meta.uid;
@@ -47,10 +49,10 @@ kube::ReflectorSink node_sink(kube::Store<kube::Node>& store, WatchUpdates& upda
                               Planner& planner, LostNodes* lost_nodes) {
   return kube::sink_into<kube::Node>(
       store, kube::decode_node,
-      [&updates, &planner, lost_nodes](const NodePtr& before, const NodePtr& after) {
+      [&updates, &planner, lost_nodes](const kube::NodePtr& before, const kube::NodePtr& after) {
         updates.node_changed(before, after);
         if (lost_nodes != nullptr) lost_nodes->node_changed(before, after);
-        if (matters(before, after)) planner.wake();
+        if (planner::matters(before, after)) planner.wake();
       });
 }
 
@@ -58,7 +60,8 @@ kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, WatchUpdates& update
                              Planner& planner, LostNodes* lost_nodes) {
   kube::ReflectorSink sink = kube::sink_into<kube::Pod>(
       store, [](std::string_view json) { return kube::decode_pod(json, pod_filter()); },
-      [&updates, &holds, &planner, lost_nodes](const PodPtr& before, const PodPtr& after) {
+      [&updates, &holds, &planner, lost_nodes](const kube::PodPtr& before,
+                                               const kube::PodPtr& after) {
         const WatchUpdates::Look look = updates.pod_changed(before, after);
         tell(holds, before, after);
         if (foreign_pod_matters(before, after)) tell_foreign(holds, before, after);
@@ -84,7 +87,8 @@ kube::ReflectorSink pod_sink(kube::Store<kube::Pod>& store, WatchUpdates& update
 kube::ReflectorSink group_sink(kube::Store<gang::PodGroup>& store, WatchUpdates& updates,
                                Holds& holds, Planner& planner) {
   return kube::sink_into<gang::PodGroup>(
-      store, gang::parse_pod_group, [&](const PodGroupPtr& before, const PodGroupPtr& after) {
+      store, gang::parse_pod_group,
+      [&](const gang::PodGroupPtr& before, const gang::PodGroupPtr& after) {
         updates.group_changed((after ? after : before)->meta.key());
         const bool is_gone = before && (!after || before->meta.uid != after->meta.uid);
         if (is_gone) holds.group_changed(before->meta.uid);
@@ -152,7 +156,7 @@ kube::ReflectorSink device_class_sink(kube::Store<kube::DeviceClass>& store, Wat
                                       Planner& planner) {
   return kube::sink_into<kube::DeviceClass>(
       store, kube::decode_device_class,
-      [&](const DeviceClassPtr& before, const DeviceClassPtr& after) {
+      [&](const kube::DeviceClassPtr& before, const kube::DeviceClassPtr& after) {
         if (updates.device_class_changed(before, after)) planner.wake();
       });
 }
@@ -161,19 +165,19 @@ kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store
                                        WatchUpdates& updates, Holds& holds, Planner& planner) {
   return kube::sink_into<kube::ForeignPodGroup>(
       store, kube::decode_foreign_pod_group,
-      [&](const ForeignGroupPtr& before, const ForeignGroupPtr& after) {
+      [&](const kube::ForeignGroupPtr& before, const kube::ForeignGroupPtr& after) {
         updates.foreign_group_changed(before, after);
         holds.foreign_changed((after ? after : before)->meta.key());
         planner.wake();
       });
 }
 
-kube::ReflectorSink simulation_sink(kube::Store<Simulation>& store, Simulator& simulator) {
-  using Ptr = std::shared_ptr<const Simulation>;
-  return kube::sink_into<Simulation>(store, parse_simulation,
-                                     [&simulator](const Ptr&, const Ptr& after) {
-                                       if (after) simulator.look_at(after->meta.key());
-                                     });
+kube::ReflectorSink simulation_sink(kube::Store<planner::Simulation>& store, Simulator& simulator) {
+  using Ptr = std::shared_ptr<const planner::Simulation>;
+  return kube::sink_into<planner::Simulation>(store, planner::parse_simulation,
+                                              [&simulator](const Ptr&, const Ptr& after) {
+                                                if (after) simulator.look_at(after->meta.key());
+                                              });
 }
 
 void add_watches(kube::Reflectors& watches, Stores& stores, WatchUpdates& updates, Holds& holds,

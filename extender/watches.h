@@ -49,7 +49,7 @@ kube::ReflectorSink device_class_sink(kube::Store<kube::DeviceClass>& store, Wat
 kube::ReflectorSink foreign_group_sink(kube::Store<kube::ForeignPodGroup>& store,
                                        WatchUpdates& updates, Holds& holds, Planner& planner);
 
-kube::ReflectorSink simulation_sink(kube::Store<Simulation>& store, Simulator& simulator);
+kube::ReflectorSink simulation_sink(kube::Store<planner::Simulation>& store, Simulator& simulator);
 
 struct Stores {
   kube::Store<kube::Node> nodes;
@@ -61,7 +61,7 @@ struct Stores {
   kube::Store<kube::Namespace> namespaces;
   kube::Store<kube::DeviceClass> device_classes;
   kube::Store<kube::ForeignPodGroup> foreign_groups;
-  kube::Store<Simulation> simulations;
+  kube::Store<planner::Simulation> simulations;
 };
 
 // Adds all kinds.

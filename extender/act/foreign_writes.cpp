@@ -23,7 +23,7 @@ constexpr milliseconds kRetryWrite{1'000};
 constexpr milliseconds kStatusPeriod{1'000};
 
 // A merge patch with the UID does not reach a namesake: kConflict.
-Result<std::string> nominate_one(kube::Api& api, const NominationWrite& write) {
+Result<std::string> nominate_one(kube::Api& api, const planner::NominationWrite& write) {
   const kube::Meta& meta = write.pod->meta;
   const Json node = write.node.empty() ? Json() : Json(write.node);
   const Json patch{{"metadata", {{"uid", meta.uid}}}, {"status", {{"nominatedNodeName", node}}}};
@@ -34,7 +34,7 @@ Result<std::string> nominate_one(kube::Api& api, const NominationWrite& write) {
 
 // In the order of the writes. A few at a time: a gang may have hundreds of pods.
 std::vector<Result<std::string>> nominate_all(kube::Api& api, std::size_t parallelism,
-                                              const std::vector<NominationWrite>& writes) {
+                                              const std::vector<planner::NominationWrite>& writes) {
   std::vector<Result<std::string>> results(writes.size(), Error{Code::kTransient, "was not sent"});
   parallelize(parallelism, writes.size(),
               [&](std::size_t i) { results[i] = nominate_one(api, writes[i]); });
@@ -47,22 +47,22 @@ void soonest(std::optional<milliseconds>& again, milliseconds time) {
 
 }  // namespace
 
-std::optional<milliseconds> ForeignWrites::write(const std::vector<ForeignGangSeen>& seen,
-                                                 const std::vector<ForeignDecision>& decisions,
-                                                 ForeignMemory& memory) {
-  std::map<std::string, const ForeignGangSeen*> by_key;
-  for (const ForeignGangSeen& gang : seen) by_key.emplace(gang.key(), &gang);
+std::optional<milliseconds> ForeignWrites::write(
+    const std::vector<planner::ForeignGangSeen>& seen,
+    const std::vector<planner::ForeignDecision>& decisions, planner::ForeignMemory& memory) {
+  std::map<std::string, const planner::ForeignGangSeen*> by_key;
+  for (const planner::ForeignGangSeen& gang : seen) by_key.emplace(gang.key(), &gang);
   std::optional<milliseconds> again;
-  std::vector<NominationWrite> nominations;  // of all gangs: many have one pod
-  for (const ForeignDecision& decision : decisions) {
+  std::vector<planner::NominationWrite> nominations;  // of all gangs: many have one pod
+  for (const planner::ForeignDecision& decision : decisions) {
     tell(decision);
     nominations.insert(nominations.end(), decision.nominations.begin(), decision.nominations.end());
   }
   const auto results = nominate_all(api_, parallelism_, nominations);
   auto result = results.begin();
-  for (const ForeignDecision& decision : decisions) {
-    const std::string key = foreign_key(*decision.group);
-    ForeignMemory::Gang& gang = memory.gangs[key];
+  for (const planner::ForeignDecision& decision : decisions) {
+    const std::string key = planner::foreign_key(*decision.group);
+    planner::ForeignMemory::Gang& gang = memory.gangs[key];
     const auto count = static_cast<std::ptrdiff_t>(decision.nominations.size());
     const bool is_nominated = note_nominated(decision.nominations, {result, result + count}, gang);
     result += count;
@@ -72,7 +72,7 @@ std::optional<milliseconds> ForeignWrites::write(const std::vector<ForeignGangSe
   return again;
 }
 
-void ForeignWrites::tell(const ForeignDecision& decision) {
+void ForeignWrites::tell(const planner::ForeignDecision& decision) {
   const kube::ForeignPodGroup& group = *decision.group;
   const std::string what = group.is_pod ? "pod" : "podgroup";
   if (!decision.nominations.empty()) {
@@ -83,7 +83,7 @@ void ForeignWrites::tell(const ForeignDecision& decision) {
   }
   if (!decision.is_news) return;
   const std::string message = decision.wait ? explain(*decision.wait) : "";
-  cache_.explain_foreign(foreign_key(group), message);
+  cache_.explain_foreign(planner::foreign_key(group), message);
   if (message.empty()) return;
   log_info("foreign gang waits", {{what, group.meta.key()}, {"message", message}});
   if (events_ == nullptr) return;
@@ -93,9 +93,9 @@ void ForeignWrites::tell(const ForeignDecision& decision) {
       {kube::EventType::kWarning, "Unschedulable", message});
 }
 
-bool ForeignWrites::note_nominated(const std::vector<NominationWrite>& writes,
+bool ForeignWrites::note_nominated(const std::vector<planner::NominationWrite>& writes,
                                    std::span<const Result<std::string>> results,
-                                   ForeignMemory::Gang& memory) {
+                                   planner::ForeignMemory::Gang& memory) {
   bool all_done = true;
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const kube::Meta& meta = writes[i].pod->meta;
@@ -115,12 +115,13 @@ bool ForeignWrites::note_nominated(const std::vector<NominationWrite>& writes,
   return all_done;
 }
 
-bool ForeignWrites::write_status(const ForeignGangSeen& seen, ForeignMemory::Gang& memory,
+bool ForeignWrites::write_status(const planner::ForeignGangSeen& seen,
+                                 planner::ForeignMemory::Gang& memory,
                                  std::optional<milliseconds>& again) {
   const kube::ForeignPodGroup& group = *seen.group;
   if (group.is_pod) return true;  // its own status says it
   const SysTime now = clock_.now();
-  const kube::ForeignPodGroupStatus status = make_foreign_status(seen, now);
+  const kube::ForeignPodGroupStatus status = planner::make_foreign_status(seen, now);
   const bool is_in_flight = memory.status_base == group.meta.resource_version;
   const kube::ForeignPodGroupStatus& stored = is_in_flight ? memory.status : group.status;
   if (status == stored) return true;

@@ -28,18 +28,19 @@ class ForeignWrites {
   void tell_events_to(kube::EventRecorder& events) { events_ = &events; }
   // `seen`: the input of the decisions. `memory` gets what was written. Returns when to look again:
   // a write failed or is not due yet.
-  std::optional<std::chrono::milliseconds> write(const std::vector<ForeignGangSeen>& seen,
-                                                 const std::vector<ForeignDecision>& decisions,
-                                                 ForeignMemory& memory);
+  std::optional<std::chrono::milliseconds> write(
+      const std::vector<planner::ForeignGangSeen>& seen,
+      const std::vector<planner::ForeignDecision>& decisions, planner::ForeignMemory& memory);
 
  private:
   // False: one is to be tried again.
-  bool note_nominated(const std::vector<NominationWrite>& writes,
-                      std::span<const Result<std::string>> results, ForeignMemory::Gang& memory);
+  bool note_nominated(const std::vector<planner::NominationWrite>& writes,
+                      std::span<const Result<std::string>> results,
+                      planner::ForeignMemory::Gang& memory);
   // True: written, or no write was needed.
-  bool write_status(const ForeignGangSeen& seen, ForeignMemory::Gang& memory,
+  bool write_status(const planner::ForeignGangSeen& seen, planner::ForeignMemory::Gang& memory,
                     std::optional<std::chrono::milliseconds>& again);
-  void tell(const ForeignDecision& decision);
+  void tell(const planner::ForeignDecision& decision);
 
   kube::Api& api_;
   PlannerCache& cache_;

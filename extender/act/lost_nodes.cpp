@@ -36,7 +36,7 @@ bool needs_mark(const kube::Pod& pod) {
   return pod.node_lost.empty() && (!pod.is_finished() || pod.meta.deleting);
 }
 
-std::string text_about(const NodePtr& node) {
+std::string text_about(const kube::NodePtr& node) {
   if (!node) return "deleted";
   if (node->ready_changed == SysTime{}) return "not Ready";
   return "not Ready since " + to_rfc3339(node->ready_changed);
@@ -48,7 +48,7 @@ bool is_of_gang(const kube::Pod& pod) {
 
 }  // namespace
 
-void LostNodes::node_changed(const NodePtr& before, const NodePtr& after) {
+void LostNodes::node_changed(const kube::NodePtr& before, const kube::NodePtr& after) {
   if (limit_.count() == 0 || (!before && !after)) return;
   const std::string& name = after ? after->name : before->name;
   MutexLock lock(mutex_);
@@ -71,7 +71,7 @@ void LostNodes::forget_deleted_nodes() {
   });
 }
 
-bool LostNodes::pod_changed(const PodPtr& after) {
+bool LostNodes::pod_changed(const kube::PodPtr& after) {
   if (!after || after->node.empty() || !is_of_gang(*after)) return false;
   MutexLock lock(mutex_);
   const auto outage = outages_.find(after->node.str());
@@ -147,7 +147,7 @@ std::optional<milliseconds> LostNodes::mark_pods() {
   const auto look_after = [&again](milliseconds delay) {
     if (!again || delay < *again) again = delay;
   };
-  std::map<std::string, std::vector<PodPtr>, std::less<>> lost;  // pods to mark, by node
+  std::map<std::string, std::vector<kube::PodPtr>, std::less<>> lost;  // pods to mark, by node
   const bool is_over = was_disruption_ && !is_disruption(outages());
   if (was_disruption_) restart();
   const auto known = outages();
@@ -176,7 +176,7 @@ std::optional<milliseconds> LostNodes::mark_pods() {
   }
   // Before the look, so that a pod that comes meanwhile causes another look.
   for (const auto& [node, pods] : lost) set_done(node);
-  for (const PodPtr& pod : pods_.all()) {
+  for (const kube::PodPtr& pod : pods_.all()) {
     const auto at = lost.find(pod->node.str());
     if (at == lost.end() || !is_of_gang(*pod) || !needs_mark(*pod)) continue;
     const auto limit = limit_for(*pod);
@@ -193,7 +193,7 @@ std::optional<milliseconds> LostNodes::mark_pods() {
   Budget budget{kMostMarks, clock_.mono() + kLongestCall};
   bool has_failed = false;
   bool is_in_part = false;
-  const auto mark_on = [&](const std::string& node, const std::vector<PodPtr>& pods) {
+  const auto mark_on = [&](const std::string& node, const std::vector<kube::PodPtr>& pods) {
     if (pods.empty()) return;
     const Outage& outage = known.at(node);
     const Marked marked = mark_all(node, outage, pods, budget);
@@ -225,7 +225,7 @@ void LostNodes::set_not_done(const std::string& node, Outage outage) {
 }
 
 LostNodes::Marked LostNodes::mark_all(const std::string& node, const Outage& outage,
-                                      const std::vector<PodPtr>& pods, Budget& budget) {
+                                      const std::vector<kube::PodPtr>& pods, Budget& budget) {
   const auto is_spent = [&] { return budget.marks <= 0 || clock_.mono() >= budget.until; };
   if (is_spent()) return Marked::kInPart;
   last_tried_ = node;
@@ -238,7 +238,7 @@ LostNodes::Marked LostNodes::mark_all(const std::string& node, const Outage& out
   log_warn("node lost",
            {{"node", node}, {"state", outage.text}, {"pods", std::to_string(pods.size())}});
   Marked all = Marked::kAll;
-  for (const PodPtr& pod : pods) {
+  for (const kube::PodPtr& pod : pods) {
     if (is_spent()) return all == Marked::kFailed ? all : Marked::kInPart;
     --budget.marks;
     const auto marked = mark(*pod, outage.text);

@@ -17,9 +17,10 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "gang/objects.h"
 #include "kube/api.h"
 #include "kube/cache/store.h"
-#include "planner/facts/objects.h"
+#include "kube/model/objects.h"
 
 namespace nervex::extender {
 
@@ -37,9 +38,9 @@ class LostNodes {
   LostNodes& operator=(const LostNodes&) = delete;
 
   // Watch changes; thread-safe.
-  void node_changed(const NodePtr& before, const NodePtr& after);
+  void node_changed(const kube::NodePtr& before, const kube::NodePtr& after);
   // True: the pod belongs to a gang, and its node is away.
-  bool pod_changed(const PodPtr& after);
+  bool pod_changed(const kube::PodPtr& after);
 
   // Marks the pods of lost nodes: a bounded number per call, and none begins after one second,
   // since no plan is made meanwhile. After a failure it pauses, for 1 to 30 s, and continues with
@@ -78,8 +79,8 @@ class LostNodes {
   // Its pods are to be looked for again.
   void set_not_done(const std::string& node, Outage outage);
   Result<bool> is_away(const std::string& node);
-  Marked mark_all(const std::string& node, const Outage& outage, const std::vector<PodPtr>& pods,
-                  Budget& budget);
+  Marked mark_all(const std::string& node, const Outage& outage,
+                  const std::vector<kube::PodPtr>& pods, Budget& budget);
   Result<Nothing> mark(const kube::Pod& pod, const std::string& message);
 
   kube::Api& api_;

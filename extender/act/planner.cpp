@@ -42,9 +42,10 @@ milliseconds retry_after(int failures) {
 
 // It is checked against committed capacity at the write: other writers may win every time.
 bool takes_committed(const gang::PodGroup& base, const gang::PodGroupStatus& status) {
-  return !added_placements(base.status, status).empty() ||
-         std::any_of(status.gangs.begin(), status.gangs.end(),
-                     [&](const auto& gang) { return is_committed_directly(base.status, gang); });
+  return !planner::added_placements(base.status, status).empty() ||
+         std::any_of(status.gangs.begin(), status.gangs.end(), [&](const auto& gang) {
+           return planner::is_committed_directly(base.status, gang);
+         });
 }
 
 bool has_planned_base(const gang::PodGroup& group) {
@@ -75,7 +76,7 @@ bool names_victims(const gang::PodGroupStatus& before, const gang::PodGroupStatu
 void log_decision(const gang::PodGroup& base, const gang::PodGroup& stored) {
   for (const gang::GangStatus& gang : stored.status.gangs) {
     const gang::GangStatus* before = gang::find_gang(base.status, gang.name);
-    if (is_committed_directly(base.status, gang)) {
+    if (planner::is_committed_directly(base.status, gang)) {
       log_info("gang committed with its plan",
                {{"podgroup", stored.meta.key()}, {"gang", gang.name}});
     }
@@ -128,13 +129,13 @@ void Planner::schedule_once() {
   resolve_binds();
   expire_plans();
   const MonoTime began = clock_.mono();
-  std::vector<NodeChange> changes;
-  const CycleOptions options = find_options();
-  const Snapshot snapshot = cache_.snapshot(changes, choose_running(options));
+  std::vector<planner::NodeChange> changes;
+  const planner::CycleOptions options = find_options();
+  const planner::Snapshot snapshot = cache_.snapshot(changes, choose_running(options));
   note_changes(changes);
   forget_deleted();
   forget_old_rejections();
-  CycleResult result = run_cycle(snapshot, std::move(state_), clock_.now(), options);
+  planner::CycleResult result = run_cycle(snapshot, std::move(state_), clock_.now(), options);
   deciding_ = clock_.mono() - began;
   gangs_planned_ += result.planned;
   state_ = std::move(result.state);
@@ -156,11 +157,11 @@ void Planner::schedule_once() {
 
 // No new reservations while an API server does not store them. Those that others have stored are
 // kept.
-CycleOptions Planner::find_options() {
+planner::CycleOptions Planner::find_options() {
   const MonoTime now = clock_.mono();
   if (!reserve_again_ || *reserve_again_ <= now) return options_;
   queue_.add_after(kCycle, std::chrono::ceil<milliseconds>(*reserve_again_ - now));
-  CycleOptions options = options_;
+  planner::CycleOptions options = options_;
   options.reservation.may_begin = false;
   return options;
 }
@@ -213,7 +214,7 @@ bool Planner::schedule_at_capacity() {
   return false;
 }
 
-bool Planner::note_changes(const std::vector<NodeChange>& changes) {
+bool Planner::note_changes(const std::vector<planner::NodeChange>& changes) {
   state_.waiting.note(changes);
   const bool has_gained = std::any_of(changes.begin(), changes.end(),
                                       [](const auto& change) { return change.is_gain(); });
@@ -222,10 +223,10 @@ bool Planner::note_changes(const std::vector<NodeChange>& changes) {
 }
 
 void Planner::expire_plans() {
-  ExpiredPlans result = extender::expire_plans(cache_.uncommitted_plans(), plan_ages_,
-                                               clock_.mono(), clock_.now(), plan_expiry_);
+  planner::ExpiredPlans result = planner::expire_plans(cache_.uncommitted_plans(), plan_ages_,
+                                                       clock_.mono(), clock_.now(), plan_expiry_);
   plan_ages_ = std::move(result.ages);
-  std::vector<StatusWrite> writes;
+  std::vector<planner::StatusWrite> writes;
   for (const auto& [group, status] : result.writes) {
     if (!must_wait(group->meta.uid)) writes.push_back({group, status});
   }
@@ -235,8 +236,8 @@ void Planner::expire_plans() {
 
 // Nothing else may wake us when the plans that were just written have not started in time.
 void Planner::watch_uncommitted() {
-  ExpiredPlans result = extender::expire_plans(cache_.uncommitted_plans(), plan_ages_,
-                                               clock_.mono(), clock_.now(), plan_expiry_);
+  planner::ExpiredPlans result = planner::expire_plans(cache_.uncommitted_plans(), plan_ages_,
+                                                       clock_.mono(), clock_.now(), plan_expiry_);
   plan_ages_ = std::move(result.ages);
   if (result.look_again) queue_.add_after(kCycle, *result.look_again);
 }
@@ -256,7 +257,7 @@ void Planner::forget_old_rejections() {
 }
 
 void Planner::repeat_unconfirmed() {
-  for (const PodGroupPtr& attempted : cache_.unconfirmed()) {
+  for (const gang::PodGroupPtr& attempted : cache_.unconfirmed()) {
     if (must_wait(attempted->meta.uid)) continue;
     after_write(*attempted, write_status(api_, *attempted, attempted->status));
   }
@@ -295,20 +296,20 @@ void Planner::resolve_binds() {
   }
 }
 
-void Planner::write(std::vector<StatusWrite> writes) {
-  std::erase_if(writes, [this](const StatusWrite& decided) {
+void Planner::write(std::vector<planner::StatusWrite> writes) {
+  std::erase_if(writes, [this](const planner::StatusWrite& decided) {
     const bool waits = must_wait(decided.group->meta.uid);
     if (waits) not_stored(decided.group->meta.uid);
     return waits;
   });
   if (writes.empty()) return;
-  std::vector<PodGroupPtr> attempted;
+  std::vector<gang::PodGroupPtr> attempted;
   for (const auto& [group, status] : writes) {
     gang::PodGroup one = *group;
     one.status = status;
     attempted.push_back(std::make_shared<const gang::PodGroup>(std::move(one)));
   }
-  std::vector<NodeChange> changes;
+  std::vector<planner::NodeChange> changes;
   const std::vector<bool> are_marked = cache_.mark_unconfirmed(attempted, changes);
   note_changes(changes);
   std::vector<Result<gang::PodGroup>> written(writes.size(), Error{Code::kTransient, "not sent"});
@@ -326,7 +327,8 @@ void Planner::write(std::vector<StatusWrite> writes) {
   }
 }
 
-void Planner::after_first_write(const StatusWrite& decided, const Result<gang::PodGroup>& written) {
+void Planner::after_first_write(const planner::StatusWrite& decided,
+                                const Result<gang::PodGroup>& written) {
   const gang::PodGroup& base = *decided.group;
   if (written) {
     pause_if_not_stored(decided, *written);
@@ -352,19 +354,20 @@ void Planner::after_first_write(const StatusWrite& decided, const Result<gang::P
 }
 
 // Nodes would be kept for the gang, and nothing would say for how long.
-void Planner::pause_if_not_stored(const StatusWrite& decided, const gang::PodGroup& stored) {
+void Planner::pause_if_not_stored(const planner::StatusWrite& decided,
+                                  const gang::PodGroup& stored) {
   const auto log_lost = [&](std::string_view message) {
     log_error(message, {{"podgroup", stored.meta.key()},
-                        {"error", describe_old_definition(kPodGroupDefinition)}});
+                        {"error", planner::describe_old_definition(planner::kPodGroupDefinition)}});
   };
-  const bool has_lost_them = has_lost_victims(decided.status, stored.status);
+  const bool has_lost_them = planner::has_lost_victims(decided.status, stored.status);
   if (has_lost_them) {
     log_lost("preemption pauses: the API server does not store victims");
     state_.preemption.next_search = clock_.now() + kRejectedRetry;
     reserve_again_ = clock_.mono() + kRejectedRetry;
     wake();  // the nodes that were kept
   }
-  if (has_lost_reservation(decided.status, stored.status)) {
+  if (planner::has_lost_reservation(decided.status, stored.status)) {
     if (!reserve_again_) {
       log_lost("no more nodes are reserved: the API server does not store reservations");
     }
@@ -398,7 +401,7 @@ void Planner::pause_preemption(const gang::PodGroup& base, const gang::PodGroupS
             {{"podgroup", base.meta.key()}, {"error", error.message}});
   for (const gang::GangStatus& gang : decided.gangs) {
     if (!gang::is_preempting(gang)) continue;
-    const GangKey key(base.meta.uid, gang.name);
+    const planner::GangKey key(base.meta.uid, gang.name);
     state_.preemption.searches[key] = state_.reservation.reclaims[key] = {
         clock_.now() + kRejectedRetry, gang::PreemptionOutcome::kSearchGaveUp};
   }
@@ -408,7 +411,7 @@ void Planner::pause_preemption(const gang::PodGroup& base, const gang::PodGroupS
 // Asks for less with each rejection until something is stored: what does not fit beside the rest is
 // left out, and the status says so. The next cycle gives the capacity to gangs behind it.
 void Planner::note_rejection(const gang::PodGroup& base, const Error& error) {
-  using Extent = Rejection::Extent;
+  using Extent = planner::Rejection::Extent;
   const auto before = state_.rejections.find(base.meta.uid);
   Extent extent = Extent::kNewGangs;
   if (before != state_.rejections.end() && before->second.generation == base.meta.generation) {

@@ -26,8 +26,9 @@ namespace nervex::extender {
 class Planner {
  public:
   // `parallelism`: of the writes of a cycle. With 1 they are in order.
-  Planner(kube::Api& api, PlannerCache& cache, const Clock& clock, CycleOptions options = {},
-          PlanExpiryOptions plan_expiry = {}, std::size_t parallelism = 1)
+  Planner(kube::Api& api, PlannerCache& cache, const Clock& clock,
+          planner::CycleOptions options = {}, planner::PlanExpiryOptions plan_expiry = {},
+          std::size_t parallelism = 1)
       : api_(api),
         cache_(cache),
         clock_(clock),
@@ -111,17 +112,18 @@ class Planner {
   // Marks all decisions as unconfirmed in the cache first, so that the capacity of those that are
   // not sent yet is counted. Each write replaces one whole status: if this process ends in between,
   // a PodGroup has its old status or its new one, and the next leader decides again.
-  void write(std::vector<StatusWrite> writes);
+  void write(std::vector<planner::StatusWrite> writes);
   // Pauses what an old CustomResourceDefinition does not store.
-  void pause_if_not_stored(const StatusWrite& decided, const gang::PodGroup& stored);
-  CycleOptions find_options();
+  void pause_if_not_stored(const planner::StatusWrite& decided, const gang::PodGroup& stored);
+  planner::CycleOptions find_options();
   // Each once, until it was requeued.
   void log_neglected(std::set<std::string> neglected);
-  void after_first_write(const StatusWrite& decided, const Result<gang::PodGroup>& written);
+  void after_first_write(const planner::StatusWrite& decided,
+                         const Result<gang::PodGroup>& written);
   // Pods of a gang that ends for another one get condition DisruptionTarget.
   void mark_pods(const gang::PodGroup& group, const gang::GangStatus& gang);
   // True if a node gained capacity.
-  bool note_changes(const std::vector<NodeChange>& changes);
+  bool note_changes(const std::vector<planner::NodeChange>& changes);
   // Changes since the cycle's snapshot, including our own writes: no watch event wakes the planner
   // for those.
   void look_at_changes_since();
@@ -139,8 +141,8 @@ class Planner {
   kube::Api& api_;
   PlannerCache& cache_;
   const Clock& clock_;
-  const CycleOptions options_;
-  const PlanExpiryOptions plan_expiry_;
+  const planner::CycleOptions options_;
+  const planner::PlanExpiryOptions plan_expiry_;
   const std::size_t parallelism_;
   kube::WorkQueue queue_;
   std::function<void(const CycleTimes&)> observe_ = [](const CycleTimes&) {};
@@ -150,12 +152,12 @@ class Planner {
   ForeignWrites foreign_;
   QueueWrites queues_;
   // Below: used by the planner's thread only.
-  CycleState state_;
+  planner::CycleState state_;
   std::chrono::nanoseconds deciding_{};  // in the last cycle
   bool has_gained_ = false;              // since the last cycle, for CycleState::waits_otherwise
   std::atomic<std::uint64_t> gangs_planned_{0};
   std::atomic<bool> does_anything_wait_{true};  // read by any thread
-  PlanAges plan_ages_;
+  planner::PlanAges plan_ages_;
   std::map<std::string, Retry> retries_;  // by PodGroup UID
   // Nothing is reserved before this, since the API server did not store a reservation. Not set: it
   // stores them.

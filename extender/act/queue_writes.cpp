@@ -15,8 +15,9 @@ constexpr std::string_view kFieldManager = "nervex-extender";
 void check_stored(const Json& decided, const Json& object, const std::string& queue) {
   const char* field = "recentPreemptions";
   if (!decided.contains(field) || kube::find(object, {"status", field}) != nullptr) return;
-  log_error("preemptions are not stored in the status of a Queue",
-            {{"queue", queue}, {"error", describe_old_definition(kQueueDefinition)}});
+  log_error(
+      "preemptions are not stored in the status of a Queue",
+      {{"queue", queue}, {"error", planner::describe_old_definition(planner::kQueueDefinition)}});
 }
 
 }  // namespace

@@ -74,27 +74,29 @@ Result<Nothing> Simulator::process(const std::string& key) {
     return ok();
   }
   if (is_one_too_many(*simulation)) {
-    return write(*simulation, refuse(fmt::format("{} other Simulations of the namespace wait for "
-                                                 "an answer: ask again",
-                                                 kMostInNamespace)));
+    return write(*simulation,
+                 planner::refuse(fmt::format("{} other Simulations of the namespace wait for "
+                                             "an answer: ask again",
+                                             kMostInNamespace)));
   }
   auto answered = answer(*simulation);
   if (!answered && answered.error().code == Code::kNotFound) return ok();  // it was deleted
   if (!answered) return answered.error();
   const auto written = write(*simulation, *answered);
   const bool is_refused = !written && written.error().code == Code::kInvalid;
-  return is_refused ? write(*simulation, refuse("the answer cannot be stored")) : written;
+  return is_refused ? write(*simulation, planner::refuse("the answer cannot be stored")) : written;
 }
 
 // Of two writers the first wins: the answer belongs to its completionTime.
-Result<Nothing> Simulator::write(const Simulation& simulation, const Answer& answer) {
+Result<Nothing> Simulator::write(const planner::Simulation& simulation,
+                                 const planner::Answer& answer) {
   const kube::Meta& meta = simulation.meta;
   const Json patch = {{"metadata", {{"uid", meta.uid}, {"resourceVersion", meta.resource_version}}},
-                      {"status", encode_answer(answer, clock_.now())}};
+                      {"status", planner::encode_answer(answer, clock_.now())}};
   const auto written =
       kube::merge_patch(api_, kube::kSimulations, meta.ns, meta.name, patch, "status");
   if (written) {
-    if (auto stored = parse_simulation(kube::to_text(*written))) {
+    if (auto stored = planner::parse_simulation(kube::to_text(*written))) {
       simulations_.update(meta.key(), *std::move(stored));
     }
     queue_.add(meta.key());  // its end
@@ -105,8 +107,10 @@ Result<Nothing> Simulator::write(const Simulation& simulation, const Answer& ans
   return with_context("write status of simulation " + meta.key(), written.error());
 }
 
-bool Simulator::is_one_too_many(const Simulation& simulation) const {
-  const auto age = [](const Simulation& one) { return std::pair(one.meta.created, one.meta.name); };
+bool Simulator::is_one_too_many(const planner::Simulation& simulation) const {
+  const auto age = [](const planner::Simulation& one) {
+    return std::pair(one.meta.created, one.meta.name);
+  };
   const auto all = simulations_.all();
   const auto earlier = std::count_if(all.begin(), all.end(), [&](const auto& one) {
     return one->meta.ns == simulation.meta.ns && !one->completed && age(*one) < age(simulation);
@@ -114,63 +118,66 @@ bool Simulator::is_one_too_many(const Simulation& simulation) const {
   return static_cast<std::size_t>(earlier) >= kMostInNamespace;
 }
 
-Result<Answer> Simulator::answer(const Simulation& simulation) {
+Result<planner::Answer> Simulator::answer(const planner::Simulation& simulation) {
   const kube::Meta& meta = simulation.meta;
   const auto text =
       api_.send({"GET", kube::api_path(kube::kSimulations, meta.ns, meta.name), "", ""});
   if (!text) return text.error();
-  const auto question = parse_question(*text);
-  return question ? answer(*question) : refuse(question.error().message);
+  const auto question = planner::parse_question(*text);
+  return question ? answer(*question) : planner::refuse(question.error().message);
 }
 
 // A bug must not keep the question forever: it is answered, too.
-Result<Answer> Simulator::answer(const Question& question) {
+Result<planner::Answer> Simulator::answer(const planner::Question& question) {
   const int added = std::accumulate(question.added.begin(), question.added.end(), 0,
                                     [](int sum, const auto& nodes) { return sum + nodes.count; });
-  if (added > kMostNodes) return refuse(fmt::format("more than {} nodes are added", kMostNodes));
+  if (added > kMostNodes)
+    return planner::refuse(fmt::format("more than {} nodes are added", kMostNodes));
   try {
     const std::string& ns = question.ns;
-    Snapshot snapshot = cache_.snapshot_for(ns, choose_running(options_));
-    WhatIf what{ns, std::nullopt, question.added, question.removed};
+    planner::Snapshot snapshot = cache_.snapshot_for(ns, choose_running(options_));
+    planner::WhatIf what{ns, std::nullopt, question.added, question.removed};
     if (question.growth || !question.job.is_null()) {
       auto candidate = find_candidate(question, snapshot);
       if (!candidate && candidate.error().code == Code::kInvalid) {
-        return refuse(candidate.error().message);
+        return planner::refuse(candidate.error().message);
       }
       if (!candidate) return candidate.error();
       what.candidate = *std::move(candidate);
     }
     const SysTime now = clock_.now();
-    Answer answer = simulate(std::move(snapshot), what, now, options_);
-    if (answer.verdict == SimulationVerdict::kWaits && what.candidate) {
-      answer.latest_start =
-          find_latest_start(cache_.snapshot_for(ns, WithRunning::kYes), what, now, options_);
+    planner::Answer answer = planner::simulate(std::move(snapshot), what, now, options_);
+    if (answer.verdict == planner::SimulationVerdict::kWaits && what.candidate) {
+      answer.latest_start = planner::find_latest_start(cache_.snapshot_for(ns, WithRunning::kYes),
+                                                       what, now, options_);
     }
     return answer;
   } catch (const std::exception& error) {
     log_error("simulation failed",
               {{"simulation", question.ns + "/" + question.name}, {"error", error.what()}});
-    return refuse("an internal error, see the log of nervex-extender");
+    return planner::refuse("an internal error, see the log of nervex-extender");
   }
 }
 
 // kInvalid: the question has no answer. Other errors: try again.
-Result<Candidate> Simulator::find_candidate(const Question& question, const Snapshot& snapshot) {
+Result<planner::Candidate> Simulator::find_candidate(const planner::Question& question,
+                                                     const planner::Snapshot& snapshot) {
   if (!question.growth) return read_job(question);
   auto of_job = find_job(question, snapshot);
   if (!of_job) return of_job.error();
-  return make_growth(*question.growth, *std::move(of_job), clock_.now());
+  return planner::make_growth(*question.growth, *std::move(of_job), clock_.now());
 }
 
 // As the planner sees it, if the snapshot has it.
-Result<PodGroupPtr> Simulator::find_job(const Question& question, const Snapshot& snapshot) const {
-  PodGroupPtr found;
-  const auto look_at = [&](const PodGroupPtr& group) {
+Result<gang::PodGroupPtr> Simulator::find_job(const planner::Question& question,
+                                              const planner::Snapshot& snapshot) const {
+  gang::PodGroupPtr found;
+  const auto look_at = [&](const gang::PodGroupPtr& group) {
     if (group->meta.ns != question.ns || group->meta.deleting) return;
     if (kube::label(group->meta, job::kJobLabel) != question.growth->job) return;
     if (!found || found->spec.attempt < group->spec.attempt) found = group;
   };
-  for (const GroupSeen& seen : snapshot.groups) look_at(seen.group);
+  for (const planner::GroupSeen& seen : snapshot.groups) look_at(seen.group);
   for (const auto& group : groups_.all()) look_at(group);
   if (found) return found;
   return Error{
@@ -179,13 +186,13 @@ Result<PodGroupPtr> Simulator::find_job(const Question& question, const Snapshot
                   question.growth->job, question.ns)};
 }
 
-Result<Candidate> Simulator::read_job(const Question& question) {
+Result<planner::Candidate> Simulator::read_job(const planner::Question& question) {
   const auto config = read_aggregator_config(api_, aggregator_config_);
   if (!config) return with_context("read the AggregatorConfig", config.error());
   const auto classes = read_priority_classes(api_);
   if (!classes) return with_context("list PriorityClasses", classes.error());
   auto candidate =
-      make_candidate(question, {*config ? &**config : nullptr, *classes}, clock_.now());
+      planner::make_candidate(question, {*config ? &**config : nullptr, *classes}, clock_.now());
   if (!candidate) return candidate.error();
   candidate->make = [this, make = std::move(candidate->make)](int replicas) {
     VolumesUsed used;
@@ -194,7 +201,7 @@ Result<Candidate> Simulator::read_job(const Question& question) {
   return candidate;
 }
 
-Result<Nothing> Simulator::remove(const Simulation& simulation) {
+Result<Nothing> Simulator::remove(const planner::Simulation& simulation) {
   const kube::Meta& meta = simulation.meta;
   const auto deleted = kube::delete_object(api_, kube::kSimulations, meta.ns, meta.name, meta.uid);
   const bool is_gone =
@@ -204,7 +211,7 @@ Result<Nothing> Simulator::remove(const Simulation& simulation) {
 }
 
 void Simulator::remove_surplus(const std::string& ns) {
-  std::vector<std::shared_ptr<const Simulation>> answered;
+  std::vector<std::shared_ptr<const planner::Simulation>> answered;
   for (const auto& one : simulations_.all()) {
     if (one->meta.ns.str() == ns && one->completed && !one->meta.deleting) answered.push_back(one);
   }

@@ -26,8 +26,8 @@ class Simulator {
  public:
   // `aggregator_config`: "namespace/name".
   Simulator(kube::Api& api, const PlannerCache& cache, const kube::Store<gang::PodGroup>& groups,
-            const VolumeStores& volumes, kube::Store<Simulation>& simulations, const Clock& clock,
-            CycleOptions options, std::string aggregator_config)
+            const VolumeStores& volumes, kube::Store<planner::Simulation>& simulations,
+            const Clock& clock, planner::CycleOptions options, std::string aggregator_config)
       : api_(api),
         cache_(cache),
         groups_(groups),
@@ -54,15 +54,17 @@ class Simulator {
 
  private:
   // Reads its question. kNotFound: it was deleted.
-  Result<Answer> answer(const Simulation& simulation);
-  Result<Answer> answer(const Question& question);
-  Result<Candidate> find_candidate(const Question& question, const Snapshot& snapshot);
-  Result<PodGroupPtr> find_job(const Question& question, const Snapshot& snapshot) const;
-  Result<Candidate> read_job(const Question& question);
-  Result<Nothing> write(const Simulation& simulation, const Answer& answer);
+  Result<planner::Answer> answer(const planner::Simulation& simulation);
+  Result<planner::Answer> answer(const planner::Question& question);
+  Result<planner::Candidate> find_candidate(const planner::Question& question,
+                                            const planner::Snapshot& snapshot);
+  Result<gang::PodGroupPtr> find_job(const planner::Question& question,
+                                     const planner::Snapshot& snapshot) const;
+  Result<planner::Candidate> read_job(const planner::Question& question);
+  Result<Nothing> write(const planner::Simulation& simulation, const planner::Answer& answer);
   // Others of its namespace were created before it and wait, too many to be answered.
-  bool is_one_too_many(const Simulation& simulation) const;
-  Result<Nothing> remove(const Simulation& simulation);
+  bool is_one_too_many(const planner::Simulation& simulation) const;
+  Result<Nothing> remove(const planner::Simulation& simulation);
   // A namespace keeps a few: the oldest that have been answered are deleted.
   void remove_surplus(const std::string& ns);
 
@@ -70,9 +72,9 @@ class Simulator {
   const PlannerCache& cache_;
   const kube::Store<gang::PodGroup>& groups_;
   const VolumeStores& volumes_;
-  kube::Store<Simulation>& simulations_;
+  kube::Store<planner::Simulation>& simulations_;
   const Clock& clock_;
-  const CycleOptions options_;
+  const planner::CycleOptions options_;
   const std::string aggregator_config_;
   kube::WorkQueue queue_;
   std::atomic<bool> is_running_ = false;

@@ -81,18 +81,20 @@ Result<Binder::Bind> Binder::prepare(const kube::BindArgs& args) const {
   if ((*pod)->meta.deleting) return Error{Code::kNotFound, "the pod is being deleted"};
   Bind bind{args, *pod, std::nullopt};
   if (const auto slot = gang::pod_slot(**pod)) {
-    bind.call = {*slot, cache_.slot_seen(*slot).gang, (*pod)->meta.uid, HoldUntil::kAllHere, {}};
+    bind.call = {
+        *slot, cache_.slot_seen(*slot).gang, (*pod)->meta.uid, planner::HoldUntil::kAllHere, {}};
     if (auto may = check(bind); !may) return may.error();
     cache_.note_bind_call(*slot);
   } else if (is_stray(**pod) ||
              !kube::annotation((*pod)->meta, gang::kPodGroupUidAnnotation).empty()) {
     return Error{Code::kInvalid, "the pod's gang annotations are damaged"};
   } else if (auto gang = foreign_gang_name(**pod); !gang.empty()) {
-    const PodPtr known = pods_.get((*pod)->meta.key());
+    const kube::PodPtr known = pods_.get((*pod)->meta.key());
     if (!known || known->meta.uid != args.pod_uid) {  // its gang cannot be counted yet
       return Error{Code::kTransient, "the pod was not seen yet, retrying"};
     }
-    bind.call = {{}, std::move(gang), args.pod_uid, HoldUntil::kQuorumHere, {known, args.node}};
+    bind.call = {
+        {}, std::move(gang), args.pod_uid, planner::HoldUntil::kQuorumHere, {known, args.node}};
   }
   return bind;
 }
@@ -104,19 +106,19 @@ Result<Nothing> Binder::wait(const Bind& bind, const std::function<bool()>& has_
 }
 
 Result<bool> Binder::start(Bind& bind) {
-  if (bind.call->until == HoldUntil::kQuorumHere) return false;
-  const SlotSeen seen =
+  if (bind.call->until == planner::HoldUntil::kQuorumHere) return false;
+  const planner::SlotSeen seen =
       cache_.slot_seen(bind.call->slot);  // the spec may have moved it to another gang
   if (auto done = commit(bind.call->slot.pod_group_uid, seen.gang); !done) return done.error();
   bind.call->gang = seen.gang;
-  bind.call->until = HoldUntil::kOthersBound;
+  bind.call->until = planner::HoldUntil::kOthersBound;
   return seen.bind_last;
 }
 
 Result<Nothing> Binder::finish(const Bind& bind) {
   if (!bind.call) return write_binding(bind.args);
-  if (bind.call->until != HoldUntil::kQuorumHere) {  // else it was assumed with its gang
-    if (auto may = check(bind); !may) return may;    // the placement may have moved since
+  if (bind.call->until != planner::HoldUntil::kQuorumHere) {  // else it was assumed with its gang
+    if (auto may = check(bind); !may) return may;             // the placement may have moved since
     if (auto assumed = assume(bind); !assumed) return assumed;
   }
   auto bound = write_binding(bind.args);
@@ -132,7 +134,7 @@ Result<Nothing> Binder::finish(const Bind& bind) {
 
 Result<Nothing> Binder::check(const Bind& bind) const {
   const gang::PodSlot& slot = bind.call->slot;
-  return check_bind(slot, cache_.slot_seen(slot), bind.args.pod_namespace, bind.args.node);
+  return planner::check_bind(slot, cache_.slot_seen(slot), bind.args.pod_namespace, bind.args.node);
 }
 
 Result<Nothing> Binder::assume(const Bind& bind) {
@@ -151,9 +153,9 @@ Result<Nothing> Binder::assume(const Bind& bind) {
 void Binder::learn(const Bind& bind, const Holds::Outcome& held) {
   if (held.refusals.empty()) return;
   const std::string& gang = bind.call->gang;
-  PodGroupPtr group = cache_.slot_seen(bind.call->slot).group;
+  gang::PodGroupPtr group = cache_.slot_seen(bind.call->slot).group;
   for (int tries = 0; tries < kMostTries && group; ++tries) {
-    const auto status = refuse_plan(*group, gang, held.refusals, clock_.now());
+    const auto status = planner::refuse_plan(*group, gang, held.refusals, clock_.now());
     if (!status) return;
     auto written = write_status(api_, *group, *status);
     if (written) {
@@ -173,8 +175,8 @@ void Binder::learn(const Bind& bind, const Holds::Outcome& held) {
   }
 }
 
-Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
-  const PodPtr known = pods_.get(args.pod_namespace + "/" + args.pod_name);
+Result<kube::PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
+  const kube::PodPtr known = pods_.get(args.pod_namespace + "/" + args.pod_name);
   if (known && known->meta.uid == args.pod_uid) return known;
   auto live = read_live(api_, args);
   if (!live) return live.error();
@@ -182,8 +184,8 @@ Result<PodPtr> Binder::find_pod(const kube::BindArgs& args) const {
 }
 
 // No watch event reports a pod that was created and deleted while a list of all pods was under way.
-bool Binder::was_deleted_unseen(const std::string& ns, const NamedPod& pod) const {
-  const PodPtr known = pods_.get(ns + "/" + pod.name);
+bool Binder::was_deleted_unseen(const std::string& ns, const planner::NamedPod& pod) const {
+  const kube::PodPtr known = pods_.get(ns + "/" + pod.name);
   if (known && known->meta.uid == pod.uid) return false;  // the watch will report its deletion
   const auto live = read_pod(api_, ns, pod.name, pod.uid);
   return !live && live.error().code == Code::kNotFound;

@@ -41,7 +41,7 @@ class Binder {
 
   struct Bind {
     kube::BindArgs args;
-    PodPtr pod;
+    kube::PodPtr pod;
     std::optional<Holds::Call> call;  // of a gang's pod
   };
   Result<Bind> prepare(const kube::BindArgs& args) const;
@@ -53,11 +53,11 @@ class Binder {
   void learn(const Bind& bind, const Holds::Outcome& held);
 
  private:
-  Result<PodPtr> find_pod(const kube::BindArgs& args) const;
+  Result<kube::PodPtr> find_pod(const kube::BindArgs& args) const;
   Result<Nothing> wait(const Bind& bind, const std::function<bool()>& has_caller_left);
   Result<Nothing> check(const Bind& bind) const;
   Result<Nothing> assume(const Bind& bind);
-  bool was_deleted_unseen(const std::string& ns, const NamedPod& pod) const;
+  bool was_deleted_unseen(const std::string& ns, const planner::NamedPod& pod) const;
   Result<Nothing> commit(const std::string& uid, const std::string& gang);
   Result<Nothing> write_commit(const gang::PodGroup& group, const std::string& gang);
   Result<Nothing> write_binding(const kube::BindArgs& args) const;

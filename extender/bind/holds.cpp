@@ -21,14 +21,16 @@ Result<Nothing> stopping() {
   return failed(Code::kTransient, "nervex-extender is stopping; another replica binds the pod");
 }
 
-std::string late_text(const std::string& gang, const GangSeen& seen, const HoldState& state,
-                      HoldUntil until, milliseconds waited) {
-  const std::string who = describe_missing(state.missing);
+std::string late_text(const std::string& gang, const planner::GangSeen& seen,
+                      const planner::HoldState& state, planner::HoldUntil until,
+                      milliseconds waited) {
+  const std::string who = planner::describe_missing(state.missing);
   const std::size_t count = state.missing.size();
-  if (until == HoldUntil::kOthersBound) {
+  if (until == planner::HoldUntil::kOthersBound) {
     const bool all_bound = std::all_of(
-        state.missing.begin(), state.missing.end(),
-        [](const MemberSeen* member) { return member->pod == MemberSeen::Pod::kNotStarted; });
+        state.missing.begin(), state.missing.end(), [](const planner::MemberSeen* member) {
+          return member->pod == planner::MemberSeen::Pod::kNotStarted;
+        });
     return fmt::format(
         "gang {}: the coordinator is bound last, and {} of {} pods are not {} yet: {}", gang, count,
         seen.members.size(), all_bound ? "started" : "bound", who);
@@ -38,9 +40,9 @@ std::string late_text(const std::string& gang, const GangSeen& seen, const HoldS
       gang, count, seen.members.size(), format_duration(waited), who);
 }
 
-std::vector<Refusal> refusals_among(const HoldState& state) {
-  std::vector<Refusal> refusals;
-  for (const MemberSeen* member : state.missing) {
+std::vector<planner::Refusal> refusals_among(const planner::HoldState& state) {
+  std::vector<planner::Refusal> refusals;
+  for (const planner::MemberSeen* member : state.missing) {
     if (member->refusal.empty()) continue;
     refusals.push_back(
         {member->set->name, *member->placement, member->refusal, member->unusable_claims});
@@ -113,7 +115,7 @@ Holds::Ticket Holds::add(const Call& call) {
   auto at = gates_.find(key);
   if (at == gates_.end()) {
     Opening opening = open(call);
-    if (!opening.outcome && call.until != HoldUntil::kOthersBound &&
+    if (!opening.outcome && call.until != planner::HoldUntil::kOthersBound &&
         admitted_ + opening.calls > options_.most_calls) {
       opening.outcome = {failed(Code::kTransient,
                                 "the bind calls of other gangs are held; this gang's turn comes")};
@@ -139,9 +141,9 @@ Holds::Ticket Holds::add(const Call& call) {
 }
 
 auto Holds::open(const Call& call) -> Opening {
-  if (call.until == HoldUntil::kQuorumHere) return open_foreign(call);
-  const GangSeen gang = cache_.gang_seen(call.slot.pod_group_uid, call.gang);
-  const bool is_start = call.until == HoldUntil::kAllHere;
+  if (call.until == planner::HoldUntil::kQuorumHere) return open_foreign(call);
+  const planner::GangSeen gang = cache_.gang_seen(call.slot.pod_group_uid, call.gang);
+  const bool is_start = call.until == planner::HoldUntil::kAllHere;
   Opening opening{{}, is_start ? gang.members.size() : 1, options_.longest};
   if (!gang.group) {
     opening.outcome = {failed(Code::kNotFound, "the pod's PodGroup was deleted")};
@@ -154,7 +156,7 @@ auto Holds::open(const Call& call) -> Opening {
 }
 
 auto Holds::open_foreign(const Call& call) -> Opening {
-  const ForeignHoldSeen gang = cache_.foreign_hold(call.gang);
+  const planner::ForeignHoldSeen gang = cache_.foreign_hold(call.gang);
   if (!gang.group && is_plain(*call.foreign.pod)) {
     return {Outcome{failed(Code::kTransient, "the pod was not seen yet, retrying")}};
   }
@@ -183,14 +185,14 @@ std::optional<Holds::Outcome> Holds::take(Ticket ticket) {
 
 void Holds::judge(Gates::iterator at) {
   const auto& [uid, gang, until] = at->first;
-  if (until == HoldUntil::kQuorumHere) return judge_foreign(at, false);
+  if (until == planner::HoldUntil::kQuorumHere) return judge_foreign(at, false);
   Gate& gate = *at->second;
-  const GangSeen seen = cache_.gang_seen(uid, gang);
+  const planner::GangSeen seen = cache_.gang_seen(uid, gang);
   if (!seen.group) {
     return end_all(at, failed(Code::kNotFound, "the pod's PodGroup was deleted"));
   }
   std::set<std::int64_t> current;
-  for (const MemberSeen& member : seen.members) {
+  for (const planner::MemberSeen& member : seen.members) {
     if (member.placement) current.insert(member.placement->number);
   }
   std::vector<Ticket> superseded;
@@ -204,7 +206,8 @@ void Holds::judge(Gates::iterator at) {
             failed(Code::kConflict, fmt::format("placement {} of {} was superseded", slot.placement,
                                                 gang::slot_key(slot.role, slot.slot.ordinal))));
   }
-  const HoldState state = hold_state(seen, {gate.numbers.begin(), gate.numbers.end()}, until);
+  const planner::HoldState state =
+      planner::hold_state(seen, {gate.numbers.begin(), gate.numbers.end()}, until);
   gate.lacking = state.missing.size();
   if (state.may_go) return end_all(at, ok());
   forget_if_empty(at);
@@ -213,7 +216,7 @@ void Holds::judge(Gates::iterator at) {
 void Holds::judge_foreign(Gates::iterator at, bool is_late) {
   const std::string gang = std::get<1>(at->first);
   Gate& gate = *at->second;
-  const ForeignHoldSeen seen = cache_.foreign_hold(gang);
+  const planner::ForeignHoldSeen seen = cache_.foreign_hold(gang);
   if (!seen.group) {
     return end_all(at, failed(Code::kNotFound, "its PodGroup was deleted"));
   }
@@ -231,7 +234,7 @@ void Holds::judge_foreign(Gates::iterator at, bool is_late) {
   for (const auto& [ticket, call] : gate.calls) {
     if (held.insert(call.pod_uid).second) binds.push_back(call.foreign);
   }
-  const QuorumState state = quorum_state(seen, held);
+  const planner::QuorumState state = planner::quorum_state(seen, held);
   gate.lacking = state.lacking;
   if (!binds.empty() && state.is_reached && (state.lacking == 0 || is_late)) {
     auto assumed = cache_.assume_foreign(binds);
@@ -246,9 +249,9 @@ void Holds::judge_foreign(Gates::iterator at, bool is_late) {
 void Holds::end_foreign_late(Gates::iterator at) {
   const std::string gang = std::get<1>(at->first);
   judge_foreign(at, true);
-  at = gates_.find({"", gang, HoldUntil::kQuorumHere});
+  at = gates_.find({"", gang, planner::HoldUntil::kQuorumHere});
   if (at == gates_.end()) return;
-  const ForeignHoldSeen seen = cache_.foreign_hold(gang);
+  const planner::ForeignHoldSeen seen = cache_.foreign_hold(gang);
   const auto waited = std::chrono::floor<milliseconds>(clock_.mono() - at->second->last);
   end_all(at, failed(Code::kTransient,
                      fmt::format("podgroup {} cannot start: {} of the {} pods that it needs came "
@@ -258,18 +261,19 @@ void Holds::end_foreign_late(Gates::iterator at) {
 }
 
 void Holds::end_late(Gates::iterator at) {
-  if (std::get<HoldUntil>(at->first) == HoldUntil::kQuorumHere) return end_foreign_late(at);
+  if (std::get<planner::HoldUntil>(at->first) == planner::HoldUntil::kQuorumHere)
+    return end_foreign_late(at);
   const auto [uid, gang, until] = at->first;
   judge(at);  // what has come since may be enough
   at = gates_.find({uid, gang, until});
   if (at == gates_.end()) return;
-  const GangSeen seen = cache_.gang_seen(uid, gang);
-  const HoldState state =
-      hold_state(seen, {at->second->numbers.begin(), at->second->numbers.end()}, until);
+  const planner::GangSeen seen = cache_.gang_seen(uid, gang);
+  const planner::HoldState state =
+      planner::hold_state(seen, {at->second->numbers.begin(), at->second->numbers.end()}, until);
   const auto waited = std::chrono::floor<milliseconds>(clock_.mono() - at->second->last);
   const Ticket first = at->second->calls.begin()->first;
   end_all(at, failed(Code::kTransient, late_text(gang, seen, state, until, waited)));
-  if (until == HoldUntil::kAllHere) outcomes_.at(first).refusals = refusals_among(state);
+  if (until == planner::HoldUntil::kAllHere) outcomes_.at(first).refusals = refusals_among(state);
 }
 
 void Holds::end_all(Gates::iterator at, const Result<Nothing>& result) {
@@ -302,7 +306,7 @@ void Holds::forget_if_empty(Gates::iterator at) {
 
 auto Holds::find_gates(const std::string& group_uid) const -> std::vector<GateKey> {
   std::vector<GateKey> keys;
-  for (auto at = gates_.lower_bound({group_uid, "", HoldUntil::kAllHere});
+  for (auto at = gates_.lower_bound({group_uid, "", planner::HoldUntil::kAllHere});
        at != gates_.end() && std::get<0>(at->first) == group_uid; ++at) {
     keys.push_back(at->first);
   }
@@ -319,7 +323,8 @@ void Holds::pod_bound(const std::string& group_uid) {
   for (const GateKey& key : find_gates(group_uid)) {
     const auto at = gates_.find(key);
     Gate& gate = *at->second;
-    if (std::get<HoldUntil>(key) == HoldUntil::kOthersBound) gate.last = clock_.mono();
+    if (std::get<planner::HoldUntil>(key) == planner::HoldUntil::kOthersBound)
+      gate.last = clock_.mono();
     if (gate.lacking > 0) --gate.lacking;
     if (gate.lacking == 0) judge(at);
   }
@@ -346,14 +351,14 @@ void Holds::end_pod_calls(Gates::iterator at, const std::string& pod_uid, const 
 
 void Holds::foreign_changed(const std::string& gang) {
   const MutexLock lock(mutex_);
-  const auto at = gates_.find({"", gang, HoldUntil::kQuorumHere});
+  const auto at = gates_.find({"", gang, planner::HoldUntil::kQuorumHere});
   if (at != gates_.end()) judge_foreign(at, false);
 }
 
 void Holds::foreign_pod_gone(const std::string& gang, const std::string& pod_uid,
                              const std::string& why) {
   const MutexLock lock(mutex_);
-  const auto at = gates_.find({"", gang, HoldUntil::kQuorumHere});
+  const auto at = gates_.find({"", gang, planner::HoldUntil::kQuorumHere});
   if (at != gates_.end()) end_pod_calls(at, pod_uid, why);
 }
 

@@ -53,7 +53,7 @@ class Holds {
     gang::PodSlot slot;
     std::string gang;
     std::string pod_uid;
-    HoldUntil until = HoldUntil::kAllHere;
+    planner::HoldUntil until = planner::HoldUntil::kAllHere;
     // Only for a foreign gang, whose pods have no slot; `gang` is then its "namespace/name". Before
     // the calls continue, all of their pods are assumed (BindCache::assume_foreign), or the calls
     // fail.
@@ -64,7 +64,7 @@ class Holds {
     Result<Nothing> result = ok();
     // Pods that kube-scheduler had refused when the time was up. Only one call of the gang gets
     // them, and has to act on them.
-    std::vector<Refusal> refusals{};
+    std::vector<planner::Refusal> refusals{};
   };
 
   // Waits until the gang's calls may continue or fail: the time is up, the pod, its placement or
@@ -110,12 +110,12 @@ class Holds {
     CondVar ended;
     std::chrono::milliseconds longest{};  // since `first`
   };
-  using GateKey = std::tuple<std::string, std::string, HoldUntil>;  // PodGroup UID, gang
+  using GateKey = std::tuple<std::string, std::string, planner::HoldUntil>;  // PodGroup UID, gang
   using Gates = std::map<GateKey, std::shared_ptr<Gate>>;
 
   static GateKey gate_key(const Call& call);
   Ticket add(const Call& call) REQUIRES(mutex_);
-  void admit(Ticket ticket, const Call& call, const GangSeen& gang, Gates::iterator at)
+  void admit(Ticket ticket, const Call& call, const planner::GangSeen& gang, Gates::iterator at)
       REQUIRES(mutex_);
   // The immediate answer to the first call of a gang, or the number of calls to make a gate for.
   struct Opening {

@@ -72,7 +72,7 @@ Answer answer_with(const kube::FilterResult& filtered) {
 Answer answer_filter(const std::string& body, const BindCache& cache, bool synced) {
   const auto args = kube::decode_filter_args(body, pod_filter());
   if (!args) return answer_with({{}, {}, args.error().message});
-  return answer_with(filter(*args, synced ? filter_view(cache, *args) : FilterView{}));
+  return answer_with(filter(*args, synced ? filter_view(cache, *args) : planner::FilterView{}));
 }
 
 Answer answer_bind(const HttpRequest& request, Binder& binder, const Result<Nothing>& ready) {
@@ -110,13 +110,13 @@ HttpReply reject_request(int status, const std::string& reason) {
 
 }  // namespace
 
-FilterView filter_view(const BindCache& cache, const kube::FilterArgs& args) {
-  FilterView view{true, gang::pod_slot(args.pod), {}, {}};
+planner::FilterView filter_view(const BindCache& cache, const kube::FilterArgs& args) {
+  planner::FilterView view{true, gang::pod_slot(args.pod), {}, {}};
   if (view.slot) {
     view.seen = cache.slot_seen(*view.slot);
   } else if (const auto gang = foreign_gang_name(args.pod); !gang.empty()) {
     view.foreign = cache.foreign_seen(gang);
-    view.foreign->gang = describe_foreign_of(args.pod.meta);
+    view.foreign->gang = planner::describe_foreign_of(args.pod.meta);
     if (is_plain(args.pod)) view.foreign->is_found = true;
   } else if (is_stray(args.pod)) {
     view.is_stray = true;
@@ -133,7 +133,7 @@ HttpServerOptions server_options(const std::string& listen, std::size_t most_hel
   options.tls = std::move(tls);
   options.max_connections = most_held + kOtherCalls;
   options.max_body_bytes = kMaxBody;
-  options.internal_error = {200, R"({"NodeNames":[],"Error":"internal error"})"};
+  options.internal_error = {200, R"({"planner::NodeNames":[],"Error":"internal error"})"};
   options.refusal = reject_request;
   return options;
 }

@@ -15,7 +15,7 @@
 namespace nervex::extender {
 
 // The input of filter() for this pod, once all caches are synced.
-FilterView filter_view(const BindCache& cache, const kube::FilterArgs& args);
+planner::FilterView filter_view(const BindCache& cache, const kube::FilterArgs& args);
 
 // The server for kube-scheduler on `listen`, with connections for `most_held` held calls and for
 // others. kube-scheduler ignores the body of any status but 200, so a handler that throws and a

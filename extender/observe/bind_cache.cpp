@@ -8,21 +8,21 @@ namespace nervex::extender {
 
 // ---- filter and holds
 
-SlotSeen BindCache::slot_seen(const gang::PodSlot& slot) const {
+planner::SlotSeen BindCache::slot_seen(const gang::PodSlot& slot) const {
   MutexLock lock(state_.mutex);
   const CachedGroup* entry = state_.groups.find(slot.pod_group_uid);
   if (entry == nullptr) return {};
-  SlotSeen seen = entry->placements.seen(slot.role, slot.slot.ordinal);
+  planner::SlotSeen seen = entry->placements.seen(slot.role, slot.slot.ordinal);
   seen.next_placement = entry->stored->status.next_placement;
   return seen;
 }
 
-GangSeen BindCache::gang_seen(const std::string& uid, std::string_view gang) const {
+planner::GangSeen BindCache::gang_seen(const std::string& uid, std::string_view gang) const {
   MutexLock lock(state_.mutex);
   const CachedGroup* entry = state_.groups.find(uid);
   if (entry == nullptr) return {};
-  GangSeen seen = entry->placements.seen(gang);
-  for (MemberSeen& member : seen.members) {
+  planner::GangSeen seen = entry->placements.seen(gang);
+  for (planner::MemberSeen& member : seen.members) {
     if (member.refusal.empty()) continue;
     member.unusable_claims =
         unusable_claims(member.set->shape.claims, seen.group->meta.ns.str(), state_.volumes);
@@ -30,21 +30,22 @@ GangSeen BindCache::gang_seen(const std::string& uid, std::string_view gang) con
   return seen;
 }
 
-std::vector<ReservedNode> BindCache::reserved_nodes(const std::vector<std::string>& names) const {
+std::vector<planner::ReservedNode> BindCache::reserved_nodes(
+    const std::vector<std::string>& names) const {
   MutexLock lock(state_.mutex);
-  std::vector<ReservedNode> reserved;
+  std::vector<planner::ReservedNode> reserved;
   for (const std::string& name : names) {
     if (auto node = state_.nodes.reserved_node(name)) reserved.push_back(*std::move(node));
   }
   return reserved;
 }
 
-ForeignPodSeen BindCache::foreign_seen(const std::string& gang) const {
+planner::ForeignPodSeen BindCache::foreign_seen(const std::string& gang) const {
   MutexLock lock(state_.mutex);
   return state_.foreign.seen(gang);
 }
 
-ForeignHoldSeen BindCache::foreign_hold(const std::string& gang) const {
+planner::ForeignHoldSeen BindCache::foreign_hold(const std::string& gang) const {
   MutexLock lock(state_.mutex);
   return state_.foreign.hold(gang);
 }
@@ -95,8 +96,9 @@ void BindCache::end_commit(const std::string& uid, const std::string& gang,
 
 // ---- the bind of a pod
 
-Result<std::optional<NamedPod>> BindCache::assume(const gang::PodSlot& slot, const kube::Pod& pod,
-                                                  const std::string& node) {
+Result<std::optional<planner::NamedPod>> BindCache::assume(const gang::PodSlot& slot,
+                                                           const kube::Pod& pod,
+                                                           const std::string& node) {
   MutexLock lock(state_.mutex);
   if (auto other = state_.pods.other_live_pod(slot, pod)) return other;
   const CachedGroup* entry = state_.groups.find(slot.pod_group_uid);
@@ -108,7 +110,7 @@ Result<std::optional<NamedPod>> BindCache::assume(const gang::PodSlot& slot, con
     state_.assumed.add(pod.meta.uid, {slot, pod.meta.ns, pod.meta.name, node, pod.requests});
   }
   state_.groups.refresh_slot(slot);
-  return std::optional<NamedPod>();
+  return std::optional<planner::NamedPod>();
 }
 
 Result<Nothing> BindCache::assume_foreign(std::span<const ForeignBind> binds) {

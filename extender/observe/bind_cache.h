@@ -18,7 +18,7 @@ namespace nervex::extender {
 
 // A bind call for a foreign gang's pod that is about to be sent.
 struct ForeignBind {
-  PodPtr pod;
+  kube::PodPtr pod;
   std::string node;
 };
 
@@ -29,14 +29,14 @@ class BindCache {
 
   // ---- filter and holds
 
-  SlotSeen slot_seen(const gang::PodSlot& slot) const;
+  planner::SlotSeen slot_seen(const gang::PodSlot& slot) const;
   // Cost: slots of the PodGroup x log(slots).
-  GangSeen gang_seen(const std::string& uid, std::string_view gang) const;
+  planner::GangSeen gang_seen(const std::string& uid, std::string_view gang) const;
   // Those of the named nodes that have reserved capacity.
-  std::vector<ReservedNode> reserved_nodes(const std::vector<std::string>& names) const;
+  std::vector<planner::ReservedNode> reserved_nodes(const std::vector<std::string>& names) const;
   // Gangs of other operators, by "namespace/name" of their PodGroup.
-  ForeignPodSeen foreign_seen(const std::string& gang) const;
-  ForeignHoldSeen foreign_hold(const std::string& gang) const;
+  planner::ForeignPodSeen foreign_seen(const std::string& gang) const;
+  planner::ForeignHoldSeen foreign_hold(const std::string& gang) const;
   // A bind call for a pod of this slot has arrived and may be held: its plan makes progress. Only
   // this replica knows it.
   void note_bind_call(const gang::PodSlot& slot);
@@ -49,7 +49,7 @@ class BindCache {
   // PodGroup was deleted.
   struct Committed {};
   struct Commit {
-    PodGroupPtr group;
+    gang::PodGroupPtr group;
   };
   using CommitStep = std::variant<Committed, Commit>;
   Result<CommitStep> begin_commit(const std::string& uid, const std::string& gang);
@@ -71,8 +71,8 @@ class BindCache {
   // the same pod again restarts the bind.
   // kTransient: a status that takes the placement away may be stored, now or when its write is
   // repeated.
-  Result<std::optional<NamedPod>> assume(const gang::PodSlot& slot, const kube::Pod& pod,
-                                         const std::string& node);
+  Result<std::optional<planner::NamedPod>> assume(const gang::PodSlot& slot, const kube::Pod& pod,
+                                                  const std::string& node);
   // Assumes all of these pods, if there is capacity for all: allocatable - occupying pods -
   // committed placements - other assumed pods. Otherwise none, and kConflict says why. Nominated
   // pods outside of gangs count on their nodes if their priority is the same or higher; those of

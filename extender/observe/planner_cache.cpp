@@ -30,7 +30,7 @@ bool waits(const gang::PodGroup& group) {
 
 }  // namespace
 
-WithRunning choose_running(const CycleOptions& options) {
+WithRunning choose_running(const planner::CycleOptions& options) {
   if (options.reservation.is_on()) return WithRunning::kYes;
   return options.preemption == queue::PreemptionMode::kOff ? WithRunning::kNo
                                                            : WithRunning::kIfPreempting;
@@ -38,27 +38,29 @@ WithRunning choose_running(const CycleOptions& options) {
 
 // ---- what a cycle decides on
 
-Snapshot PlannerCache::snapshot() const {
+planner::Snapshot PlannerCache::snapshot() const {
   MutexLock lock(state_.mutex);
   return make_snapshot(WithRunning::kNo);
 }
 
-Snapshot PlannerCache::snapshot(std::vector<NodeChange>& changes, WithRunning with) {
+planner::Snapshot PlannerCache::snapshot(std::vector<planner::NodeChange>& changes,
+                                         WithRunning with) {
   MutexLock lock(state_.mutex);
   changes = state_.nodes.take_changes();
   return make_snapshot(does_any_gang_wait() ? with : WithRunning::kNo);
 }
 
-Snapshot PlannerCache::snapshot_for(std::string_view ns, WithRunning with) const {
+planner::Snapshot PlannerCache::snapshot_for(std::string_view ns, WithRunning with) const {
   MutexLock lock(state_.mutex);
   return make_snapshot(with, ns);
 }
 
-Snapshot PlannerCache::make_snapshot(WithRunning with, std::string_view with_quotas_of) const {
+planner::Snapshot PlannerCache::make_snapshot(WithRunning with,
+                                              std::string_view with_quotas_of) const {
   const bool with_running = with == WithRunning::kYes || (with == WithRunning::kIfPreempting &&
                                                           state_.queues.tree().uses_preemption());
   state_.groups.update_use();
-  Snapshot snapshot;
+  planner::Snapshot snapshot;
   snapshot.nodes = state_.nodes.cluster();
   for (const auto& [uid, entry] : state_.groups.all()) {
     if (has_nothing_to_decide(entry)) {
@@ -69,7 +71,7 @@ Snapshot PlannerCache::make_snapshot(WithRunning with, std::string_view with_quo
       continue;
     }
     const bool unconfirmed = entry.placements.attempted() != nullptr;
-    GroupSeen& seen = snapshot.groups.emplace_back();
+    planner::GroupSeen& seen = snapshot.groups.emplace_back();
     seen.group = unconfirmed ? entry.placements.attempted() : entry.group();
     seen.unconfirmed = unconfirmed;
     seen.committing = entry.placements.committing();
@@ -101,7 +103,7 @@ bool PlannerCache::does_any_gang_wait() const {
   const auto& groups = state_.groups.all();
   return std::any_of(groups.begin(), groups.end(), [](const auto& one) {
     const CachedGroup& entry = one.second;
-    const PodGroupPtr& attempted = entry.placements.attempted();
+    const gang::PodGroupPtr& attempted = entry.placements.attempted();
     return attempted ? waits(*attempted) : !entry.is_settled && waits(*entry.group());
   });
 }
@@ -114,11 +116,11 @@ bool PlannerCache::has_nothing_to_decide(const CachedGroup& entry) const {
          !state_.queues.tree().is_drained(entry.group()->status.queue.name);
 }
 
-void PlannerCache::add_facts(Snapshot& snapshot, std::string_view with_quotas_of) const {
+void PlannerCache::add_facts(planner::Snapshot& snapshot, std::string_view with_quotas_of) const {
   if (state_.queues.take_classes_changed()) state_.groups.recount_settled();
   std::set<std::string_view> limited;
   if (!with_quotas_of.empty()) limited.insert(with_quotas_of);
-  for (GroupSeen& seen : snapshot.groups) {
+  for (planner::GroupSeen& seen : snapshot.groups) {
     if (!state_.queues.has_quotas()) break;
     const std::string& ns = seen.group->meta.ns;
     if (!state_.queues.has_quota(ns)) continue;
@@ -146,12 +148,13 @@ bool PlannerCache::has_pod(const kube::Meta& group, const ExistingPods::BySlot* 
                                                              own->second.placements.size());
 }
 
-std::vector<NodeChange> PlannerCache::take_changes() {
+std::vector<planner::NodeChange> PlannerCache::take_changes() {
   MutexLock lock(state_.mutex);
   return state_.nodes.take_changes();
 }
 
-std::vector<NodeChange> PlannerCache::take_changes(std::vector<placement::NodeView>& spare) {
+std::vector<planner::NodeChange> PlannerCache::take_changes(
+    std::vector<placement::NodeView>& spare) {
   MutexLock lock(state_.mutex);
   auto changes = state_.nodes.take_changes();
   spare = state_.nodes.spare_views();
@@ -163,16 +166,16 @@ bool PlannerCache::has_group(const std::string& uid) const {
   return state_.groups.find(uid) != nullptr;
 }
 
-std::vector<UncommittedPlan> PlannerCache::uncommitted_plans() const {
+std::vector<planner::UncommittedPlan> PlannerCache::uncommitted_plans() const {
   MutexLock lock(state_.mutex);
-  std::vector<UncommittedPlan> plans;
+  std::vector<planner::UncommittedPlan> plans;
   for (const auto& [uid, entry] : state_.groups.all()) {
     if (entry.is_settled || entry.group()->meta.deleting || entry.placements.attempted()) continue;
     for (const gang::GangStatus& gang : entry.group()->status.gangs) {
       if (gang::is_preempting(gang) && !gang.committed) {
         // The next cycle plans it, also if no leader was there for a long time.
         if (state_.groups.are_victims_gone(*entry.group(), gang)) continue;
-        UncommittedPlan plan{entry.group(), gang.name, 0, 0, 0, {}};
+        planner::UncommittedPlan plan{entry.group(), gang.name, 0, 0, 0, {}};
         plan.victims_due = find_victims_due(*entry.group(), gang);
         plan.is_counted =
             queue::is_counted(state_.queues.tree(), entry.group()->status.queue.name, gang.since);
@@ -189,28 +192,29 @@ std::vector<UncommittedPlan> PlannerCache::uncommitted_plans() const {
 
 SysTime PlannerCache::find_victims_due(const gang::PodGroup& group,
                                        const gang::GangStatus& gang) const {
-  SysTime due = gang.since + kVictimsDeadline;
+  SysTime due = gang.since + planner::kVictimsDeadline;
   for (const gang::Victim& victim : gang.victims) {
     const auto end =
         state_.pods.ends_at(victim.pod_group_uid, state_.groups.find_namespace(group, victim));
-    const bool is_waited_for = end && *end <= gang.since + kVictimsDeadline + kLongestVictimGrace;
-    if (is_waited_for) due = std::max(due, *end + kLateVictim);
+    const bool is_waited_for =
+        end && *end <= gang.since + planner::kVictimsDeadline + planner::kLongestVictimGrace;
+    if (is_waited_for) due = std::max(due, *end + planner::kLateVictim);
   }
   return due;
 }
 
-UncommittedPlan PlannerCache::describe_plan(const CachedGroup& entry,
-                                            const gang::GangStatus& gang) const {
-  const PodGroupPtr& group = entry.group();
+planner::UncommittedPlan PlannerCache::describe_plan(const CachedGroup& entry,
+                                                     const gang::GangStatus& gang) const {
+  const gang::PodGroupPtr& group = entry.group();
   const auto& [ns, uid] = std::tie(group->meta.ns, group->meta.uid);
-  UncommittedPlan plan{group, gang.name, 0, 0, 0, {}};
+  planner::UncommittedPlan plan{group, gang.name, 0, 0, 0, {}};
   const auto* progress = entry.history.find_progress(gang.name);
   if (progress != nullptr) {
     plan.last_created = progress->last_created;
     plan.last_moved = progress->last;
   }
   const ExistingPods::BySlot* pods = state_.existing.find(group->meta);
-  for (const MemberSeen& member : entry.placements.seen(gang.name).members) {
+  for (const planner::MemberSeen& member : entry.placements.seen(gang.name).members) {
     ++plan.pods;
     const auto& [set, slot, placement] = std::tie(member.set, member.slot, member.placement);
     // A finished pod counts as created, for any placement.
@@ -251,37 +255,38 @@ std::vector<kube::PodKey> PlannerCache::live_pods(const gang::PodGroup& group,
 
 // ---- writes of statuses
 
-bool PlannerCache::mark_unconfirmed(PodGroupPtr attempted) {
+bool PlannerCache::mark_unconfirmed(gang::PodGroupPtr attempted) {
   MutexLock lock(state_.mutex);
   return mark(std::move(attempted));
 }
 
-std::vector<bool> PlannerCache::mark_unconfirmed(const std::vector<PodGroupPtr>& attempted,
-                                                 std::vector<NodeChange>& changes) {
+std::vector<bool> PlannerCache::mark_unconfirmed(const std::vector<gang::PodGroupPtr>& attempted,
+                                                 std::vector<planner::NodeChange>& changes) {
   MutexLock lock(state_.mutex);
   changes = state_.nodes.take_changes();
   std::vector<bool> are_marked;
   are_marked.reserve(attempted.size());
-  for (const PodGroupPtr& one : attempted) are_marked.push_back(mark(one));
-  for (NodeChange& change : state_.nodes.take_changes()) changes.push_back(std::move(change));
+  for (const gang::PodGroupPtr& one : attempted) are_marked.push_back(mark(one));
+  for (planner::NodeChange& change : state_.nodes.take_changes())
+    changes.push_back(std::move(change));
   return are_marked;
 }
 
-bool PlannerCache::mark(PodGroupPtr attempted) {
+bool PlannerCache::mark(gang::PodGroupPtr attempted) {
   CachedGroup* entry = state_.groups.find(attempted->meta.uid);
   if (entry == nullptr) return true;
   if (entry->placements.supersedes_bound(*attempted)) return false;
   const gang::PodGroupStatus& now = entry->group()->status;
   for (const gang::GangStatus& gang : attempted->status.gangs) {
-    if (!is_committed_directly(now, gang)) continue;
+    if (!planner::is_committed_directly(now, gang)) continue;
     if (!check_capacity(*entry, *attempted, gang.name, state_.nodes)) return false;
   }
-  const auto added = added_placements(now, attempted->status);
+  const auto added = planner::added_placements(now, attempted->status);
   if (!added.empty()) {
     std::set<std::string_view> names;
     for (const gang::Placement* placement : added) names.insert(placement->node);
     const auto nodes = state_.nodes.views(names, attempted->spec.priority);
-    if (!have_capacity(*attempted, now, nodes)) return false;
+    if (!planner::have_capacity(*attempted, now, nodes)) return false;
   }
   entry->placements.set_attempted(std::move(attempted));
   return true;
@@ -292,9 +297,9 @@ void PlannerCache::resolve(const std::string& uid) {
   if (CachedGroup* entry = state_.groups.find(uid)) entry->placements.set_attempted(nullptr);
 }
 
-std::vector<PodGroupPtr> PlannerCache::unconfirmed() const {
+std::vector<gang::PodGroupPtr> PlannerCache::unconfirmed() const {
   MutexLock lock(state_.mutex);
-  std::vector<PodGroupPtr> found;
+  std::vector<gang::PodGroupPtr> found;
   for (const auto& [uid, entry] : state_.groups.all()) {
     if (entry.placements.attempted()) found.push_back(entry.placements.attempted());
   }

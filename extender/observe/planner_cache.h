@@ -21,7 +21,7 @@ enum class WithRunning {
   kYes,
 };
 // What cycles need with these options.
-WithRunning choose_running(const CycleOptions& options);
+WithRunning choose_running(const planner::CycleOptions& options);
 
 // Thread-safe.
 class PlannerCache {
@@ -32,18 +32,19 @@ class PlannerCache {
 
   // Leaves out PodGroups with nothing to decide: all their requests are placed, committed and
   // running. Cost: nodes + PodGroups.
-  Snapshot snapshot() const;
+  planner::Snapshot snapshot() const;
   // The same for a simulation: with the quotas of a namespace that may have no PodGroup.
-  Snapshot snapshot_for(std::string_view ns, WithRunning with = WithRunning::kNo) const;
+  planner::Snapshot snapshot_for(std::string_view ns, WithRunning with = WithRunning::kNo) const;
   // The same for the planner: plus node changes since they were last taken. Without what runs while
   // no gang waits.
-  Snapshot snapshot(std::vector<NodeChange>& changes, WithRunning with = WithRunning::kNo);
-  std::vector<NodeChange> take_changes();
+  planner::Snapshot snapshot(std::vector<planner::NodeChange>& changes,
+                             WithRunning with = WithRunning::kNo);
+  std::vector<planner::NodeChange> take_changes();
   // The same, plus each node's spare capacity at that moment.
-  std::vector<NodeChange> take_changes(std::vector<placement::NodeView>& spare);
+  std::vector<planner::NodeChange> take_changes(std::vector<placement::NodeView>& spare);
   bool has_group(const std::string& uid) const;
   // Cost: PodGroups, and slots of those gangs.
-  std::vector<UncommittedPlan> uncommitted_plans() const;
+  std::vector<planner::UncommittedPlan> uncommitted_plans() const;
   // Why this gang of another operator waits, for filter's answers.
   void explain_foreign(const std::string& gang, std::string message);
 
@@ -59,13 +60,13 @@ class PlannerCache {
   // Returns false and does nothing if the status takes the placement of a pod that is or is being
   // bound from a committed gang (bound since the snapshot), if it commits a gang and check_commit()
   // fails, or if it moves lost slots to nodes without enough capacity (taken since).
-  bool mark_unconfirmed(PodGroupPtr attempted);
+  bool mark_unconfirmed(gang::PodGroupPtr attempted);
   // All decisions of one cycle, before the first is written: reserves the capacity of each while
   // the others are in progress. `changes`: other node changes since they were last taken.
-  std::vector<bool> mark_unconfirmed(const std::vector<PodGroupPtr>& attempted,
-                                     std::vector<NodeChange>& changes);
+  std::vector<bool> mark_unconfirmed(const std::vector<gang::PodGroupPtr>& attempted,
+                                     std::vector<planner::NodeChange>& changes);
   void resolve(const std::string& uid);
-  std::vector<PodGroupPtr> unconfirmed() const;
+  std::vector<gang::PodGroupPtr> unconfirmed() const;
   // As BindCache::fold().
   void fold(gang::PodGroup group) { state_.fold(std::move(group)); }
 
@@ -73,7 +74,7 @@ class PlannerCache {
 
   // A commit (BindCache::begin_commit()) that ended unconfirmed.
   struct UnconfirmedCommit {
-    PodGroupPtr group;  // as known at the request
+    gang::PodGroupPtr group;  // as known at the request
     std::string gang;
     int number = 0;
   };
@@ -92,18 +93,19 @@ class PlannerCache {
   void resolve_bind(const UnconfirmedBind& bind);
 
  private:
-  Snapshot make_snapshot(WithRunning with, std::string_view with_quotas_of = {}) const
+  planner::Snapshot make_snapshot(WithRunning with, std::string_view with_quotas_of = {}) const
       REQUIRES(state_.mutex);
   bool has_nothing_to_decide(const CachedGroup& entry) const REQUIRES(state_.mutex);
   bool does_any_gang_wait() const REQUIRES(state_.mutex);
-  void add_facts(Snapshot& snapshot, std::string_view with_quotas_of) const REQUIRES(state_.mutex);
+  void add_facts(planner::Snapshot& snapshot, std::string_view with_quotas_of) const
+      REQUIRES(state_.mutex);
   bool has_pod(const kube::Meta& group, const ExistingPods::BySlot* pods, std::string_view role,
                gang::SlotId slot) const REQUIRES(state_.mutex);
-  UncommittedPlan describe_plan(const CachedGroup& entry, const gang::GangStatus& gang) const
-      REQUIRES(state_.mutex);
+  planner::UncommittedPlan describe_plan(const CachedGroup& entry,
+                                         const gang::GangStatus& gang) const REQUIRES(state_.mutex);
   SysTime find_victims_due(const gang::PodGroup& group, const gang::GangStatus& gang) const
       REQUIRES(state_.mutex);
-  bool mark(PodGroupPtr attempted) REQUIRES(state_.mutex);
+  bool mark(gang::PodGroupPtr attempted) REQUIRES(state_.mutex);
 
   ClusterState& state_;
 };

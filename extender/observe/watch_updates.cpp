@@ -21,19 +21,19 @@ bool has_begun(const kube::Pod& pod) {
 }
 
 // For a pod of an unknown PodGroup.
-Look look_after_pod(const PodPtr& before, const PodPtr& after) {
+Look look_after_pod(const kube::PodPtr& before, const kube::PodPtr& after) {
   const bool was = before && before->occupies();
   const bool is = after && after->occupies();
   const bool is_same =
       was == is && (!was || (before->node == after->node && before->requests == after->requests));
-  const auto nominated = [](const PodPtr& pod) {
+  const auto nominated = [](const kube::PodPtr& pod) {
     return pod && pod->node.empty() ? pod->nominated_node.str() : std::string();
   };
   return is_same && nominated(before) == nominated(after) ? Look::kNo : Look::kAtCapacity;
 }
 
 // As kube-scheduler counts it. A gang's own pod is counted by its placement.
-bool is_nominated(const PodPtr& pod) {
+bool is_nominated(const kube::PodPtr& pod) {
   return pod && pod->node.empty() && !pod->nominated_node.empty() && !pod->meta.deleting &&
          !pod->is_finished() && !gang::pod_slot(*pod);
 }
@@ -42,7 +42,7 @@ bool is_nominated(const PodPtr& pod) {
 // Pods of any other scheduler count: it may have preempted others for them, maybe pods of gangs.
 bool is_planned_by_us(const kube::Pod& pod) { return !foreign_gang_name(pod).empty(); }
 
-void update_nominated(NodeTable& nodes, const PodPtr& before, const PodPtr& after) {
+void update_nominated(NodeTable& nodes, const kube::PodPtr& before, const kube::PodPtr& after) {
   if (is_nominated(before)) {
     const std::string& node = before->nominated_node.str();
     if (is_planned_by_us(*before)) {
@@ -67,7 +67,7 @@ void update_nominated(NodeTable& nodes, const PodPtr& before, const PodPtr& afte
 
 }  // namespace
 
-bool matters(const PodPtr& before, const PodPtr& after) {
+bool matters(const kube::PodPtr& before, const kube::PodPtr& after) {
   const bool was = before && before->occupies();
   const bool is = after && after->occupies();
   if (was != is) return true;
@@ -81,8 +81,8 @@ bool matters(const PodPtr& before, const PodPtr& after) {
 
 // A pod of a slot, before or after a change, or both.
 struct WatchUpdates::PodChange {
-  const PodPtr& before;
-  const PodPtr& after;
+  const kube::PodPtr& before;
+  const kube::PodPtr& after;
   std::optional<gang::PodSlot> was = before ? gang::pod_slot(*before) : std::nullopt;
   std::optional<gang::PodSlot> is = after ? gang::pod_slot(*after) : std::nullopt;
   bool is_replaced = before && after && before->meta.uid != after->meta.uid;
@@ -91,7 +91,7 @@ struct WatchUpdates::PodChange {
   const kube::Pod* known() const { return before && !is_replaced ? before.get() : nullptr; }
 };
 
-void WatchUpdates::node_changed(const NodePtr& before, const NodePtr& after) {
+void WatchUpdates::node_changed(const kube::NodePtr& before, const kube::NodePtr& after) {
   MutexLock lock(state_.mutex);
   const std::string& name = after ? after->name : before->name;
   const bool is_in_use = state_.nodes.is_in_use(name);
@@ -99,7 +99,7 @@ void WatchUpdates::node_changed(const NodePtr& before, const NodePtr& after) {
   state_.queues.set_node(before, after, is_in_use);
 }
 
-Look WatchUpdates::pod_changed(const PodPtr& before, const PodPtr& after) {
+Look WatchUpdates::pod_changed(const kube::PodPtr& before, const kube::PodPtr& after) {
   MutexLock lock(state_.mutex);
   if (before && before->occupies()) state_.nodes.stop_using(before->node, before->requests);
   if (after && after->occupies()) state_.nodes.use(after->node, after->requests);
@@ -121,7 +121,7 @@ Look WatchUpdates::pod_changed(const PodPtr& before, const PodPtr& after) {
   if (was != is && state_.queues.has_quota(ns) && state_.groups.is_any_waiting(ns)) {
     return Look::kNow;
   }
-  for (const PodPtr& pod : {before, after}) {
+  for (const kube::PodPtr& pod : {before, after}) {
     if (!pod || look_after_pod(before, after) == Look::kNo) continue;
     const auto& node = pod->node.empty() ? pod->nominated_node : pod->node;
     if (!node.empty() && state_.nodes.is_overfull(node.str())) return Look::kNow;
@@ -186,21 +186,21 @@ bool WatchUpdates::learn_requests(const gang::PodSlot& slot, const kube::Pod& po
   state_.existing.set_requests(gang::Origin(pod.meta), slot, pod.requests);
   CachedGroup* entry = state_.groups.find_for(slot.pod_group_uid, pod);
   if (entry == nullptr) return false;
-  const SlotSeen planned = entry->placements.seen(slot.role, slot.slot.ordinal);
+  const planner::SlotSeen planned = entry->placements.seen(slot.role, slot.slot.ordinal);
   if (!planned.placement || pod.requests.fits_in(planned.requests)) return false;
   state_.groups.refresh(*entry);
   return true;
 }
 
 // Asks no label or owner of the pod: they may have changed since it was assumed.
-void WatchUpdates::forget_assumed(const PodPtr& before, const PodPtr& after) {
+void WatchUpdates::forget_assumed(const kube::PodPtr& before, const kube::PodPtr& after) {
   if (before && (!after || after->meta.uid != before->meta.uid)) {
     state_.assumed.forget(before->meta.uid);
   }
   if (after && !after->node.empty()) state_.assumed.forget(after->meta.uid);
 }
 
-Look WatchUpdates::look_after_gang_pod(const PodPtr& before, const PodPtr& after) {
+Look WatchUpdates::look_after_gang_pod(const kube::PodPtr& before, const kube::PodPtr& after) {
   const auto slot = gang::pod_slot(after ? *after : *before);
   const CachedGroup* entry = slot ? state_.groups.find(slot->pod_group_uid) : nullptr;
   if (entry == nullptr) return look_after_pod(before, after);
@@ -259,20 +259,21 @@ bool WatchUpdates::volume_changed(const std::string& name) {
   return any || state_.foreign.uses_claims();
 }
 
-bool WatchUpdates::device_class_changed(const DeviceClassPtr& before, const DeviceClassPtr& after) {
+bool WatchUpdates::device_class_changed(const kube::DeviceClassPtr& before,
+                                        const kube::DeviceClassPtr& after) {
   MutexLock lock(state_.mutex);
   if (after) {
     state_.device_classes[after->meta.name] = after;
   } else {
     state_.device_classes.erase(before->meta.name);
   }
-  std::vector<DeviceClassPtr> classes;
+  std::vector<kube::DeviceClassPtr> classes;
   for (const auto& [name, one] : state_.device_classes) classes.push_back(one);
   return state_.nodes.set_delegated(kube::backed_resources(classes));
 }
 
-void WatchUpdates::foreign_group_changed(const ForeignGroupPtr& before,
-                                         const ForeignGroupPtr& after) {
+void WatchUpdates::foreign_group_changed(const kube::ForeignGroupPtr& before,
+                                         const kube::ForeignGroupPtr& after) {
   MutexLock lock(state_.mutex);
   state_.foreign.group_changed(before, after);
   const kube::Meta& meta = (after ? after : before)->meta;

@@ -9,14 +9,14 @@
 namespace nervex::extender {
 
 // Whether a change of a gang's pod can affect a plan.
-bool matters(const PodPtr& before, const PodPtr& after);
+bool matters(const kube::PodPtr& before, const kube::PodPtr& after);
 
 // Thread-safe: each kind from one thread, every `after` being the next `before`.
 class WatchUpdates {
  public:
   explicit WatchUpdates(ClusterState& state) : state_(state) {}
 
-  void node_changed(const NodePtr& before, const NodePtr& after);
+  void node_changed(const kube::NodePtr& before, const kube::NodePtr& after);
   // Does the planner have to look?
   enum class Look {
     kNo,
@@ -28,7 +28,7 @@ class WatchUpdates {
     // planned is no reason: it uses its own reservation.
     kNow,
   };
-  Look pod_changed(const PodPtr& before, const PodPtr& after);
+  Look pod_changed(const kube::PodPtr& before, const kube::PodPtr& after);
   // True if a gang of that namespace waits.
   bool quota_changed(const QuotaPtr& before, const QuotaPtr& after);
   // Any gang may be affected.
@@ -47,9 +47,10 @@ class WatchUpdates {
   bool claim_changed(const std::string& key);
   bool volume_changed(const std::string& name);
   // True if other resources are left to kube-scheduler now. Cost: then nodes.
-  bool device_class_changed(const DeviceClassPtr& before, const DeviceClassPtr& after);
+  bool device_class_changed(const kube::DeviceClassPtr& before, const kube::DeviceClassPtr& after);
   // PodGroups of other operators; and whether their kind is not installed.
-  void foreign_group_changed(const ForeignGroupPtr& before, const ForeignGroupPtr& after);
+  void foreign_group_changed(const kube::ForeignGroupPtr& before,
+                             const kube::ForeignGroupPtr& after);
   void set_foreign_kind_missing(bool is_missing);
 
  private:
@@ -58,8 +59,9 @@ class WatchUpdates {
   void note_bound(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(state_.mutex);
   void note_created_or_refused(const PodChange& change) REQUIRES(state_.mutex);
   bool learn_requests(const gang::PodSlot& slot, const kube::Pod& pod) REQUIRES(state_.mutex);
-  void forget_assumed(const PodPtr& before, const PodPtr& after) REQUIRES(state_.mutex);
-  Look look_after_gang_pod(const PodPtr& before, const PodPtr& after) REQUIRES(state_.mutex);
+  void forget_assumed(const kube::PodPtr& before, const kube::PodPtr& after) REQUIRES(state_.mutex);
+  Look look_after_gang_pod(const kube::PodPtr& before, const kube::PodPtr& after)
+      REQUIRES(state_.mutex);
 
   ClusterState& state_;
 };

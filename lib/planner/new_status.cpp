@@ -13,7 +13,7 @@
 #include "planner/recovery/refusals.h"
 
 #include "gang/avoided_nodes.h"
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // The numbers of a status' placements, in any gang.
@@ -209,4 +209,4 @@ std::optional<StatusWrite> decide_status(const GroupWork& work, const StatusCont
   return StatusWrite{work.seen->group, std::move(status)};
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -9,10 +9,10 @@
 #include "planner/work/cycle_state.h"
 #include "planner/work/group_work.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 struct StatusWrite {
-  PodGroupPtr group;  // as decided on: its resourceVersion makes the write conditional
+  gang::PodGroupPtr group;  // as decided on: its resourceVersion makes the write conditional
   gang::PodGroupStatus status;
 };
 
@@ -29,4 +29,4 @@ struct StatusContext {
 // already. An unchanged placement keeps its number.
 std::optional<StatusWrite> decide_status(const GroupWork& work, const StatusContext& context);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

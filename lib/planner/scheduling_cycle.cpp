@@ -19,7 +19,7 @@
 #include "planner/work/ending.h"
 #include "planner/work/start_blocker.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // Committed gangs lose placements that cannot be bound, and reserved capacity on nodes that are
@@ -277,4 +277,4 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   return out;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

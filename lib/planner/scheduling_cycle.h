@@ -15,7 +15,7 @@
 #include "planner/work/cycle_state.h"
 #include "queue/report.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 struct CycleResult {
   std::vector<StatusWrite> writes;                      // in queue order; only changed statuses
@@ -44,4 +44,4 @@ struct CycleResult {
 CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
                       const CycleOptions& options = {});
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

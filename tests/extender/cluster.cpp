@@ -129,7 +129,7 @@ kube::Pod ExtenderCluster::pod(const std::string& name) const {
 kube::FilterResult ExtenderCluster::filter(const std::string& pod_name,
                                            const std::vector<std::string>& node_names) const {
   const kube::FilterArgs args{pod(pod_name), node_names};
-  return extender::filter(args, extender::filter_view(cache.binds, args));
+  return planner::filter(args, extender::filter_view(cache.binds, args));
 }
 
 std::string ExtenderCluster::bind(const std::string& pod_name, const std::string& node) {

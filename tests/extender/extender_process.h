@@ -23,8 +23,8 @@ namespace nervex::testing {
 struct ExtenderOptions {
   extender::HoldOptions holds{};
   const Clock* hold_clock = nullptr;  // different from the other parts' clock
-  extender::HealingOptions healing{};
-  extender::PlanExpiryOptions plan_expiry{};
+  planner::HealingOptions healing{};
+  planner::PlanExpiryOptions plan_expiry{};
   std::chrono::milliseconds node_lost_after{60'000};
   queue::PreemptionMode preemption = queue::PreemptionMode::kOff;
   queue::ReservationOptions reservation = {};

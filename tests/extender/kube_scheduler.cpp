@@ -146,7 +146,7 @@ void KubeScheduler::try_pod(const std::string& uid) {
     const Json object = cluster_.api.get(kube::kPods, kNamespace, pod->name);
     const kube::FilterArgs args{*kube::decode_pod(kube::to_text(object), extender::pod_filter()),
                                 names};
-    result = extender::filter(args, extender::filter_view(extender_->cache.binds, args));
+    result = planner::filter(args, extender::filter_view(extender_->cache.binds, args));
   }
   if (result.node_names.empty()) {
     retry_later(uid);

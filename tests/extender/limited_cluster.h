@@ -87,7 +87,7 @@ struct LimitedCluster : ExtenderCluster {
     see();
     return group("next").status.gangs.at(0).reason;
   }
-  extender::Snapshot snapshot() { return cache.planner.snapshot(); }
+  planner::Snapshot snapshot() { return cache.planner.snapshot(); }
 };
 
 }  // namespace nervex::testing

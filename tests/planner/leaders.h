@@ -19,10 +19,10 @@ class Leaders {
   explicit Leaders(std::mt19937& rng) : rng_(rng) {}
 
   // In random order, what is written of a cycle's decisions. `ends`: the leader ends meanwhile.
-  extender::CycleResult run(const extender::Snapshot& snapshot, SysTime now, bool ends) {
+  planner::CycleResult run(const planner::Snapshot& snapshot, SysTime now, bool ends) {
     state_.waiting.gain_all();
-    extender::CycleResult result =
-        extender::run_cycle(snapshot, std::move(state_), now, {{}, mode, reservation});
+    planner::CycleResult result =
+        planner::run_cycle(snapshot, std::move(state_), now, {{}, mode, reservation});
     state_ = std::move(result.state);
     note(result);
     std::shuffle(result.writes.begin(), result.writes.end(), rng_);
@@ -41,7 +41,7 @@ class Leaders {
   bool is_cut = false;  // of the last cycle not all was written
 
  private:
-  static void note(const extender::CycleResult& result) {
+  static void note(const planner::CycleResult& result) {
     journal(fmt::format("-- cycle: {} planned, next in {} ms", result.planned,
                         result.look_again ? result.look_again->count() : -1));
     for (const auto& [group, status] : result.writes) {
@@ -50,7 +50,7 @@ class Leaders {
   }
 
   std::mt19937& rng_;
-  extender::CycleState state_;
+  planner::CycleState state_;
 };
 
 }  // namespace nervex::testing

@@ -13,7 +13,7 @@
 #include "planner/scheduling_cycle.h"
 #include "tests/support/gang_builders.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 constexpr int kCores = 16;
@@ -361,4 +361,4 @@ TEST_CASE("cycles never overcommit, place whole gangs only, and converge",
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -5,7 +5,7 @@
 
 #include "tests/support/gang_builders.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using testing::a_group;
@@ -460,4 +460,4 @@ TEST_CASE("a gang that waits reports why; changed numbers alone once a minute",
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

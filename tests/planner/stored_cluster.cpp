@@ -13,7 +13,7 @@
 
 namespace nervex::testing {
 
-using extender::VictimState;
+using planner::VictimState;
 
 const gang::PodGroup* StoredCluster::find_uid(std::string_view uid) const {
   const auto at = std::find_if(groups.begin(), groups.end(),
@@ -189,7 +189,7 @@ std::int64_t StoredCluster::free_gpus(std::string_view node) const {
 // As the cache sees it: pods outlive their placements, and their PodGroup.
 VictimState StoredCluster::see_victim(const gang::Victim& victim) const {
   const gang::PodGroup* group = find_uid(victim.pod_group_uid);
-  const VictimState found = extender::judge_victim(group, victim);
+  const VictimState found = planner::judge_victim(group, victim);
   if (found != VictimState::kGone) return found;
   const bool ends_all = group == nullptr && victim.gang == gang::kBaseGang;
   const std::int64_t through = ends_all ? std::numeric_limits<std::int64_t>::max() : victim.through;
@@ -201,9 +201,9 @@ VictimState StoredCluster::see_victim(const gang::Victim& victim) const {
   return is_live ? VictimState::kEnding : VictimState::kGone;
 }
 
-extender::GroupSeen StoredCluster::see(const gang::PodGroup& group) const {
-  extender::GroupSeen seen{std::make_shared<const gang::PodGroup>(group), false, {}};
-  seen.is_settled = extender::is_settled(group, {});
+planner::GroupSeen StoredCluster::see(const gang::PodGroup& group) const {
+  planner::GroupSeen seen{std::make_shared<const gang::PodGroup>(group), false, {}};
+  seen.is_settled = planner::is_settled(group, {});
   seen.unusable_claims = unusable_claims;
   seen.unconfirmed = unconfirmed.count(group.meta.name) > 0;
   for (const gang::GangStatus& gang : group.status.gangs) {
@@ -219,7 +219,7 @@ extender::GroupSeen StoredCluster::see(const gang::PodGroup& group) const {
   for (const gang::GangStatus& gang : group.status.gangs) {
     for (const gang::Placement& placement : gang.placements) {
       if (lost.count({group.meta.uid, placement.number}) == 0) continue;
-      seen.open.push_back({placement, extender::OpenSlot::Why::kNodeLost, "its node is lost"});
+      seen.open.push_back({placement, planner::OpenSlot::Why::kNodeLost, "its node is lost"});
     }
   }
   return seen;
@@ -275,15 +275,15 @@ std::vector<queue::Workload> StoredCluster::list_orphaned() const {
   return orphaned;
 }
 
-extender::Snapshot StoredCluster::snapshot(bool sees_ending) const {
-  extender::Snapshot snapshot;
+planner::Snapshot StoredCluster::snapshot(bool sees_ending) const {
+  planner::Snapshot snapshot;
   snapshot.nodes = free_nodes();
   snapshot.facts.class_label = "class";
-  const queue::FindClass find_class = extender::find_classes(snapshot);
+  const queue::FindClass find_class = planner::find_classes(snapshot);
   queue::SettledWorkloads settled;
   settled.set_tree(tree);
   for (const gang::PodGroup& group : groups) {
-    extender::GroupSeen seen = see(group);
+    planner::GroupSeen seen = see(group);
     if (seen.is_settled) {
       std::vector<queue::Workload> workloads = queue::list_workloads(group, seen.uses.get());
       for (queue::Workload& one : workloads) {
@@ -305,12 +305,12 @@ extender::Snapshot StoredCluster::snapshot(bool sees_ending) const {
 }
 
 // Pods of committed gangs exist, and no others.
-void StoredCluster::add_quota(extender::Snapshot& snapshot) const {
+void StoredCluster::add_quota(planner::Snapshot& snapshot) const {
   kube::Quota quota;
   quota.meta.ns = "rl";
   quota.meta.name = "gpus";
   quota.limits = {{"requests.nvidia.com/gpu", std::string(kGpu), *gpu_quota, 0}};
-  for (extender::GroupSeen& seen : snapshot.groups) {
+  for (planner::GroupSeen& seen : snapshot.groups) {
     for (const gang::Gang& gang : seen.group->spec.gangs) {
       const gang::GangStatus* status = gang::find_gang(seen.group->status, gang.name);
       const bool exists = status != nullptr && status->committed;

@@ -88,12 +88,12 @@ struct StoredCluster {
   std::vector<placement::NodeView> free_nodes() const;
   std::int64_t free_gpus(std::string_view node) const;  // of a node that exists
   // `sees_ending`: also pods that are being deleted, as if workloads may be preempted.
-  extender::Snapshot snapshot(bool sees_ending = true) const;
+  planner::Snapshot snapshot(bool sees_ending = true) const;
 
   std::vector<queue::Queue> queues;
   std::vector<placement::NodeView> nodes;  // empty
   std::vector<gang::PodGroup> groups;
-  std::vector<extender::PodPtr> terminating;
+  std::vector<kube::PodPtr> terminating;
   std::optional<std::int64_t> gpu_quota;                    // ResourceQuota "gpus" of the namespace
   std::vector<std::pair<std::string, int>> others;          // pods of another scheduler: node, GPUs
   std::set<std::pair<std::string, std::int64_t>> finished;  // PodGroup UID, placement
@@ -103,11 +103,11 @@ struct StoredCluster {
   std::shared_ptr<const queue::QueueTree> tree = std::make_shared<const queue::QueueTree>();
 
  private:
-  extender::VictimState see_victim(const gang::Victim& victim) const;
-  extender::GroupSeen see(const gang::PodGroup& group) const;
+  planner::VictimState see_victim(const gang::Victim& victim) const;
+  planner::GroupSeen see(const gang::PodGroup& group) const;
   queue::OtherUses list_uses(const gang::PodGroup& group) const;
   std::vector<queue::Workload> list_orphaned() const;
-  void add_quota(extender::Snapshot& snapshot) const;
+  void add_quota(planner::Snapshot& snapshot) const;
 };
 
 // What ends a name for each further attempt of a job.

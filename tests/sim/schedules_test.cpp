@@ -439,7 +439,7 @@ TEST_CASE(
         {1, [](Suite& target) { seldom(target, restart_the_extender); }},
         {1, [](Suite& target) { seldom(target, kill_the_extender); }},
         {1, [](Suite& target) { seldom(target, kill_the_scheduler); }}};
-    suite.rules.limit_parts(extender::HealingOptions{}.deadline + 4 * (Suite::kLatest + kSecond));
+    suite.rules.limit_parts(planner::HealingOptions{}.deadline + 4 * (Suite::kLatest + kSecond));
     suite.add_config();
     live_in_turns(suite, happens, 150);
     check_end(suite);

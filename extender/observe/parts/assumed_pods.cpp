@@ -30,7 +30,7 @@ bool AssumedPods::is_assumed(const std::string& uid, const std::string& node) co
 auto AssumedPods::find_missing(const kube::Store<kube::Pod>& listed) const -> std::vector<Named> {
   std::vector<Named> missing;
   for (const auto& [uid, entry] : pods_) {
-    const PodPtr pod = listed.get(entry.pod.ns + "/" + entry.pod.name);
+    const kube::PodPtr pod = listed.get(entry.pod.ns + "/" + entry.pod.name);
     const bool is_there = pod && pod->meta.uid == uid;
     if (!is_there && entry.list < lists_) missing.push_back({uid, entry.pod.slot});
   }

@@ -17,7 +17,7 @@ namespace {
 // Each write of ours is conditional: once the resourceVersion has moved it was stored or never will
 // be.
 void end_unconfirmed(CachedGroup& entry, const gang::PodGroup& now) {
-  const PodGroupPtr& before = entry.group();
+  const gang::PodGroupPtr& before = entry.group();
   if (!before || before->meta.resource_version == now.meta.resource_version) return;
   if (entry.placements.attempted()) entry.placements.set_attempted(nullptr);
   const std::set<std::string> committing = entry.placements.committing();
@@ -92,13 +92,13 @@ queue::OtherUses list_other_uses(const gang::PodGroup& group, const SlotPods& po
 }  // namespace
 
 void CachedGroup::note_progress(const gang::PodSlot& slot, bool is_created, MonoTime now) {
-  const SlotSeen seen = placements.seen(slot.role, slot.slot.ordinal);
+  const planner::SlotSeen seen = placements.seen(slot.role, slot.slot.ordinal);
   if (seen.committed || !seen.placement || seen.placement->number != slot.placement) return;
   history.note_progress(seen.gang, is_created, now);
 }
 
 void CachedGroup::note_held(const gang::PodSlot& slot, MonoTime now) {
-  const SlotSeen seen = placements.seen(slot.role, slot.slot.ordinal);
+  const planner::SlotSeen seen = placements.seen(slot.role, slot.slot.ordinal);
   if (seen.committed || !seen.placement || seen.placement->number != slot.placement) return;
   const gang::Gang* wanted = gang::find_gang(group()->spec, seen.gang);
   const bool has_claims = wanted != nullptr &&
@@ -123,7 +123,7 @@ CachedGroup* CachedGroups::find_for(std::string_view uid, const kube::Pod& pod) 
   return gang::Origin(entry->group()->meta) == gang::Origin(pod.meta) ? entry : nullptr;
 }
 
-void CachedGroups::set(const std::string& key, const PodGroupPtr& stored) {
+void CachedGroups::set(const std::string& key, const gang::PodGroupPtr& stored) {
   uids_[key] = stored->meta.uid;
   CachedGroup& entry = by_uid_.try_emplace(stored->meta.uid, nodes_, pods_).first->second;
   end_unconfirmed(entry, *stored);
@@ -131,7 +131,7 @@ void CachedGroups::set(const std::string& key, const PodGroupPtr& stored) {
 }
 
 std::optional<std::string> CachedGroups::erase_replaced(const std::string& key,
-                                                        const PodGroupPtr& stored) {
+                                                        const gang::PodGroupPtr& stored) {
   const auto known = uids_.find(key);
   if (known == uids_.end() || (stored && stored->meta.uid == known->second)) return std::nullopt;
   std::string uid = std::move(known->second);
@@ -162,7 +162,7 @@ void CachedGroups::refresh_slot(const gang::PodSlot& slot) {
   note_use(*entry, slot);
 }
 
-void CachedGroups::set_stored(CachedGroup& entry, const PodGroupPtr& stored) {
+void CachedGroups::set_stored(CachedGroup& entry, const gang::PodGroupPtr& stored) {
   entry.stored = stored;
   entry.effective =
       make_effective(stored, entry.effective.highest_placement, existing_, pods_, volumes_);
@@ -171,7 +171,8 @@ void CachedGroups::set_stored(CachedGroup& entry, const PodGroupPtr& stored) {
   set_waits_in(entry, has_waiting_gang(group) ? group.meta.ns.str() : "");
   set_victims(entry, group.status);
   entry.history.keep_uncommitted(group.status);
-  entry.is_settled = !entry.effective.is_restored && is_settled(group, entry.effective.enlarged);
+  entry.is_settled =
+      !entry.effective.is_restored && planner::is_settled(group, entry.effective.enlarged);
   list_use(entry);
 }
 
@@ -189,7 +190,7 @@ void CachedGroups::list_use(CachedGroup& entry) {
 
 // Most changes of pods change nothing here, and cost the pods of the slot.
 void CachedGroups::note_use(const CachedGroup& entry, const gang::PodSlot& slot) {
-  const SlotSeen seen = entry.placements.seen(slot.role, slot.slot.ordinal);
+  const planner::SlotSeen seen = entry.placements.seen(slot.role, slot.slot.ordinal);
   if (seen.placement) {
     const gang::Placement& placement = *seen.placement;
     const auto now =
@@ -247,9 +248,9 @@ void CachedGroups::set_victims(CachedGroup& entry, const gang::PodGroupStatus& s
   }
 }
 
-std::map<std::string, std::vector<VictimState>, std::less<>> CachedGroups::see_victims(
+std::map<std::string, std::vector<planner::VictimState>, std::less<>> CachedGroups::see_victims(
     const gang::PodGroup& group) const {
-  std::map<std::string, std::vector<VictimState>, std::less<>> seen;
+  std::map<std::string, std::vector<planner::VictimState>, std::less<>> seen;
   for (const gang::GangStatus& gang : group.status.gangs) {
     for (const gang::Victim& victim : gang.victims) {
       seen[gang.name].push_back(see_victim(group, victim));
@@ -261,7 +262,7 @@ std::map<std::string, std::vector<VictimState>, std::less<>> CachedGroups::see_v
 bool CachedGroups::are_victims_gone(const gang::PodGroup& group,
                                     const gang::GangStatus& gang) const {
   return std::all_of(gang.victims.begin(), gang.victims.end(), [&](const auto& victim) {
-    return see_victim(group, victim) == VictimState::kGone;
+    return see_victim(group, victim) == planner::VictimState::kGone;
   });
 }
 
@@ -273,12 +274,12 @@ std::string CachedGroups::find_namespace(const gang::PodGroup& group,
 }
 
 // Its pods may outlive its placements, and its PodGroup.
-VictimState CachedGroups::see_victim(const gang::PodGroup& preemptor,
-                                     const gang::Victim& victim) const {
+planner::VictimState CachedGroups::see_victim(const gang::PodGroup& preemptor,
+                                              const gang::Victim& victim) const {
   const CachedGroup* entry = find(victim.pod_group_uid);
   const gang::PodGroup* group = entry == nullptr ? nullptr : entry->group().get();
-  const VictimState state = judge_victim(group, victim);
-  if (state != VictimState::kGone) return state;
+  const planner::VictimState state = planner::judge_victim(group, victim);
+  if (state != planner::VictimState::kGone) return state;
   std::int64_t through = victim.through;
   std::set<std::int64_t> others;  // placements that the PodGroup still has
   if (group != nullptr && !group->meta.deleting) {
@@ -289,8 +290,9 @@ VictimState CachedGroups::see_victim(const gang::PodGroup& preemptor,
     through = std::numeric_limits<std::int64_t>::max();  // all gangs end with it
   }
   const std::string ns = find_namespace(preemptor, victim);
-  return pods_.has_live_pod(victim.pod_group_uid, ns, through, others) ? VictimState::kEnding
-                                                                       : VictimState::kGone;
+  return pods_.has_live_pod(victim.pod_group_uid, ns, through, others)
+             ? planner::VictimState::kEnding
+             : planner::VictimState::kGone;
 }
 
 void CachedGroups::recount_settled() {
@@ -316,7 +318,7 @@ Result<Nothing> check_capacity(CachedGroup& entry, const gang::PodGroup& group,
     for (const gang::Placement& placement : status->placements) names.insert(placement.node);
     for (const gang::ReservedCapacity& reserved : status->reserved) names.insert(reserved.node);
   }
-  auto fits = check_commit(group, gang, nodes.views(names, group.spec.priority));
+  auto fits = planner::check_commit(group, gang, nodes.views(names, group.spec.priority));
   entry.placements.set_committing(gang, is_unconfirmed);
   return fits;
 }

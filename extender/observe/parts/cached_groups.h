@@ -23,13 +23,13 @@ namespace nervex::extender {
 struct CachedGroup {
   CachedGroup(NodeTable& nodes, const SlotPods& pods) : placements(nodes, pods) {}
   // To plan with: see EffectiveGroup.
-  const PodGroupPtr& group() const { return placements.group(); }
+  const gang::PodGroupPtr& group() const { return placements.group(); }
   // A pod of this slot was created or refused. Counts only for an uncommitted plan.
   void note_progress(const gang::PodSlot& slot, bool is_created, MonoTime now);
   // A pod of this slot came to its bind.
   void note_held(const gang::PodSlot& slot, MonoTime now);
 
-  PodGroupPtr stored;  // as read
+  gang::PodGroupPtr stored;  // as read
   EffectiveGroup effective;
   GroupPlacements placements;
   Commits commits;
@@ -56,10 +56,11 @@ class CachedGroups {
   const std::map<std::string, CachedGroup, std::less<>>& all() const { return by_uid_; }
 
   // The API server's object of this key (namespace/name) is `stored`, of a known or a new UID.
-  void set(const std::string& key, const PodGroupPtr& stored);
+  void set(const std::string& key, const gang::PodGroupPtr& stored);
   // The UID of the PodGroup that had this key and is not `stored`, which may be null; nullopt:
   // none.
-  std::optional<std::string> erase_replaced(const std::string& key, const PodGroupPtr& stored);
+  std::optional<std::string> erase_replaced(const std::string& key,
+                                            const gang::PodGroupPtr& stored);
   // What its pods or volumes show has changed.
   void refresh(CachedGroup& entry) { set_stored(entry, entry.stored); }
   // The same for those that depend on volumes that `is_one` chooses. True if there were any.
@@ -76,7 +77,7 @@ class CachedGroups {
   // A gang that is preempting names it.
   bool is_victim(const std::string& uid) const { return victims_.count(uid) > 0; }
   // Of these gangs that are preempting: GroupSeen::victims.
-  std::map<std::string, std::vector<VictimState>, std::less<>> see_victims(
+  std::map<std::string, std::vector<planner::VictimState>, std::less<>> see_victims(
       const gang::PodGroup& group) const;
   // Of one gang that is preempting.
   bool are_victims_gone(const gang::PodGroup& group, const gang::GangStatus& gang) const;
@@ -88,14 +89,15 @@ class CachedGroups {
   bool is_any_waiting(const std::string& ns) const { return waiting_.count(ns) > 0; }
 
  private:
-  void set_stored(CachedGroup& entry, const PodGroupPtr& stored);
+  void set_stored(CachedGroup& entry, const gang::PodGroupPtr& stored);
   void set_waits_in(CachedGroup& entry, const std::string& ns);
   void list_use(CachedGroup& entry);
   void note_homes();
   void note_use(const CachedGroup& entry, const gang::PodSlot& slot);
   void count_settled(const CachedGroup& entry);
   void set_victims(CachedGroup& entry, const gang::PodGroupStatus& status);
-  VictimState see_victim(const gang::PodGroup& preemptor, const gang::Victim& victim) const;
+  planner::VictimState see_victim(const gang::PodGroup& preemptor,
+                                  const gang::Victim& victim) const;
 
   NodeTable& nodes_;
   const SlotPods& pods_;

@@ -7,7 +7,7 @@ namespace nervex::extender {
 void ClusterState::group_changed(const std::string& key) {
   MutexLock lock(mutex);
   // Read under our lock: the last caller has read the store's last state.
-  const PodGroupPtr group = store.get(key);
+  const gang::PodGroupPtr group = store.get(key);
   if (const auto deleted = groups.erase_replaced(key, group)) {
     orphaned.erase_group(std::string_view(key).substr(0, key.find('/')), *deleted);
     pods.erase_group(*deleted);

@@ -45,7 +45,7 @@ struct ClusterState {
   NodeTable nodes GUARDED_BY(mutex);
   SlotPods pods GUARDED_BY(mutex);
   ExistingPods existing GUARDED_BY(mutex);
-  std::map<std::string, DeviceClassPtr> device_classes GUARDED_BY(mutex);
+  std::map<std::string, kube::DeviceClassPtr> device_classes GUARDED_BY(mutex);
   QueueFacts queues GUARDED_BY(mutex);
   CachedGroups groups GUARDED_BY(mutex){nodes, pods, existing, volumes, queues};
   ForeignGangs foreign GUARDED_BY(mutex);

@@ -32,7 +32,7 @@ kube::Resources find_requests(const gang::MemberSet& set, const ExistingPods::By
 }
 
 void apply_sizes(EffectiveGroup& out, const ExistingPods::BySlot* pods) {
-  const PodGroupPtr& group = out.group;
+  const gang::PodGroupPtr& group = out.group;
   const auto sets = gang::all_sets(group->spec.gangs);
   const bool are_plain = std::all_of(sets.begin(), sets.end(),
                                      [](const auto& set) { return set.admitted.answer == 0; });
@@ -40,7 +40,8 @@ void apply_sizes(EffectiveGroup& out, const ExistingPods::BySlot* pods) {
   std::vector<gang::Gang> gangs = group->spec.gangs;
   bool is_any_changed = false;
   for (gang::MemberSet& set : gang::all_sets(gangs)) {
-    SetSize size = compute_set_size(set, find_enlarged(*group, set.name), find_requests(set, pods));
+    planner::SetSize size =
+        planner::compute_set_size(set, find_enlarged(*group, set.name), find_requests(set, pods));
     is_any_changed = is_any_changed || size.requests != set.shape.requests;
     set.shape.requests = std::move(size.requests);
     if (size.enlarged) out.enlarged.push_back(*std::move(size.enlarged));
@@ -64,7 +65,7 @@ std::vector<std::string> unusable_claims_of(const gang::Gang& gang, const std::s
 
 // A gang whose plan was refused for a claim that has changed since is planned again at once.
 void end_pauses(EffectiveGroup& out, const VolumeStores& volumes) {
-  const PodGroupPtr group = out.group;
+  const gang::PodGroupPtr group = out.group;
   std::shared_ptr<gang::PodGroup> changed;
   for (std::size_t i = 0; i < group->status.gangs.size(); ++i) {
     const gang::GangStatus& gang = group->status.gangs[i];
@@ -72,7 +73,7 @@ void end_pauses(EffectiveGroup& out, const VolumeStores& volumes) {
     const gang::Gang* wanted = gang::find_gang(group->spec, gang.name);
     if (wanted == nullptr) continue;
     const auto unusable = unusable_claims_of(*wanted, group->meta.ns.str(), volumes);
-    if (!is_cause_over(gang, unusable)) continue;
+    if (!planner::is_cause_over(gang, unusable)) continue;
     if (!changed) changed = std::make_shared<gang::PodGroup>(*group);
     changed->status.gangs[i].refusals.plan_after = {};
   }
@@ -92,18 +93,18 @@ void list_unusable_claims(EffectiveGroup& out, const VolumeStores& volumes) {
 
 void restore_placements(EffectiveGroup& out, const ExistingPods::BySlot* existing,
                         const SlotPods& pods) {
-  const PodGroupPtr& group = out.group;
+  const gang::PodGroupPtr& group = out.group;
   const gang::PodGroupStatus& status = group->status;
   std::int64_t& highest = out.highest_placement;
   highest = std::max({highest, status.next_placement - 1, group->spec.highest_placement});
-  std::vector<BoundSlot> bound;
-  if (existing != nullptr && !has_all_placements(*group)) {
+  std::vector<planner::BoundSlot> bound;
+  if (existing != nullptr && !planner::has_all_placements(*group)) {
     bound = pods.bound(group->meta.uid, group->meta.ns.str());
     for (const auto& [slot, one] : *existing) {
       if (!one.placements.empty()) highest = std::max(highest, *one.placements.rbegin());
     }
   }
-  auto restored = restored_status(*group, bound, highest);
+  auto restored = planner::restored_status(*group, bound, highest);
   if (!restored) return;
   out.is_restored = restored->gangs != status.gangs;
   auto changed = std::make_shared<gang::PodGroup>(*group);
@@ -113,7 +114,7 @@ void restore_placements(EffectiveGroup& out, const ExistingPods::BySlot* existin
 
 }  // namespace
 
-EffectiveGroup make_effective(const PodGroupPtr& stored, std::int64_t highest_placement,
+EffectiveGroup make_effective(const gang::PodGroupPtr& stored, std::int64_t highest_placement,
                               const ExistingPods& existing, const SlotPods& pods,
                               const VolumeStores& volumes) {
   EffectiveGroup out;

@@ -9,14 +9,15 @@
 #include "extender/observe/parts/existing_pods.h"
 #include "extender/observe/parts/slot_pods.h"
 #include "extender/observe/parts/volumes.h"
-#include "planner/facts/objects.h"
+#include "gang/objects.h"
+#include "kube/model/objects.h"
 
 namespace nervex::extender {
 
 struct EffectiveGroup {
   // With the constraints of volumes, its pods' real requests, and the placements that its status
   // has lost. The stored one if nothing differs.
-  PodGroupPtr group;
+  gang::PodGroupPtr group;
   VolumesUsed volumes;                       // its constraints depend on these
   std::vector<gang::EnlargedSet> enlarged;   // as the status should have them
   bool is_restored = false;                  // the stored status lacks placements of `group`
@@ -25,7 +26,7 @@ struct EffectiveGroup {
 };
 
 // `highest_placement`: the last result's.
-EffectiveGroup make_effective(const PodGroupPtr& stored, std::int64_t highest_placement,
+EffectiveGroup make_effective(const gang::PodGroupPtr& stored, std::int64_t highest_placement,
                               const ExistingPods& existing, const SlotPods& pods,
                               const VolumeStores& volumes);
 

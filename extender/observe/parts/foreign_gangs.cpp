@@ -32,7 +32,7 @@ bool is_of_daemon_set(const kube::Pod& pod) {
 }
 
 // A gang of one, as its PodGroup would be.
-ForeignGroupPtr make_group_of(const kube::Pod& pod) {
+kube::ForeignGroupPtr make_group_of(const kube::Pod& pod) {
   kube::ForeignPodGroup group;
   group.meta.ns = pod.meta.ns;
   group.meta.name = pod.meta.name;
@@ -45,7 +45,7 @@ ForeignGroupPtr make_group_of(const kube::Pod& pod) {
 
 bool mounts_claims(const kube::Pod& pod) { return pod.detail && !pod.detail->claims.empty(); }
 
-void count(const kube::Pod& pod, std::int64_t more, ForeignCounts& counts) {
+void count(const kube::Pod& pod, std::int64_t more, planner::ForeignCounts& counts) {
   if (pod.phase == kube::PodPhase::kRunning) counts.running += more;
   if (pod.phase == kube::PodPhase::kSucceeded) counts.succeeded += more;
   if (pod.phase == kube::PodPhase::kFailed) counts.failed += more;
@@ -53,7 +53,7 @@ void count(const kube::Pod& pod, std::int64_t more, ForeignCounts& counts) {
 }
 
 // The order in which a gang's pods get nodes if not all fit.
-bool comes_first(const ForeignPod& a, const ForeignPod& b) {
+bool comes_first(const planner::ForeignPod& a, const planner::ForeignPod& b) {
   const auto key = [](const kube::Pod& pod) {
     return std::tuple(-std::int64_t{pod.priority}, pod.meta.created,
                       std::string_view(pod.meta.name));
@@ -80,14 +80,14 @@ bool is_stray(const kube::Pod& pod) {
 std::string foreign_gang_name(const kube::Pod& pod) {
   if (is_plain(pod)) {
     const bool waits = classify_stage(pod) == Stage::kPending && !is_of_daemon_set(pod);
-    return waits && !is_stray(pod) ? plain_key(pod.meta) : "";
+    return waits && !is_stray(pod) ? planner::plain_key(pod.meta) : "";
   }
   const std::string& name = kube::foreign_group_name(pod.meta);
   if (name.empty() || !is_of_our_scheduler(pod) || gang::pod_slot(pod)) return "";
   return pod.meta.ns + ("/" + name);
 }
 
-bool foreign_pod_matters(const PodPtr& before, const PodPtr& after) {
+bool foreign_pod_matters(const kube::PodPtr& before, const kube::PodPtr& after) {
   const bool is_any = (before && !foreign_gang_name(*before).empty()) ||
                       (after && !foreign_gang_name(*after).empty());
   if (!is_any) return false;
@@ -102,7 +102,7 @@ bool foreign_pod_matters(const PodPtr& before, const PodPtr& after) {
 
 // ---- changes
 
-void ForeignGangs::pod_changed(const PodPtr& before, const PodPtr& after) {
+void ForeignGangs::pod_changed(const kube::PodPtr& before, const kube::PodPtr& after) {
   const bool was_replaced = before && after && before->meta.uid != after->meta.uid;
   const std::string was = before ? foreign_gang_name(*before) : "";
   const std::string is = after ? foreign_gang_name(*after) : "";
@@ -123,7 +123,7 @@ void ForeignGangs::pod_changed(const PodPtr& before, const PodPtr& after) {
   if (!was.empty()) drop_if_empty(was);
 }
 
-void ForeignGangs::add(const PodPtr& pod) {
+void ForeignGangs::add(const kube::PodPtr& pod) {
   Gang& gang = gangs_[foreign_gang_name(*pod)];
   gang.had_pods = true;
   if (is_plain(*pod)) gang.group = make_group_of(*pod);
@@ -157,7 +157,8 @@ void ForeignGangs::count_use(const kube::Pod& pod, bool adds, Gang& gang) {
   if (on_node.empty()) gang.used_on.erase(pod.node.str());
 }
 
-void ForeignGangs::group_changed(const ForeignGroupPtr& before, const ForeignGroupPtr& after) {
+void ForeignGangs::group_changed(const kube::ForeignGroupPtr& before,
+                                 const kube::ForeignGroupPtr& after) {
   const std::string key = (after ? after : before)->meta.key();
   Gang& gang = gangs_[key];
   const bool is_other = before && after && before->meta.uid != after->meta.uid;
@@ -190,7 +191,7 @@ void ForeignGangs::drop_if_empty(const std::string& key) {
   const auto& [pending, bound, running, succeeded, failed] = at->second.counts;
   const bool has_pods = !at->second.pending.empty() || !at->second.used_on.empty() ||
                         bound + running + succeeded + failed > 0;
-  const ForeignGroupPtr& group = at->second.group;
+  const kube::ForeignGroupPtr& group = at->second.group;
   if (!has_pods && (!group || group->is_pod)) gangs_.erase(at);
 }
 
@@ -218,16 +219,16 @@ bool ForeignGangs::is_pending(const std::string& gang, const std::string& pod_ui
   return at != gangs_.end() && at->second.pending.count(pod_uid) > 0;
 }
 
-ForeignCounts ForeignGangs::compute_counts(const Gang& gang) {
-  ForeignCounts counts = gang.counts;
+planner::ForeignCounts ForeignGangs::compute_counts(const Gang& gang) {
+  planner::ForeignCounts counts = gang.counts;
   const auto assumed = static_cast<std::int64_t>(gang.assumed.size());
   counts.pending = static_cast<std::int64_t>(gang.pending.size()) - assumed;
   counts.bound += assumed;
   return counts;
 }
 
-ForeignPodSeen ForeignGangs::seen(const std::string& gang) const {
-  ForeignPodSeen seen;
+planner::ForeignPodSeen ForeignGangs::seen(const std::string& gang) const {
+  planner::ForeignPodSeen seen;
   seen.is_kind_missing = is_kind_missing_;
   const auto at = gangs_.find(gang);
   if (at == gangs_.end()) return seen;
@@ -239,8 +240,8 @@ ForeignPodSeen ForeignGangs::seen(const std::string& gang) const {
   return seen;
 }
 
-ForeignHoldSeen ForeignGangs::hold(const std::string& gang) const {
-  ForeignHoldSeen seen;
+planner::ForeignHoldSeen ForeignGangs::hold(const std::string& gang) const {
+  planner::ForeignHoldSeen seen;
   const auto at = gangs_.find(gang);
   if (at == gangs_.end() || !at->second.group) return seen;
   seen.group = at->second.group;
@@ -252,7 +253,8 @@ ForeignHoldSeen ForeignGangs::hold(const std::string& gang) const {
   return seen;
 }
 
-void ForeignGangs::limit_use(const Gang& gang, const NodeTable& nodes, ForeignGangSeen& seen) {
+void ForeignGangs::limit_use(const Gang& gang, const NodeTable& nodes,
+                             planner::ForeignGangSeen& seen) {
   for (const std::string& node : nodes.overused()) {
     const auto used = gang.used_on.find(node);
     if (used == gang.used_on.end()) continue;
@@ -271,20 +273,22 @@ void ForeignGangs::limit_use(const Gang& gang, const NodeTable& nodes, ForeignGa
   }
 }
 
-std::vector<ForeignGangSeen> ForeignGangs::all(const VolumeStores& volumes, const NodeTable& nodes,
-                                               bool with_nodes) const {
-  std::vector<ForeignGangSeen> found;
+std::vector<planner::ForeignGangSeen> ForeignGangs::all(const VolumeStores& volumes,
+                                                        const NodeTable& nodes,
+                                                        bool with_nodes) const {
+  std::vector<planner::ForeignGangSeen> found;
   for (const auto& [key, gang] : gangs_) {
     if (!gang.group || !gang.had_pods) continue;
-    ForeignGangSeen& seen = found.emplace_back(ForeignGangSeen{gang.group,
-                                                               {},
-                                                               compute_counts(gang),
-                                                               gang.bound_requests,
-                                                               gang.ending_requests,
-                                                               {},
-                                                               gang.owner,
-                                                               gang.whole_with,
-                                                               gang.whole_requests});
+    planner::ForeignGangSeen& seen =
+        found.emplace_back(planner::ForeignGangSeen{gang.group,
+                                                    {},
+                                                    compute_counts(gang),
+                                                    gang.bound_requests,
+                                                    gang.ending_requests,
+                                                    {},
+                                                    gang.owner,
+                                                    gang.whole_with,
+                                                    gang.whole_requests});
     seen.lost_requests -= gang.bound_requests;
     if (with_nodes) seen.used_on = gang.used_on;
     limit_use(gang, nodes, seen);

@@ -33,14 +33,14 @@ bool is_stray(const kube::Pod& pod);
 std::string foreign_gang_name(const kube::Pod& pod);
 
 // Whether a change of such a pod can affect its gang.
-bool foreign_pod_matters(const PodPtr& before, const PodPtr& after);
+bool foreign_pod_matters(const kube::PodPtr& before, const kube::PodPtr& after);
 
 // PodGroups and pods by gang, as last watched. A pod may be seen before its PodGroup. Not
 // thread-safe. Cost of a change: log(gangs) + log(pods of the gang).
 class ForeignGangs {
  public:
-  void pod_changed(const PodPtr& before, const PodPtr& after);
-  void group_changed(const ForeignGroupPtr& before, const ForeignGroupPtr& after);
+  void pod_changed(const kube::PodPtr& before, const kube::PodPtr& after);
+  void group_changed(const kube::ForeignGroupPtr& before, const kube::ForeignGroupPtr& after);
   // The API server does not have this kind: its CRD is not installed.
   void set_kind_missing(bool is_missing) { is_kind_missing_ = is_missing; }
   // Why the gang waits, according to this process's planner; "": unknown.
@@ -51,25 +51,25 @@ class ForeignGangs {
   void forget(const std::string& gang, const std::string& pod_uid);
   bool is_pending(const std::string& gang, const std::string& pod_uid) const;
 
-  ForeignPodSeen seen(const std::string& gang) const;
+  planner::ForeignPodSeen seen(const std::string& gang) const;
   // Cost: unbound pods of the gang.
-  ForeignHoldSeen hold(const std::string& gang) const;
+  planner::ForeignHoldSeen hold(const std::string& gang) const;
   // Gangs with a PodGroup that have or had pods, and plain pods that wait or are being bound. Cost:
   // gangs, and unbound pods.
   // `with_nodes`: also ForeignGangSeen::used_on. What its pods use of a node is at most what the
   // node has: they may request any amount.
-  std::vector<ForeignGangSeen> all(const VolumeStores& volumes, const NodeTable& nodes,
-                                   bool with_nodes = true) const;
+  std::vector<planner::ForeignGangSeen> all(const VolumeStores& volumes, const NodeTable& nodes,
+                                            bool with_nodes = true) const;
   // Unbound pods mount claims.
   bool uses_claims() const { return with_claims_ > 0; }
 
  private:
   struct Gang {
-    ForeignGroupPtr group;
-    std::map<std::string, PodPtr, std::less<>> pending;  // by UID; includes assumed pods
-    std::set<std::string, std::less<>> assumed;          // of pending
-    ForeignCounts counts;                                // of all other pods; `pending` stays 0
-    std::int64_t not_running = 0;                        // of counts.bound
+    kube::ForeignGroupPtr group;
+    std::map<std::string, kube::PodPtr, std::less<>> pending;  // by UID; includes assumed pods
+    std::set<std::string, std::less<>> assumed;                // of pending
+    planner::ForeignCounts counts;  // of all other pods; `pending` stays 0
+    std::int64_t not_running = 0;   // of counts.bound
     kube::Resources bound_requests;
     kube::Resources ending_requests;                 // ForeignGangSeen::ending_requests
     std::map<std::string, kube::Resources> used_on;  // both of them by node
@@ -79,14 +79,14 @@ class ForeignGangs {
     std::string message;
     bool had_pods = false;
   };
-  void add(const PodPtr& pod);
+  void add(const kube::PodPtr& pod);
   void remove(const kube::Pod& pod);
   static void count_use(const kube::Pod& pod, bool adds, Gang& gang);
   static void note_whole(Gang& gang);
   static void forget_whole(Gang& gang);
   void drop_if_empty(const std::string& key);
-  static ForeignCounts compute_counts(const Gang& gang);
-  static void limit_use(const Gang& gang, const NodeTable& nodes, ForeignGangSeen& seen);
+  static planner::ForeignCounts compute_counts(const Gang& gang);
+  static void limit_use(const Gang& gang, const NodeTable& nodes, planner::ForeignGangSeen& seen);
 
   std::map<std::string, Gang, std::less<>> gangs_;
   std::size_t with_claims_ = 0;

@@ -16,13 +16,13 @@ std::map<gang::SlotKey, const gang::MemberSet*> wanted_slots(const gang::PodGrou
 
 }  // namespace
 
-void GroupPlacements::set_group(PodGroupPtr group) {
+void GroupPlacements::set_group(gang::PodGroupPtr group) {
   release_all();
   group_ = std::move(group);
   reserve_all();
 }
 
-void GroupPlacements::set_attempted(PodGroupPtr attempted) {
+void GroupPlacements::set_attempted(gang::PodGroupPtr attempted) {
   release_all();
   attempted_ = std::move(attempted);
   reserve_all();
@@ -79,15 +79,15 @@ bool GroupPlacements::waits_for_kubelet(const Reservation& reservation) const {
   return !pods_.has_started(uid, ns, reservation.placement);
 }
 
-std::optional<OpenSlot> GroupPlacements::open_slot(const Reservation& reservation) const {
+std::optional<planner::OpenSlot> GroupPlacements::open_slot(const Reservation& reservation) const {
   const auto& [ns, uid] = std::tie(reservation.group->meta.ns, reservation.group->meta.uid);
   auto slot = pods_.open_slot(uid, ns.str(), reservation.placement);
   if (slot || !waits_for_kubelet(reservation)) return slot;
-  return OpenSlot{reservation.placement, OpenSlot::Why::kNotStarted, {}, {}};
+  return planner::OpenSlot{reservation.placement, planner::OpenSlot::Why::kNotStarted, {}, {}};
 }
 
-std::vector<OpenSlot> GroupPlacements::open_slots() const {
-  std::vector<OpenSlot> slots;
+std::vector<planner::OpenSlot> GroupPlacements::open_slots() const {
+  std::vector<planner::OpenSlot> slots;
   for (const std::int64_t number : open_) {
     if (auto slot = open_slot(reservations_.at(number))) slots.push_back(*std::move(slot));
   }
@@ -119,8 +119,8 @@ bool GroupPlacements::supersedes_bound(const gang::PodGroup& other) const {
   });
 }
 
-SlotSeen GroupPlacements::seen(std::string_view role, int ordinal) const {
-  SlotSeen seen{group_, std::nullopt, "", false, {}};
+planner::SlotSeen GroupPlacements::seen(std::string_view role, int ordinal) const {
+  planner::SlotSeen seen{group_, std::nullopt, "", false, {}};
   const auto number = numbers_.find({std::string(role), ordinal});
   if (number == numbers_.end()) return seen;
   const Reservation& reservation = reservations_.at(number->second);
@@ -132,24 +132,25 @@ SlotSeen GroupPlacements::seen(std::string_view role, int ordinal) const {
   return seen;
 }
 
-GangSeen GroupPlacements::seen(std::string_view name) const {
+planner::GangSeen GroupPlacements::seen(std::string_view name) const {
   const gang::GangStatus* status = gang::find_gang(group_->status, name);
-  GangSeen seen{group_, status != nullptr && status->committed, {}};
+  planner::GangSeen seen{group_, status != nullptr && status->committed, {}};
   const gang::Gang* gang = gang::find_gang(group_->spec, name);
   if (gang == nullptr) return seen;
   for (const gang::MemberSet& set : gang->members) {
     for (const gang::SlotId slot : set.slots) {
-      MemberSeen& member = seen.members.emplace_back(MemberSeen{&set, slot, {}, {}});
+      planner::MemberSeen& member =
+          seen.members.emplace_back(planner::MemberSeen{&set, slot, {}, {}});
       const std::string& uid = group_->meta.uid;
       const bool is_over = pods_.has_finished(uid, group_->meta.ns, set.role, slot);
-      if (is_over) member.pod = MemberSeen::Pod::kBound;
+      if (is_over) member.pod = planner::MemberSeen::Pod::kBound;
       const auto number = numbers_.find({set.role, slot.ordinal});
       if (number == numbers_.end()) continue;
       const Reservation& reservation = reservations_.at(number->second);
       member.placement = reservation.placement;
       if (!is_over) member.pod = pods_.state(uid, group_->meta.ns, *member.placement);
-      if (member.pod == MemberSeen::Pod::kBound && waits_for_kubelet(reservation)) {
-        member.pod = MemberSeen::Pod::kNotStarted;
+      if (member.pod == planner::MemberSeen::Pod::kBound && waits_for_kubelet(reservation)) {
+        member.pod = planner::MemberSeen::Pod::kNotStarted;
       }
       member.refusal = pods_.refusal(uid, group_->meta.ns, *member.placement);
     }

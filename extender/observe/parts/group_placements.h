@@ -26,10 +26,10 @@ class GroupPlacements {
   GroupPlacements(const GroupPlacements&) = delete;
   GroupPlacements& operator=(const GroupPlacements&) = delete;
 
-  void set_group(PodGroupPtr group);
+  void set_group(gang::PodGroupPtr group);
   // Not null: a status that may or may not be stored; its placements are reserved in addition to
   // the known ones.
-  void set_attempted(PodGroupPtr attempted);
+  void set_attempted(gang::PodGroupPtr attempted);
   // Whether the gang's placements already count as committed before the status says so.
   void set_committing(const std::string& gang, bool committing);
   // A pod of that slot was bound, deleted, refused or stopped.
@@ -37,17 +37,17 @@ class GroupPlacements {
 
   // At least one slot of a committed gang is open.
   bool is_open() const { return !open_.empty(); }
-  const PodGroupPtr& group() const { return group_; }
-  const PodGroupPtr& attempted() const { return attempted_; }
+  const gang::PodGroupPtr& group() const { return group_; }
+  const gang::PodGroupPtr& attempted() const { return attempted_; }
   const std::set<std::string>& committing() const { return committing_; }
-  SlotSeen seen(std::string_view role, int ordinal) const;
-  GangSeen seen(std::string_view name) const;
+  planner::SlotSeen seen(std::string_view role, int ordinal) const;
+  planner::GangSeen seen(std::string_view name) const;
   // Open slots of committed gangs, by placement number. Cost: their number.
-  std::vector<OpenSlot> open_slots() const;
+  std::vector<planner::OpenSlot> open_slots() const;
   // An attempted status lacks this placement.
   bool may_lose(std::int64_t placement) const;
   // Placements whose slots have had their last pod: they use no capacity.
-  const FinishedPlacements& finished() const { return finished_; }
+  const planner::FinishedPlacements& finished() const { return finished_; }
   // `other` takes the placement of a pod that is or is being bound from a committed gang.
   bool supersedes_bound(const gang::PodGroup& other) const;
 
@@ -67,7 +67,7 @@ class GroupPlacements {
   void add_placements(const gang::PodGroup& group);
   void see_pods(Reservation& reservation) const;
   bool waits_for_kubelet(const Reservation& reservation) const;
-  std::optional<OpenSlot> open_slot(const Reservation& reservation) const;
+  std::optional<planner::OpenSlot> open_slot(const Reservation& reservation) const;
   void refresh(std::int64_t number);
   void count(const Reservation& reservation, bool add);
   void note_open(std::int64_t number, const Reservation& reservation);
@@ -76,12 +76,12 @@ class GroupPlacements {
 
   NodeTable& nodes_;
   const SlotPods& pods_;
-  PodGroupPtr group_;
-  PodGroupPtr attempted_;
+  gang::PodGroupPtr group_;
+  gang::PodGroupPtr attempted_;
   std::set<std::string> committing_;
   std::map<std::int64_t, Reservation> reservations_;  // by placement number; wanted slots only
   std::set<std::int64_t> open_;                       // open ones, of committed gangs
-  FinishedPlacements finished_;
+  planner::FinishedPlacements finished_;
   // Capacity without a slot, by set and node.
   struct ReservedPods {
     const gang::MemberSet* set = nullptr;  // of group_ or attempted_

@@ -8,7 +8,7 @@
 namespace nervex::extender {
 namespace {
 
-placement::NodeView make_node_view(const NodePtr& node, const kube::Resources& used,
+placement::NodeView make_node_view(const kube::NodePtr& node, const kube::Resources& used,
                                    const kube::Resources& reserved) {
   placement::NodeView view{node, node->allocatable};
   view.free -= used;
@@ -18,10 +18,10 @@ placement::NodeView make_node_view(const NodePtr& node, const kube::Resources& u
 
 }  // namespace
 
-void NodeTable::set_node(const std::string& name, const NodePtr& node) {
+void NodeTable::set_node(const std::string& name, const kube::NodePtr& node) {
   Entry& entry = touch(name);
-  NodePtr seen = with_delegated(node);
-  if (matters(entry.node, seen)) {
+  kube::NodePtr seen = with_delegated(node);
+  if (planner::matters(entry.node, seen)) {
     is_outdated_ = true;
     changed_.clear();
   }
@@ -36,12 +36,12 @@ bool NodeTable::set_delegated(std::vector<std::string> resources) {
   delegated_ = std::move(resources);
   last_delegated_ = {};
   for (const auto& [name, entry] : entries_) {
-    if (entry.stored) set_node(name, NodePtr(entry.stored));
+    if (entry.stored) set_node(name, kube::NodePtr(entry.stored));
   }
   return true;
 }
 
-NodePtr NodeTable::with_delegated(const NodePtr& node) {
+kube::NodePtr NodeTable::with_delegated(const kube::NodePtr& node) {
   if (!node || delegated_.empty()) return node;
   auto& [before, after] = last_delegated_;
   if (before != node->allocatable || before.empty()) {
@@ -119,8 +119,8 @@ void NodeTable::withdraw(const std::string& node, int priority, const kube::Reso
   drop_if_empty(node);
 }
 
-std::vector<Nominated> NodeTable::nominated() const {
-  std::vector<Nominated> all;
+std::vector<planner::Nominated> NodeTable::nominated() const {
+  std::vector<planner::Nominated> all;
   for (const auto& [node, by_priority] : nominated_) {
     for (const auto& [priority, requests] : by_priority) {
       all.push_back({node, priority, requests});
@@ -182,11 +182,11 @@ std::vector<placement::NodeView> NodeTable::views(const std::set<std::string_vie
   return nodes;
 }
 
-std::optional<ReservedNode> NodeTable::reserved_node(std::string_view name) const {
+std::optional<planner::ReservedNode> NodeTable::reserved_node(std::string_view name) const {
   const auto at = entries_.find(name);
   if (at == entries_.end() || at->second.reserved.empty()) return std::nullopt;
-  if (!at->second.node) return ReservedNode{at->first, std::nullopt};
-  return ReservedNode{at->first, spare_resources(at->second)};
+  if (!at->second.node) return planner::ReservedNode{at->first, std::nullopt};
+  return planner::ReservedNode{at->first, spare_resources(at->second)};
 }
 
 bool NodeTable::is_in_use(std::string_view name) const {
@@ -206,8 +206,8 @@ bool NodeTable::is_overfull(std::string_view name) const {
   });
 }
 
-std::vector<NodeChange> NodeTable::take_changes() {
-  std::vector<NodeChange> changes;
+std::vector<planner::NodeChange> NodeTable::take_changes() {
+  std::vector<planner::NodeChange> changes;
   if (!are_changes_taken_) {
     are_changes_taken_ = true;
     for (const auto& [name, entry] : entries_) touched_.push_back(name);
@@ -218,7 +218,7 @@ std::vector<NodeChange> NodeTable::take_changes() {
     Entry& entry = at->second;
     entry.is_touched = false;
     kube::Resources spare = entry.node ? spare_resources(entry) : kube::Resources();
-    const bool is_other = matters(entry.shown_node, entry.node);
+    const bool is_other = planner::matters(entry.shown_node, entry.node);
     if (is_other || spare != entry.shown_spare || entry.has_lost_nominated) {
       changes.push_back({is_other ? entry.shown_node : entry.node, entry.node, entry.shown_spare,
                          spare, entry.has_lost_nominated});

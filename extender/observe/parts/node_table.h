@@ -9,10 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "gang/objects.h"
+#include "kube/model/objects.h"
 #include "kube/model/resources.h"
 #include "placement/cluster.h"
 #include "planner/bind/bind_view.h"
-#include "planner/facts/objects.h"
 #include "planner/facts/snapshot.h"
 #include "planner/work/waiting.h"
 
@@ -22,7 +23,7 @@ namespace nervex::extender {
 // seen, or deleted): they count as soon as the node is known.
 class NodeTable {
  public:
-  void set_node(const std::string& name, const NodePtr& node);  // null: deleted
+  void set_node(const std::string& name, const kube::NodePtr& node);  // null: deleted
   // Resources that a DeviceClass backs, sorted: nodes that do not list them have as much of them as
   // is asked for, here and in all views (kube::with_delegated). False: they are these already.
   bool set_delegated(std::vector<std::string> resources);
@@ -37,7 +38,7 @@ class NodeTable {
   // again; otherwise the node has gained it.
   void nominate(const std::string& node, int priority, const kube::Resources& amount);
   void withdraw(const std::string& node, int priority, const kube::Resources& amount, bool stays);
-  std::vector<Nominated> nominated() const;
+  std::vector<planner::Nominated> nominated() const;
 
   // Known nodes, free = allocatable - used - reserved for committed gangs. Cached: a call costs the
   // nodes whose capacity changed since the last one, or all nodes if one was added, deleted or
@@ -47,7 +48,7 @@ class NodeTable {
   // those that changed since the last call.
   std::vector<placement::NodeView> spare_views() const;
   // Net changes since the last call; all nodes at the first call. Cost: nodes that were touched.
-  std::vector<NodeChange> take_changes();
+  std::vector<planner::NodeChange> take_changes();
   // Nodes on which pods request more than there is. A pod that names its node itself may request
   // any amount. Nodes that are not known have nothing.
   const std::set<std::string, std::less<>>& overused() const { return overused_; }
@@ -64,12 +65,12 @@ class NodeTable {
   std::vector<placement::NodeView> views(const std::set<std::string_view>& names,
                                          int priority) const;
   // nullopt if nothing is reserved on it.
-  std::optional<ReservedNode> reserved_node(std::string_view name) const;
+  std::optional<planner::ReservedNode> reserved_node(std::string_view name) const;
 
  private:
   struct Entry {
-    NodePtr stored;  // as the API server has it
-    NodePtr node;    // with delegated resources
+    kube::NodePtr stored;  // as the API server has it
+    kube::NodePtr node;    // with delegated resources
     kube::Resources used;
     kube::Resources reserved;  // committed or not
     kube::Resources reserved_committed;
@@ -77,7 +78,7 @@ class NodeTable {
     mutable kube::Resources free;
     mutable bool is_free_known = false;
     // As take_changes() left it. An unknown node has no spare capacity.
-    NodePtr shown_node;
+    kube::NodePtr shown_node;
     kube::Resources shown_spare;
     bool is_touched = false;          // since take_changes(): its name is in touched_
     bool has_lost_nominated = false;  // since take_changes(): a nominated pod was withdrawn
@@ -85,7 +86,7 @@ class NodeTable {
     mutable bool is_changed = false;  // since cluster_ has read it
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
-  NodePtr with_delegated(const NodePtr& node);
+  kube::NodePtr with_delegated(const kube::NodePtr& node);
   // The entry is about to change.
   Entry& touch(const std::string& name);
   void drop_if_empty(const std::string& name);

@@ -19,7 +19,7 @@ std::string make_key(std::string_view ns, std::string_view id) {
 std::string make_foreign_key(std::string_view key) { return "/" + std::string(key); }
 
 // "": it belongs to no gang, or does not occupy a node.
-std::string find_gang_key(const PodPtr& pod) {
+std::string find_gang_key(const kube::PodPtr& pod) {
   if (!pod || !pod->occupies()) return "";
   const std::string& uid = kube::annotation(pod->meta, gang::kPodGroupUidAnnotation);
   if (!uid.empty()) return make_key(pod->meta.ns.str(), uid);
@@ -27,7 +27,7 @@ std::string find_gang_key(const PodPtr& pod) {
   return gang.empty() ? gang : make_foreign_key(gang);
 }
 
-bool is_plain_use(const PodPtr& pod) { return pod && pod->occupies() && is_plain(*pod); }
+bool is_plain_use(const kube::PodPtr& pod) { return pod && pod->occupies() && is_plain(*pod); }
 
 const std::string& named_queue(const kube::Pod& pod) {
   return kube::annotation(pod.meta, gang::kQueueAnnotation);
@@ -39,12 +39,12 @@ bool OrphanedPods::Gang::is_orphaned(const GangPod& pod) const {
   return !accounts_for_all && !(has(pod) && queue::contains(counted, pod.role, pod.ordinal));
 }
 
-bool OrphanedPods::pod_changed(const PodPtr& before, const PodPtr& after) {
+bool OrphanedPods::pod_changed(const kube::PodPtr& before, const kube::PodPtr& after) {
   const bool is_plain_changed = plain_pod_changed(before, after);
   return gang_pod_changed(before, after) || is_plain_changed;
 }
 
-bool OrphanedPods::plain_pod_changed(const PodPtr& before, const PodPtr& after) {
+bool OrphanedPods::plain_pod_changed(const kube::PodPtr& before, const kube::PodPtr& after) {
   const bool was = is_plain_use(before);
   const bool is = is_plain_use(after);
   if (was && is && before->node == after->node && before->requests == after->requests) return false;
@@ -64,7 +64,7 @@ void OrphanedPods::count_plain(const kube::Pod& pod, bool adds) {
   if (use.by_node.empty()) plain_.erase(at);
 }
 
-bool OrphanedPods::gang_pod_changed(const PodPtr& before, const PodPtr& after) {
+bool OrphanedPods::gang_pod_changed(const kube::PodPtr& before, const kube::PodPtr& after) {
   const std::string was = find_gang_key(before);
   const std::string is = find_gang_key(after);
   const bool is_same_use = was == is && before && after && before->meta.uid == after->meta.uid &&

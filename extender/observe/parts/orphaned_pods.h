@@ -23,8 +23,9 @@
 
 #include "extender/observe/parts/node_table.h"
 #include "extender/observe/parts/queue_facts.h"
+#include "gang/objects.h"
 #include "gang/slot.h"
-#include "planner/facts/objects.h"
+#include "kube/model/objects.h"
 #include "queue/workload.h"
 
 namespace nervex::extender {
@@ -35,7 +36,7 @@ namespace nervex::extender {
 class OrphanedPods {
  public:
   // True: an orphaned pod began or ended to use capacity, or moved.
-  bool pod_changed(const PodPtr& before, const PodPtr& after);
+  bool pod_changed(const kube::PodPtr& before, const kube::PodPtr& after);
   // It accounts for the pods of queue::list_counted_slots(). Cost: its slots and pods.
   void set_group(const gang::PodGroup& group);
   void erase_group(std::string_view ns, std::string_view uid);
@@ -52,7 +53,7 @@ class OrphanedPods {
 
  private:
   struct GangPod {
-    PodPtr pod;
+    kube::PodPtr pod;
     std::string role{};  // empty: of another operator's gang
     int ordinal = 0;
   };
@@ -74,8 +75,8 @@ class OrphanedPods {
     kube::Resources total;
     std::map<std::string, kube::Resources, std::less<>> by_node;
   };
-  bool gang_pod_changed(const PodPtr& before, const PodPtr& after);
-  bool plain_pod_changed(const PodPtr& before, const PodPtr& after);
+  bool gang_pod_changed(const kube::PodPtr& before, const kube::PodPtr& after);
+  bool plain_pod_changed(const kube::PodPtr& before, const kube::PodPtr& after);
   void count_plain(const kube::Pod& pod, bool adds);
   static queue::Workload make_workload(const std::string& ns, const PlainUse& use,
                                        const QueueFacts& queues, const NodeTable& nodes);

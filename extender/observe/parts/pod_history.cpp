@@ -56,8 +56,8 @@ void PodHistory::keep_uncommitted(const gang::PodGroupStatus& status) {
   });
 }
 
-std::vector<NodeRejections> PodHistory::rejections() const {
-  std::vector<NodeRejections> all;
+std::vector<planner::NodeRejections> PodHistory::rejections() const {
+  std::vector<planner::NodeRejections> all;
   for (const auto& [where, times] : rejections_) all.push_back({where.first, where.second, times});
   return all;
 }

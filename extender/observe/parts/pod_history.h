@@ -44,7 +44,7 @@ class PodHistory {
   void keep_uncommitted(const gang::PodGroupStatus& status);
 
   bool has_rejections() const { return !rejections_.empty(); }
-  std::vector<NodeRejections> rejections() const;
+  std::vector<planner::NodeRejections> rejections() const;
   // Why the slot's last pod was lost, by role and ordinal.
   const std::map<std::pair<std::string, int>, std::string>& losses() const { return losses_; }
   // Null: nothing was noted.

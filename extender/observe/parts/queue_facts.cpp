@@ -19,8 +19,8 @@ void QueueFacts::set(const QueuePtr& before, const QueuePtr& after) {
   settled_.set_tree(tree);
 }
 
-void QueueFacts::set_node(const NodePtr& before, const NodePtr& after, bool is_in_use) {
-  const auto read = [this](const NodePtr& node) -> std::string {
+void QueueFacts::set_node(const kube::NodePtr& before, const kube::NodePtr& after, bool is_in_use) {
+  const auto read = [this](const kube::NodePtr& node) -> std::string {
     if (!node || class_label_.empty()) return "";
     const auto label = node->labels.find(class_label_);
     return label == node->labels.end() ? "" : label->second.str();

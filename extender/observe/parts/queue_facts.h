@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "gang/objects.h"
+#include "kube/model/objects.h"
 #include "kube/model/quota.h"
-#include "planner/facts/objects.h"
 #include "queue/facts.h"
 
 namespace nervex::extender {
@@ -32,7 +33,7 @@ class QueueFacts {
   // The label whose value is the class of a node. Before all other calls.
   void set_class_label(std::string label) { class_label_ = std::move(label); }
   // Null: no such node before, or none any more. `is_in_use`: settled workloads may be there.
-  void set_node(const NodePtr& before, const NodePtr& after, bool is_in_use);
+  void set_node(const kube::NodePtr& before, const kube::NodePtr& after, bool is_in_use);
   bool uses_classes() const { return tree().uses_classes(); }
   // The class of a node; "": it has none.
   std::string_view find_class(std::string_view node) const;

@@ -72,14 +72,14 @@ bool SlotPods::is_gated(const std::string& group_uid, std::string_view ns,
   return gated_.count({group_uid, std::string(ns), placement.number}) > 0;
 }
 
-std::map<std::pair<std::string, int>, EndingPod> SlotPods::ending(const std::string& group_uid,
-                                                                  std::string_view ns) const {
-  std::map<std::pair<std::string, int>, EndingPod> found;
+std::map<std::pair<std::string, int>, planner::EndingPod> SlotPods::ending(
+    const std::string& group_uid, std::string_view ns) const {
+  std::map<std::pair<std::string, int>, planner::EndingPod> found;
   for (auto at = ending_.lower_bound({group_uid, ""});
        at != ending_.end() && at->first.first == group_uid; ++at) {
     const Ending& ending = at->second;
     if (ending.origin.ns != ns || is_of_other(group_uid, ending.origin)) continue;
-    EndingPod& longest = found[ending.slot];
+    planner::EndingPod& longest = found[ending.slot];
     if (longest.name.empty() || ending.pod.until > longest.until) longest = ending.pod;
   }
   return found;
@@ -91,24 +91,26 @@ std::string SlotPods::refusal(const std::string& group_uid, std::string_view ns,
   return found == refusals_.end() ? "" : found->second.message.str();
 }
 
-std::optional<OpenSlot> SlotPods::open_slot(const std::string& group_uid, std::string_view ns,
-                                            const gang::Placement& placement) const {
+std::optional<planner::OpenSlot> SlotPods::open_slot(const std::string& group_uid,
+                                                     std::string_view ns,
+                                                     const gang::Placement& placement) const {
   const Found slot = find(group_uid, {placement.role, placement.slot.ordinal});
   for (const auto& [uid, pod] : slot.pods) {
     if (pod.placement != placement.number || !slot.group.has(pod, ns)) continue;
     if (!pod.node_lost.empty()) {
-      return OpenSlot{placement, OpenSlot::Why::kNodeLost, pod.node_lost, {}};
+      return planner::OpenSlot{placement, planner::OpenSlot::Why::kNodeLost, pod.node_lost, {}};
     }
     if (!pod.taken_away.empty()) {
-      return OpenSlot{placement, OpenSlot::Why::kTakenAway, pod.taken_away, {}};
+      return planner::OpenSlot{placement, planner::OpenSlot::Why::kTakenAway, pod.taken_away, {}};
     }
   }
   const bool is_over = has_finished(group_uid, ns, placement.role, placement.slot);
   if (is_over || is_bound(group_uid, ns, placement)) return std::nullopt;
   const auto refusal = refusals_.find({group_uid, std::string(ns), placement.number});
-  if (refusal == refusals_.end()) return OpenSlot{placement, OpenSlot::Why::kUnbound, {}, {}};
-  return OpenSlot{placement, OpenSlot::Why::kRefused, refusal->second.message,
-                  refusal->second.since};
+  if (refusal == refusals_.end())
+    return planner::OpenSlot{placement, planner::OpenSlot::Why::kUnbound, {}, {}};
+  return planner::OpenSlot{placement, planner::OpenSlot::Why::kRefused, refusal->second.message,
+                           refusal->second.since};
 }
 
 std::optional<queue::OtherUse> SlotPods::other_use(const std::string& group_uid,
@@ -142,8 +144,9 @@ bool SlotPods::are_all_outdated(const std::string& group_uid, std::string_view n
   return outdated > 0 && outdated == existing;
 }
 
-std::vector<BoundSlot> SlotPods::bound(const std::string& group_uid, std::string_view ns) const {
-  std::vector<BoundSlot> found;
+std::vector<planner::BoundSlot> SlotPods::bound(const std::string& group_uid,
+                                                std::string_view ns) const {
+  std::vector<planner::BoundSlot> found;
   const auto group = groups_.find(group_uid);
   if (group == groups_.end()) return found;
   for (const auto& [name, pods] : group->second.slots) {
@@ -180,7 +183,7 @@ void SlotPods::forget(const gang::PodSlot& slot, std::string_view pod_uid) {
 
 bool SlotPods::is_bound(const std::string& group_uid, std::string_view ns,
                         const gang::Placement& placement) const {
-  return state(group_uid, ns, placement) != MemberSeen::Pod::kUnbound;
+  return state(group_uid, ns, placement) != planner::MemberSeen::Pod::kUnbound;
 }
 
 bool SlotPods::has_finished(const std::string& group_uid, std::string_view ns,
@@ -192,17 +195,17 @@ bool SlotPods::has_finished(const std::string& group_uid, std::string_view ns,
   });
 }
 
-MemberSeen::Pod SlotPods::state(const std::string& group_uid, std::string_view ns,
-                                const gang::Placement& placement) const {
-  auto state = MemberSeen::Pod::kUnbound;
+planner::MemberSeen::Pod SlotPods::state(const std::string& group_uid, std::string_view ns,
+                                         const gang::Placement& placement) const {
+  auto state = planner::MemberSeen::Pod::kUnbound;
   const Found slot = find(group_uid, {placement.role, placement.slot.ordinal});
   for (const auto& [uid, pod] : slot.pods) {
     const bool is_assumed = pod.node.empty();
     const std::string& node = is_assumed ? pod.target : pod.node;
     if (pod.placement != placement.number || node != placement.node) continue;
     if (!slot.group.has(pod, ns)) continue;
-    if (!is_assumed) return MemberSeen::Pod::kBound;
-    state = MemberSeen::Pod::kAssumed;
+    if (!is_assumed) return planner::MemberSeen::Pod::kBound;
+    state = planner::MemberSeen::Pod::kAssumed;
   }
   return state;
 }
@@ -277,13 +280,13 @@ bool SlotPods::is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid
   return at != pods.end() && !at->second.node.empty();
 }
 
-std::optional<NamedPod> SlotPods::other_live_pod(const gang::PodSlot& slot,
-                                                 const kube::Pod& pod) const {
+std::optional<planner::NamedPod> SlotPods::other_live_pod(const gang::PodSlot& slot,
+                                                          const kube::Pod& pod) const {
   const Found found = find(slot.pod_group_uid, {slot.role, slot.slot.ordinal});
   for (const auto& [uid, other] : found.pods) {
     if (uid == pod.meta.uid || !found.group.has(other, pod.meta.ns.str())) continue;
     if (other.finished) continue;
-    return NamedPod{other.name, uid};
+    return planner::NamedPod{other.name, uid};
   }
   return std::nullopt;
 }

@@ -38,8 +38,8 @@ class SlotPods {
   bool is_bound(const std::string& group_uid, std::string_view ns,
                 const gang::Placement& placement) const;
   // The state of the pod of namespace `ns` for this placement. Cost: log(slots).
-  MemberSeen::Pod state(const std::string& group_uid, std::string_view ns,
-                        const gang::Placement& placement) const;
+  planner::MemberSeen::Pod state(const std::string& group_uid, std::string_view ns,
+                                 const gang::Placement& placement) const;
   // A pod of this slot and incarnation has finished, for any placement: the slot gets no other pod.
   bool has_finished(const std::string& group_uid, std::string_view ns, std::string_view role,
                     gang::SlotId slot) const;
@@ -49,7 +49,8 @@ class SlotPods {
   bool is_seen_bound(const gang::PodSlot& slot, std::string_view pod_uid) const;
   // Another pod of its namespace that was or is being bound for the slot, and has not finished.
   // nullopt: none.
-  std::optional<NamedPod> other_live_pod(const gang::PodSlot& slot, const kube::Pod& pod) const;
+  std::optional<planner::NamedPod> other_live_pod(const gang::PodSlot& slot,
+                                                  const kube::Pod& pod) const;
 
   // That pod is not bound. Records whether kube-scheduler has refused it.
   void set_unbound(const gang::PodSlot& slot, const kube::Pod& pod);
@@ -61,8 +62,8 @@ class SlotPods {
                 const gang::Placement& placement) const;
   // Why no pod runs for this placement, if so. Finished pods count as running unless the cluster
   // stopped them. Cost: the pods of the slot.
-  std::optional<OpenSlot> open_slot(const std::string& group_uid, std::string_view ns,
-                                    const gang::Placement& placement) const;
+  std::optional<planner::OpenSlot> open_slot(const std::string& group_uid, std::string_view ns,
+                                             const gang::Placement& placement) const;
 
   // A pod of that PodGroup was or is being bound and has not finished. `ns` empty: in any
   // namespace. Cost: its slots.
@@ -80,8 +81,8 @@ class SlotPods {
   std::optional<SysTime> ends_at(const std::string& group_uid, std::string_view ns) const;
   // Pods of that PodGroup and namespace that are being deleted: GroupSeen::ending. Cost: their
   // number.
-  std::map<std::pair<std::string, int>, EndingPod> ending(const std::string& group_uid,
-                                                          std::string_view ns) const;
+  std::map<std::pair<std::string, int>, planner::EndingPod> ending(const std::string& group_uid,
+                                                                   std::string_view ns) const;
 
   // What a slot is planned to use.
   struct Plan {
@@ -100,7 +101,7 @@ class SlotPods {
                         gang::SlotId slot, std::size_t existing) const;
 
   // Pods of that PodGroup and namespace that were or are being bound, by slot. Cost: their number.
-  std::vector<BoundSlot> bound(const std::string& group_uid, std::string_view ns) const;
+  std::vector<planner::BoundSlot> bound(const std::string& group_uid, std::string_view ns) const;
 
   // This pod is being bound to that node for the slot, until it is added or removed.
   void assume(const gang::PodSlot& slot, const kube::Pod& pod, const std::string& node);
@@ -155,7 +156,7 @@ class SlotPods {
   struct Ending {
     SlotName slot;
     gang::Origin origin;
-    EndingPod pod;
+    planner::EndingPod pod;
   };
   std::map<std::pair<std::string, std::string>, Ending> ending_;  // by PodGroup UID and pod UID
 };

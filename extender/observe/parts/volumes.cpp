@@ -47,7 +47,8 @@ std::vector<std::string> unusable_claims(const std::vector<std::string>& claims,
   return unusable;
 }
 
-PodGroupPtr with_volumes(const PodGroupPtr& group, const VolumeStores& stores, VolumesUsed& used) {
+gang::PodGroupPtr with_volumes(const gang::PodGroupPtr& group, const VolumeStores& stores,
+                               VolumesUsed& used) {
   used = {};
   const auto sets = gang::all_sets(group->spec.gangs);
   if (std::all_of(sets.begin(), sets.end(),

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "gang/objects.h"
 #include "kube/cache/store.h"
+#include "kube/model/objects.h"
 #include "kube/model/volume.h"
-#include "planner/facts/objects.h"
 
 namespace nervex::extender {
 
@@ -33,6 +34,7 @@ std::vector<std::string> unusable_claims(const std::vector<std::string>& claims,
 
 // The PodGroup with the node constraints of its bound claims, and what they depend on; unchanged if
 // there are none. Missing or unbound claims and missing volumes are left to kube-scheduler.
-PodGroupPtr with_volumes(const PodGroupPtr& group, const VolumeStores& stores, VolumesUsed& used);
+gang::PodGroupPtr with_volumes(const gang::PodGroupPtr& group, const VolumeStores& stores,
+                               VolumesUsed& used);
 
 }  // namespace nervex::extender

@@ -7,16 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "gang/objects.h"
 #include "gang/slot.h"
+#include "kube/model/objects.h"
 #include "kube/model/resources.h"
 #include "planner/facts/foreign_view.h"
-#include "planner/facts/objects.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // What is known about the slot in a pod's annotations.
 struct SlotSeen {
-  PodGroupPtr group;  // null: no PodGroup of that UID was seen
+  gang::PodGroupPtr group;  // null: no PodGroup of that UID was seen
   // The slot's placement, if any, while the spec wants the slot, in any incarnation.
   std::optional<gang::Placement> placement;
   // The gang whose status has the placement; the spec may have moved the slot since.
@@ -48,7 +49,7 @@ struct MemberSeen {
 };
 
 struct GangSeen {
-  PodGroupPtr group;  // null: no PodGroup of that UID was seen
+  gang::PodGroupPtr group;  // null: no PodGroup of that UID was seen
   bool committed = false;
   std::vector<MemberSeen> members;  // all wanted by the spec, in its order
 };
@@ -66,4 +67,4 @@ struct NamedPod {
   std::string uid;
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

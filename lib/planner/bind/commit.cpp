@@ -8,7 +8,7 @@
 
 #include "planner/gang/ledger.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 Error conflict(std::string reason) { return {Code::kConflict, std::move(reason)}; }
@@ -144,4 +144,4 @@ bool have_capacity(const gang::PodGroup& after, const gang::PodGroupStatus& befo
   });
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

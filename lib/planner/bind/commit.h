@@ -10,7 +10,7 @@
 #include "placement/cluster.h"
 #include "planner/bind/bind_view.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // kConflict, with a reason for people, unless every member of the gang still has its placement: the
 // plan is not whole, slots have moved to another gang, a node was deleted, no longer allowed or has
@@ -38,4 +38,4 @@ std::vector<const gang::Placement*> added_placements(const gang::PodGroupStatus&
 bool have_capacity(const gang::PodGroup& after, const gang::PodGroupStatus& before,
                    std::span<const placement::NodeView> nodes);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 kube::FilterResult retry_later(std::string why) {
@@ -157,4 +157,4 @@ bool says_gang_waits(std::string_view message, std::string_view gang) {
   return message.find(waits(gang)) != std::string_view::npos;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -14,7 +14,7 @@
 #include "kube/model/extender_api.h"
 #include "planner/bind/bind_view.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 struct FilterView {
   bool synced = false;
@@ -37,4 +37,4 @@ kube::FilterResult filter(const kube::FilterArgs& args, const FilterView& view);
 bool names_refused_node(std::string_view message, std::string_view node);
 bool says_gang_waits(std::string_view message, std::string_view gang);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -6,7 +6,7 @@
 
 #include "gang/slot.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using Pod = MemberSeen::Pod;
@@ -63,4 +63,4 @@ std::string describe_missing(const std::vector<const MemberSeen*>& missing) {
   return text;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

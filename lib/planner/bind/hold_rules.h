@@ -9,7 +9,7 @@
 
 #include "planner/bind/bind_view.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // What a held call waits for.
 enum class HoldUntil {
@@ -43,4 +43,4 @@ QuorumState quorum_state(const ForeignHoldSeen& gang,
 // "learner/2 (on n3), learner/7 (on n4) and 3 more"
 std::string describe_missing(const std::vector<const MemberSeen*>& missing);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -9,7 +9,7 @@
 #include "queue/preemption.h"
 #include "queue/reservation.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 struct HealingOptions {
   // A slot that kube-scheduler refuses for longer than this gets another node. A gang may also take
@@ -40,4 +40,4 @@ struct CycleFacts {
   const queue::QueueTree& tree() const { return snapshot.facts.tree(); }
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

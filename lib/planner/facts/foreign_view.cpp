@@ -2,7 +2,7 @@
 
 #include "kube/model/foreign_pod_group.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 std::string describe(const std::string& name, bool is_pod) {
@@ -26,4 +26,4 @@ std::string describe_foreign_of(const kube::Meta& pod) {
   return describe(group.empty() ? pod.name : group, group.empty());
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

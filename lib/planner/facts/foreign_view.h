@@ -12,11 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "gang/objects.h"
 #include "kube/model/json.h"
+#include "kube/model/objects.h"
 #include "kube/model/resources.h"
-#include "planner/facts/objects.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Counts of the gang's pods with our schedulerName.
 struct ForeignCounts {
@@ -56,20 +57,20 @@ struct ForeignPodSeen {
 
 // What the bind calls of a gang wait for.
 struct ForeignHoldSeen {
-  ForeignGroupPtr group;    // null: not found
-  std::int64_t needed = 0;  // pods that have to be bound together
+  kube::ForeignGroupPtr group;  // null: not found
+  std::int64_t needed = 0;      // pods that have to be bound together
   // Unbound pods with a node to be bound to: node by pod UID.
   std::map<std::string, std::string> nominated;
 };
 
 struct ForeignPod {
-  PodPtr pod;           // has `detail`
+  kube::PodPtr pod;     // has `detail`
   Json volume_terms{};  // from its bound volumes: NodeConstraints::volume_terms
 };
 
 // A gang to plan.
 struct ForeignGangSeen {
-  ForeignGroupPtr group;
+  kube::ForeignGroupPtr group;
   std::vector<ForeignPod> pending;  // those counted as pending
   ForeignCounts counts;
   kube::Resources bound_requests;   // of pods that are bound or being bound
@@ -85,4 +86,4 @@ struct ForeignGangSeen {
   std::string key() const { return foreign_key(*group); }
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // `next` is the earliest of several times; nullopt: none.
 inline void look_by(std::optional<SysTime>& next, std::optional<SysTime> time) {
@@ -41,4 +41,4 @@ inline std::chrono::milliseconds refresh_period(std::size_t waiting, std::string
   return period + period * turn / static_cast<int>(kTurns);
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

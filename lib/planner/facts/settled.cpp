@@ -4,7 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // The status has exactly what the spec wants.
@@ -47,4 +47,4 @@ bool is_settled(const gang::PodGroup& group, const std::vector<gang::EnlargedSet
                      });
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

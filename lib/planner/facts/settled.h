@@ -5,7 +5,7 @@
 
 #include "gang/pod_group.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // All that the spec wants is placed and committed, and nothing is reserved: only a new spec or the
 // loss of a pod brings new work. `enlarged` as in GroupSeen::enlarged.
@@ -14,4 +14,4 @@ bool is_settled(const gang::PodGroup& group, const std::vector<gang::EnlargedSet
 // It has capacity without a pod, or asks for it. Such capacity needs checks: its nodes may be lost.
 bool reserves_capacity(const gang::PodGroup& group);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

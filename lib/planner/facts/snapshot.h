@@ -13,13 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "gang/objects.h"
 #include "gang/pod_group.h"
+#include "kube/model/objects.h"
 #include "placement/cluster.h"
 #include "planner/facts/foreign_view.h"
-#include "planner/facts/objects.h"
 #include "queue/facts.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // A slot of a committed gang whose pod was not seen to run on the slot's node.
 struct OpenSlot {
@@ -64,7 +65,7 @@ using FinishedPlacements = std::set<std::int64_t>;
 
 // A PodGroup that runs, with nothing to decide.
 struct RunningGroup {
-  PodGroupPtr group;
+  gang::PodGroupPtr group;
   FinishedPlacements finished;
   queue::Settled::Workloads workloads{};  // as those of GroupSeen
   std::shared_ptr<const queue::OtherUses> uses{};
@@ -76,7 +77,7 @@ struct RunningGroup {
 
 // A PodGroup in a snapshot.
 struct GroupSeen {
-  PodGroupPtr group;
+  gang::PodGroupPtr group;
   // A status was written and may or may not be stored; `group` carries that status. Its placements
   // are reserved, and nothing is decided about it until the object has been read.
   bool unconfirmed = false;
@@ -143,7 +144,7 @@ struct Snapshot {
   // while a gang waits and workloads may end for it: with reservations, or if a queue preempts.
   std::vector<RunningGroup> running{};
   // Pods of any owner that are being deleted and occupy a node.
-  std::vector<PodPtr> terminating{};
+  std::vector<kube::PodPtr> terminating{};
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

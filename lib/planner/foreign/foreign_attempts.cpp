@@ -11,7 +11,7 @@
 #include "planner/bind/filter.h"
 #include "planner/recovery/refusals.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::milliseconds;
@@ -175,4 +175,4 @@ std::optional<SysTime> find_next_judgement(const ForeignMemory::Gang& memory) {
   return memory.failed_at ? std::optional(*memory.failed_at + kJudgeStart) : std::nullopt;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -14,7 +14,7 @@
 #include "planner/facts/foreign_view.h"
 #include "planner/foreign/foreign_wait.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // The planner's in-memory state of a gang. A new leader begins without it: it sees the nominations
 // in the API, and learns again what kube-scheduler refuses.
@@ -61,4 +61,4 @@ ForeignAttempts note_attempts(const ForeignGangSeen& seen, std::span<const std::
 // When a failed start will be judged; nullopt: none is to be.
 std::optional<SysTime> find_next_judgement(const ForeignMemory::Gang& memory);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -14,7 +14,7 @@
 #include "planner/facts/next_look.h"
 #include "planner/recovery/refusals.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::milliseconds;
@@ -459,4 +459,4 @@ ForeignDecision ForeignWork::decide(ForeignMemory::Gang& memory) const {
   return out;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

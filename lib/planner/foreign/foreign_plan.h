@@ -25,16 +25,16 @@
 #include "queue/usage.h"
 #include "queue/workload.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 struct NominationWrite {
-  PodPtr pod;        // at the decision
+  kube::PodPtr pod;  // at the decision
   std::string node;  // "": none
 };
 
 // Actions for one gang.
 struct ForeignDecision {
-  ForeignGroupPtr group;
+  kube::ForeignGroupPtr group;
   std::vector<NominationWrite> nominations;
   std::optional<ForeignWait> wait{};  // why it waits; nullopt: it does not
   bool is_news = false;               // `wait` is to be reported
@@ -158,4 +158,4 @@ class ForeignWork {
   std::optional<MinResourcesNotFree> lacking_;
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

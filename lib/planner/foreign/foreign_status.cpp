@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 std::string_view compute_phase(const kube::ForeignPodGroup& group, const ForeignCounts& counts) {
@@ -38,4 +38,4 @@ kube::ForeignPodGroupStatus make_foreign_status(const ForeignGangSeen& seen, Sys
   return status;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -4,9 +4,9 @@
 
 #include "planner/facts/foreign_view.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Only its counts and phase follow from the pods.
 kube::ForeignPodGroupStatus make_foreign_status(const ForeignGangSeen& seen, SysTime now);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

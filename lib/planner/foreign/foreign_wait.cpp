@@ -5,7 +5,7 @@
 #include "kube/model/resources.h"
 #include "placement/explain.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 std::string explain_cause(const gang::NoFit& no_fit) { return placement::explain(no_fit); }
@@ -42,4 +42,4 @@ bool same_cause(const ForeignWait& a, const ForeignWait& b) {
   return asked != nullptr && asked_too != nullptr && asked->resource == asked_too->resource;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

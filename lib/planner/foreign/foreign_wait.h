@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "gang/no_fit.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Fewer of its pods exist than it needs to start.
 struct TooFewPods {
@@ -45,4 +45,4 @@ std::string explain(const ForeignWait& wait);
 // Equal but for amounts that change with every pod of the cluster.
 bool same_cause(const ForeignWait& a, const ForeignWait& b);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 bool RefusedPlainPods::refuse(ForeignWork& pod,
                               const std::vector<placement::GroupLimit>& limits) const {
@@ -25,4 +25,4 @@ void RefusedPlainPods::note(const ForeignWork& pod,
   refused_.emplace(pod.priority(), Refused{*shape, limits, *no_fit});
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

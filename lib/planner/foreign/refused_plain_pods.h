@@ -11,7 +11,7 @@
 #include "placement/capacity.h"
 #include "planner/foreign/foreign_plan.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Lives within one pass: capacity only becomes less in it, so pods that are alike need not be
 // tried. There may be thousands of them. Cost of a call: kMost comparisons.
@@ -32,4 +32,4 @@ class RefusedPlainPods {
   std::multimap<int, Refused> refused_;  // by priority
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -8,7 +8,7 @@
 
 #include "kube/model/device_class.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 std::vector<std::string> find_delegated(const GangWork& work, const placement::Cluster& nodes) {
   if (!nodes.delegates()) return {};
@@ -30,4 +30,4 @@ std::string describe_delegated(const std::vector<std::string>& resources) {
                      fmt::join(resources, " and "), resources.size() == 1 ? "is" : "are");
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -10,7 +10,7 @@
 #include "placement/cluster.h"
 #include "planner/gang/gang_work.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // The resources that its pods request and their nodes leave to kube-scheduler; sorted. Cost where
 // no node does so: the resources of nodes.
@@ -19,4 +19,4 @@ std::vector<std::string> find_delegated(const GangWork& work, const placement::C
 // "example.com/gpu is left to kube-scheduler, which allocates devices of a DeviceClass"; "": none.
 std::string describe_delegated(const std::vector<std::string>& resources);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

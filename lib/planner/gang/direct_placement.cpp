@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 bool may_commit_when_planned(const GangWork& work) {
   const bool is_asked = work.seen->group->spec.direct_placement &&
@@ -34,4 +34,4 @@ bool is_committed_directly(const gang::PodGroupStatus& before, const gang::GangS
   return after.committed && after.direct_through > 0 && (known == nullptr || !known->committed);
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

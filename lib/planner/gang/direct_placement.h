@@ -12,7 +12,7 @@
 #include "gang/pod_group.h"
 #include "planner/gang/gang_work.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // For a gang with a placement for every slot. False (its first bind then commits it) if direct
 // placement was not requested, the gang is not the base gang or has only pods that are bound last,
@@ -27,4 +27,4 @@ void commit_directly(gang::GangStatus& gang);
 // committed one is committed with that one's placements: there is nothing to check.)
 bool is_committed_directly(const gang::PodGroupStatus& before, const gang::GangStatus& after);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

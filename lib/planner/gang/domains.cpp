@@ -7,7 +7,7 @@
 
 #include "kube/model/anti_affinity.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 constexpr std::int64_t kMostPods = 1 << 20;
@@ -162,4 +162,4 @@ placement::Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
   return Search(cluster, limits, taken, terms).plan(members);
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -14,7 +14,7 @@
 
 #include "placement/plan.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // By term: values of its label where pods with that term already run.
 using TakenDomains = std::map<std::string, std::set<std::string>>;
@@ -30,4 +30,4 @@ inline constexpr int kMostDomainPlans = 16;
                                               const placement::PlanLimits& limits,
                                               const TakenDomains& taken);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -5,7 +5,7 @@
 
 #include "base/backoff.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::milliseconds;
@@ -66,4 +66,4 @@ EnlargedSets age_enlarged(std::vector<gang::EnlargedSet> known, const std::vecto
   return out;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -14,7 +14,7 @@
 #include "gang/pod_group.h"
 #include "planner/gang/gang_work.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 struct SetSize {
   kube::Resources requests;                   // used to plan a pod
@@ -33,4 +33,4 @@ struct EnlargedSets {
 EnlargedSets age_enlarged(std::vector<gang::EnlargedSet> known, const std::vector<GangWork>& gangs,
                           SysTime now);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

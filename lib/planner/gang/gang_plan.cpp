@@ -1,6 +1,6 @@
 #include "planner/gang/gang_plan.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 void lend(const GangPlan& plan, Ledger& ledger) {
   for (const PlacedSlot& slot : plan.placed) ledger.lend(*slot.set, slot.placement.node);
@@ -31,4 +31,4 @@ std::vector<placement::GroupLimit> group_limits_left(const GangPlan& plan, const
   return limits;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

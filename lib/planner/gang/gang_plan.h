@@ -12,7 +12,7 @@
 #include "placement/capacity.h"
 #include "planner/gang/ledger.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // A slot that has a placement. A new placement has number 0.
 struct PlacedSlot {
@@ -63,4 +63,4 @@ std::vector<placement::NodeLimit> limits_left(const GangPlan& plan);
 std::vector<placement::GroupLimit> group_limits_left(const GangPlan& plan, const Ledger& ledger,
                                                      const PlacedSlot* except = nullptr);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -7,7 +7,7 @@
 
 #include "gang/slot.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 struct KnownPlacement {
@@ -321,4 +321,4 @@ void reject(GangWork& work) {
   drop_plan(work);
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -14,7 +14,7 @@
 #include "planner/gang/gang_plan.h"
 #include "planner/gang/ledger.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // An obstacle keeps a gang from new placements in this cycle, also if nodes and queue have space.
 // Of two the later one counts.
@@ -134,4 +134,4 @@ gang::MemberSet with_slots(const gang::MemberSet& set, std::vector<gang::SlotId>
 // The set's slots and those of the capacity that is planned with them.
 std::vector<gang::SlotId> all_slots(const gang::MemberSet& set);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

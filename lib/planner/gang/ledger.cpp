@@ -6,7 +6,7 @@
 
 #include "kube/model/anti_affinity.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 const char* reason_text(kube::NodeFit fit) {
@@ -163,4 +163,4 @@ std::string_view Ledger::label(std::string_view node, std::string_view name) con
   return label == labels.end() ? std::string_view() : std::string_view(label->second.str());
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -14,7 +14,7 @@
 #include "placement/cluster.h"
 #include "planner/facts/snapshot.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Not thread-safe: lives within one decision. Cost per call: log(nodes).
 class Ledger {
@@ -82,4 +82,4 @@ class Ledger {
   std::size_t gains_ = 0;
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

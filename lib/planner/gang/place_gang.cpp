@@ -7,7 +7,7 @@
 #include "gang/slot.h"
 #include "kube/model/anti_affinity.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // Adds what only the caller of plan_gang knows of the role's sets.
@@ -195,4 +195,4 @@ std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
   return place_missing(work, ledger);
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

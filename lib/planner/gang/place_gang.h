@@ -9,7 +9,7 @@
 #include "planner/gang/gang_work.h"
 #include "planner/gang/ledger.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Gives a slot in `placed` a different node; false if there is none. Its capacity on the old node
 // stays subtracted, as by drop_unbindable() (gang_work.h).
@@ -31,4 +31,4 @@ TakenDomains taken_domains(const GangWork& work, const Ledger& ledger,
 std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
                                     const placement::PlanLimits& limits, const TakenDomains& taken);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

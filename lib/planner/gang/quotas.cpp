@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 bool has_no_pod(const GroupSeen& seen, const gang::MemberSet& set, gang::SlotId slot) {
@@ -121,4 +121,4 @@ void Quotas::add(const GroupSeen& seen, const gang::MemberSet& set, std::int64_t
   ledger_.plan(seen.group->meta.ns.str(), {&set.shape.requests, pods});
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -13,7 +13,7 @@
 #include "planner/gang/gang_work.h"
 #include "queue/quota.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Counts pods of gangs as planned while gangs are placed: those that do not exist yet, and those
 // with reserved capacity. Gangs of other operators need no count: their pods exist before they are
@@ -49,4 +49,4 @@ class Quotas {
   std::map<std::pair<std::string_view, std::string_view>, std::int64_t> reserved_;
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

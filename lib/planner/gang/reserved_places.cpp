@@ -9,7 +9,7 @@
 #include "placement/capacity.h"
 #include "planner/gang/place_gang.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // kube-scheduler has refused pods of the set there: the planner limits their number.
@@ -74,7 +74,7 @@ std::optional<gang::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger& ledg
   const bool has_places = std::any_of(places_.begin(), places_.end(),
                                       [&](const Place& place) { return gang.has_set(place.set); });
   auto no_fit = gang.claims_reserved() && has_places ? complete_on_places(gang, ledger)
-                                                     : extender::complete(gang, ledger);
+                                                     : planner::complete(gang, ledger);
   if (!no_fit && !gang.is_committed()) {
     std::erase_if(wanted_, [&](const auto& one) { return gang.has_set(one.first); });
   }
@@ -88,7 +88,7 @@ std::optional<gang::NoFit> ReservedPlaces::heal(GangWork& gang, Ledger& ledger) 
     ledger.lend(*place.set, place.node);
     ledger.use_up(gang.group_limits, place.set->shape.requests, place.node, -1);
   }
-  auto no_fit = extender::complete(gang, ledger);
+  auto no_fit = planner::complete(gang, ledger);
   std::vector<placement::GroupLimit> left = group_limits_left(gang, ledger);
   std::erase_if(places_, [&](const Place& place) {
     const kube::Resources& requests = place.set->shape.requests;
@@ -133,7 +133,7 @@ std::optional<gang::NoFit> ReservedPlaces::complete_on_places(GangWork& gang, Le
       nodes.pop_back();
     }
   }
-  auto no_fit = extender::complete(gang, ledger);
+  auto no_fit = planner::complete(gang, ledger);
   std::erase_if(places_, is_its);
   for (std::size_t i = 0; no_fit && i < reserved.size(); ++i) {
     if (!ledger.has_capacity(*reserved[i].set, reserved[i].node)) continue;
@@ -261,4 +261,4 @@ std::string describe_reserved(const gang::PodGroup& group,
                      is_lacking ? ": the rest was lost, and no node has it free" : "");
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

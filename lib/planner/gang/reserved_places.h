@@ -19,7 +19,7 @@
 #include "planner/gang/gang_work.h"
 #include "planner/gang/ledger.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // For one PodGroup and one cycle. Borrows from the PodGroup.
 class ReservedPlaces {
@@ -35,7 +35,7 @@ class ReservedPlaces {
   // plan, and gives back what nothing in the spec requests. A dropped plan leaves its places to its
   // sets.
   void hand_over(const std::vector<GangWork>& gangs, Ledger& ledger);
-  // As extender::complete() of place_gang.h, for a gang of the same PodGroup: its slots use the
+  // As planner::complete() of place_gang.h, for a gang of the same PodGroup: its slots use the
   // places reserved for it, and other nodes for the rest. If it does not fit the places stay
   // reserved.
   std::optional<gang::NoFit> complete(GangWork& gang, Ledger& ledger);
@@ -84,4 +84,4 @@ std::vector<gang::ReservedCapacity> reserved_capacity(const std::vector<PlacedSl
 std::string describe_reserved(const gang::PodGroup& group,
                               const std::vector<gang::ReservedCapacity>& reserved);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

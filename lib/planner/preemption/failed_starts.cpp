@@ -12,7 +12,7 @@
 
 #include "planner/recovery/refusals.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 constexpr std::string_view kPodKind = "Pod";
@@ -177,4 +177,4 @@ void note_failed_starts(const CycleFacts& facts, CycleWork& work, PreemptionMemo
   }
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

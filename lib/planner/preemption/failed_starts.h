@@ -17,9 +17,9 @@
 #include "planner/work/cycle_state.h"
 #include "planner/work/group_work.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Remembers failures that the statuses of waiting gangs tell, and sets GangWork::preempts_after.
 void note_failed_starts(const CycleFacts& facts, CycleWork& work, PreemptionMemory& memory);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -11,7 +11,7 @@
 #include "planner/work/start_blocker.h"
 #include "queue/settled.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::seconds;
@@ -256,4 +256,4 @@ void start_preemptions(const CycleFacts& facts, CycleWork& work, Placer& placer,
   Starter(facts, work, placer, queues, memory, next_look).run();
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -25,7 +25,7 @@
 #include "planner/work/group_work.h"
 #include "queue/preemption.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Step 1: at most one gang in one cycle and one of each queue at a time. Searches are few in one
 // cycle, and the gangs that wait take turns. After start_waiting(), which returned `queues`.
@@ -34,4 +34,4 @@ namespace nervex::extender {
 void start_preemptions(const CycleFacts& facts, CycleWork& work, Placer& placer,
                        const QueueState& queues, PreemptionMemory& memory, NextLook& next_look);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

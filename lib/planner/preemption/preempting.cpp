@@ -14,7 +14,7 @@
 #include "planner/work/ending.h"
 #include "planner/work/start_blocker.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // While victims end; watches report it mostly.
@@ -353,4 +353,4 @@ std::optional<PreemptionMemory::Search> find_preemption_pause(const GroupWork& g
   return PreemptionMemory::Search{again, Outcome::kRateLimited};
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

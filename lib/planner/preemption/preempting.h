@@ -28,7 +28,7 @@
 #include "planner/work/group_work.h"
 #include "queue/preemption.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // As far as its PodGroup says; null: it was deleted. kRuns or kGone.
 VictimState judge_victim(const gang::PodGroup* group, const gang::Victim& victim);
@@ -58,4 +58,4 @@ std::optional<PreemptionMemory::Search> find_preemption_pause(const GroupWork& g
                                                               const PreemptionTimes& times,
                                                               SysTime now);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

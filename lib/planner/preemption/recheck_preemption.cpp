@@ -12,7 +12,7 @@
 #include "queue/admission.h"
 #include "queue/settled.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // A job that waits may have another queue by now.
@@ -133,4 +133,4 @@ bool exceeds_limit(const CycleFacts& facts, CycleWork& work, const GroupWork& gr
                     workload.class_requests);
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

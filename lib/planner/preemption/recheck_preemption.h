@@ -11,7 +11,7 @@
 #include "planner/work/group_work.h"
 #include "queue/preemption.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // May these victims, of those that the gang names, end for it? Requires that the gang is not
 // assumed, and that the other gangs which preempt are: queues count the nodes of those as used.
@@ -31,4 +31,4 @@ bool may_start_without(const CycleFacts& facts, CycleWork& work, const GroupWork
 bool exceeds_limit(const CycleFacts& facts, CycleWork& work, const GroupWork& group,
                    const GangWork& gang, const Ledger& ledger);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -5,7 +5,7 @@
 #include "queue/admission.h"
 #include "queue/settled.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 std::optional<std::vector<std::size_t>> VictimTrials::fits_without(
     std::span<const std::size_t> victims) {
@@ -102,4 +102,4 @@ VictimTrials make_trials(AfterEnding& after, const queue::Facts& facts, const Re
                       std::move(ledger));
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -16,7 +16,7 @@
 #include "queue/facts.h"
 #include "queue/preemption.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Keeps one ledger, and moves it from one set of victims to the next. Borrows facts, usage and
 // running gangs.
@@ -64,4 +64,4 @@ VictimTrials make_trials(AfterEnding& after, const queue::Facts& facts, const Re
                          const queue::Preemptor& preemptor, Placer& placer,
                          const ReservedNodes::Indices& closed);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

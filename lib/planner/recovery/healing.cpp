@@ -9,7 +9,7 @@
 #include "gang/slot.h"
 #include "planner/facts/next_look.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using LossCode = gang::HealingCause::Code;
@@ -238,4 +238,4 @@ std::string healing_text(const HealingState& state, bool all_placed) {
       state.cause.message, until);
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -18,7 +18,7 @@
 #include "planner/facts/cycle_facts.h"
 #include "planner/gang/gang_work.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Kept from cycle to cycle in memory only: a restart costs one more bind deadline, or one more
 // rejection.
@@ -67,4 +67,4 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
 // Follows "learner: 1 of 4 do not fit: ...", or stands alone if all slots have a placement.
 std::string healing_text(const HealingState& state, bool all_placed);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // A gang's decided status has something that its stored one has not.
@@ -42,4 +42,4 @@ bool has_lost_reservation(const gang::PodGroupStatus& decided, const gang::PodGr
          has_lost(decided, stored, is_renewed);
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -10,7 +10,7 @@
 
 #include "gang/pod_group.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 inline constexpr std::string_view kPodGroupDefinition = "podgroups.nervex.sensetime.com";
 inline constexpr std::string_view kQueueDefinition = "queues.nervex.sensetime.com";
@@ -23,4 +23,4 @@ bool has_lost_victims(const gang::PodGroupStatus& decided, const gang::PodGroupS
 // The same for nodes that are to be reserved, or for a field of the reservation.
 bool has_lost_reservation(const gang::PodGroupStatus& decided, const gang::PodGroupStatus& stored);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::milliseconds;
@@ -84,4 +84,4 @@ ExpiredPlans expire_plans(const std::vector<UncommittedPlan>& gangs, const PlanA
   return out;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

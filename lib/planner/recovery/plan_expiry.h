@@ -17,11 +17,11 @@
 #include "planner/facts/snapshot.h"
 #include "planner/recovery/refusals.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // A gang that is planned and not committed, or preempting.
 struct UncommittedPlan {
-  PodGroupPtr group;
+  gang::PodGroupPtr group;
   std::string gang;
   std::size_t pods = 0;     // wanted by the gang
   std::size_t gated = 0;    // of `pods`: have schedulingGates
@@ -66,12 +66,13 @@ struct PlanAge {
 using PlanAges = std::map<std::pair<std::string, std::string>, PlanAge>;
 
 struct ExpiredPlans {
-  std::vector<std::pair<PodGroupPtr, gang::PodGroupStatus>> writes;  // one per PodGroup at most
-  PlanAges ages;                                                     // for the next time
+  std::vector<std::pair<gang::PodGroupPtr, gang::PodGroupStatus>>
+      writes;     // one per PodGroup at most
+  PlanAges ages;  // for the next time
   std::optional<std::chrono::milliseconds> look_again;
 };
 // `mono` and `now` are the same moment.
 ExpiredPlans expire_plans(const std::vector<UncommittedPlan>& gangs, const PlanAges& ages,
                           MonoTime mono, SysTime now, const PlanExpiryOptions& options);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

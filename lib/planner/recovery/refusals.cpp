@@ -15,7 +15,7 @@
 #include "gang/slot.h"
 #include "planner/recovery/old_definition.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::milliseconds;
@@ -363,4 +363,4 @@ std::optional<SysTime> avoided_until(std::span<const gang::AvoidedNode> avoid, S
   return first;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -14,7 +14,7 @@
 #include "gang/pod_group.h"
 #include "placement/capacity.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // A pod of a plan that kube-scheduler refuses on its node.
 struct Refusal {
@@ -100,4 +100,4 @@ std::vector<placement::NodeLimit> collect_node_limits(std::span<const gang::Avoi
 // The first time after `now` at which a node is no longer avoided.
 std::optional<SysTime> avoided_until(std::span<const gang::AvoidedNode> avoid, SysTime now);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using GangBySlot = std::map<gang::SlotKey, const gang::Gang*>;
@@ -106,4 +106,4 @@ std::optional<gang::PodGroupStatus> restored_status(const gang::PodGroup& group,
   return status;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -16,7 +16,7 @@
 
 #include "gang/pod_group.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // From the annotations of a pod that was or is being bound to this node, finished or not.
 struct BoundSlot {
@@ -37,4 +37,4 @@ std::optional<gang::PodGroupStatus> restored_status(const gang::PodGroup& group,
                                                     std::span<const BoundSlot> bound,
                                                     std::int64_t highest);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

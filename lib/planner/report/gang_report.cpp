@@ -8,7 +8,7 @@
 #include "planner/facts/next_look.h"
 #include "planner/recovery/healing.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 GangReport with_reason(const gang::GangStatus* before, std::string_view reason, SysTime now) {
@@ -177,4 +177,4 @@ GangReport waiting_report(const gang::GangStatus* before, const gang::NoFit& no_
   return report;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

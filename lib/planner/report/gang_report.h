@@ -14,7 +14,7 @@
 #include "gang/no_fit.h"
 #include "gang/pod_group.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 struct HealingState;
 
@@ -82,4 +82,4 @@ GangReport drained_report(const gang::GangStatus* before, std::string_view queue
 GangReport healing_report(const gang::GangStatus* before, const HealingState& state,
                           const gang::NoFit* no_fit, SysTime now);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::seconds;
@@ -104,7 +104,7 @@ std::optional<SysTime> NodeChooser::find_due(const queue::ReservedFor& terms,
   }
   const NodeNames nodes = collect_names(reservation);
   bool is_any_terminating = false;
-  for (const PodPtr& pod : facts_.snapshot.terminating) {
+  for (const kube::PodPtr& pod : facts_.snapshot.terminating) {
     // The nodes were chosen without the capacity of pods that take longer.
     if (nodes.count(pod->node.str()) == 0 || !after_.ending.is_about_to_end(*pod)) continue;
     is_any_terminating = true;
@@ -190,4 +190,4 @@ gang::Reservation NodeChooser::prolong(gang::Reservation present) {
   return present;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

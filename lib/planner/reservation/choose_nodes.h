@@ -14,7 +14,7 @@
 #include "planner/work/group_work.h"
 #include "queue/reservation.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // A search costs at most so many plans of the gang.
 inline constexpr std::size_t kMostEndTrials = 48;
@@ -64,4 +64,4 @@ class NodeChooser {
   const SysTime now_;
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

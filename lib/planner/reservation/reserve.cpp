@@ -13,7 +13,7 @@
 #include "planner/steps/limit_shares.h"
 #include "planner/work/start_blocker.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::seconds;
@@ -172,7 +172,7 @@ class Reserver {
       if (is_other && is_before(entries[i], turn)) earlier.push_back(i);
     }
     const queue::Preemptor preemptor{&workload(turn), find_queue(turn)};
-    return extender::make_trials(*after_, facts_.queues(), turn, preemptor, placer_, earlier);
+    return planner::make_trials(*after_, facts_.queues(), turn, preemptor, placer_, earlier);
   }
 
   // ---- reserving nodes
@@ -399,4 +399,4 @@ void keep_reservations(const CycleFacts& facts, CycleWork& work, Placer& placer,
   Reserver(facts, work, placer, queues, memory, next_look).run();
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

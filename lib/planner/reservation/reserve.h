@@ -20,7 +20,7 @@
 #include "planner/work/group_work.h"
 #include "queue/reservation.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // After start_waiting(), which returned `queues`. At most one search in one cycle, which is bounded
 // as those for preemption are, then a pause; those for what to take back come first, then the gangs
@@ -28,4 +28,4 @@ namespace nervex::extender {
 void keep_reservations(const CycleFacts& facts, CycleWork& work, Placer& placer,
                        const QueueState& queues, ReservationMemory& memory, NextLook& next_look);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -9,7 +9,7 @@
 #include "queue/backlog.h"
 #include "queue/settled.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using Outcome = gang::PreemptionOutcome;
@@ -472,4 +472,4 @@ std::vector<ReservedBy> ReservedNodes::name(const Indices& indices) const {
   return names;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

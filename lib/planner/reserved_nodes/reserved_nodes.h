@@ -30,7 +30,7 @@
 #include "planner/work/group_work.h"
 #include "queue/reservation.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // A reservation is given up when it has been impossible for so long: others took its nodes, or one
 // is lost. Not at once, as pods of a deleted job run on for a moment.
@@ -141,4 +141,4 @@ class ReservedNodes {
   bool has_new_ = false;
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -6,7 +6,7 @@
 
 #include "gang/slot.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 class TenantLister {
@@ -163,8 +163,8 @@ std::vector<NodeTenant> list_tenants(const CycleFacts& facts, CycleWork& work, c
     }
   }
   for (const RunningGroup& one : snapshot.running) lister.add_running(one);
-  for (const PodPtr& pod : snapshot.terminating) lister.add_terminating(*pod);
+  for (const kube::PodPtr& pod : snapshot.terminating) lister.add_terminating(*pod);
   return std::move(lister.tenants);
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -18,7 +18,7 @@
 #include "queue/reservation.h"
 #include "queue/workload.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 using NodeNames = std::unordered_set<std::string_view>;
 using NodeAmounts = std::map<std::string, kube::Resources, std::less<>>;  // by node
@@ -62,4 +62,4 @@ bool is_still_reclaimable(const std::vector<std::string_view>& reclaiming_queues
 std::vector<NodeTenant> list_tenants(const CycleFacts& facts, CycleWork& work, const Ending& ending,
                                      const NodeNames& nodes);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // Of the nodes, by when they become free.
@@ -107,4 +107,4 @@ NodeBalance weigh_nodes(const queue::ReservedFor& terms, const NodeAmounts& want
   return balance;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -7,7 +7,7 @@
 #include "planner/reserved_nodes/tenants.h"
 #include "queue/reservation.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 struct NodeBalance {
   // Nodes that cannot hold what the head wants there even when all tenants that end for it have
@@ -34,4 +34,4 @@ NodeBalance weigh_nodes(const queue::ReservedFor& terms, const NodeAmounts& want
 // No more of it than is free: a node never gets less than nothing by it.
 kube::Resources at_most(const kube::Resources& wanted, const kube::Resources& free);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

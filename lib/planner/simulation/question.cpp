@@ -15,7 +15,7 @@
 #include "job/pod_manifest.h"
 #include "job/wanted_slots.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // Each is tried on every group of nodes, and no admission has seen the job.
@@ -162,7 +162,7 @@ Result<Candidate> make_candidate(const Question& question, const JobSettings& se
   return candidate;
 }
 
-Result<Candidate> make_growth(const Growth& growth, const PodGroupPtr& of_job, SysTime now) {
+Result<Candidate> make_growth(const Growth& growth, const gang::PodGroupPtr& of_job, SysTime now) {
   const std::string role(to_string(growth.role));
   const gang::MemberSet* const like = find_like(*of_job, role);
   if (like == nullptr) {
@@ -190,4 +190,4 @@ Result<Candidate> make_growth(const Growth& growth, const PodGroupPtr& of_job, S
   return candidate;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

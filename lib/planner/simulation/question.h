@@ -5,14 +5,15 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "gang/objects.h"
 #include "gang/pod_group.h"
 #include "job/aggregator_config.h"
 #include "job/priority.h"
-#include "planner/facts/objects.h"
+#include "kube/model/objects.h"
 #include "planner/simulation/simulation.h"
 #include "planner/simulation/what_if.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // What a job's pods depend on beside the job.
 struct JobSettings {
@@ -28,6 +29,6 @@ Result<Candidate> make_candidate(const Question& question, const JobSettings& se
 // These replicas in the job's own PodGroup: part of its base gang while that waits; once it has
 // nodes, a request of now, which takes over capacity that the job has reserved. kInvalid: the job
 // has no template for them.
-Result<Candidate> make_growth(const Growth& growth, const PodGroupPtr& of_job, SysTime now);
+Result<Candidate> make_growth(const Growth& growth, const gang::PodGroupPtr& of_job, SysTime now);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

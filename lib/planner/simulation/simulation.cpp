@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 constexpr std::size_t kMostReason = 256;
@@ -114,4 +114,4 @@ Json encode_answer(const Answer& answer, SysTime completed) {
   return status;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

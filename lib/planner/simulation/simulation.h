@@ -14,7 +14,7 @@
 #include "kube/model/meta.h"
 #include "planner/simulation/what_if.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // More replicas of a job that waits or runs.
 struct Growth {
@@ -59,4 +59,4 @@ Result<Question> parse_question(std::string_view json);
 // jobs, with the number of all.
 Json encode_answer(const Answer& answer, SysTime completed);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -13,7 +13,7 @@
 #include "kube/model/anti_affinity.h"
 #include "planner/scheduling_cycle.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 constexpr int kMostReplicasTried = 4'096;
@@ -175,7 +175,7 @@ class Cycle {
   }
   // The candidate's status of that result; nullptr: there is none.
   const gang::PodGroupStatus* find_status(const CycleResult& result) const {
-    return extender::find_status(result, snapshot_.groups[at_].group->meta.uid);
+    return planner::find_status(result, snapshot_.groups[at_].group->meta.uid);
   }
 
  private:
@@ -397,4 +397,4 @@ std::optional<SysTime> find_latest_start(Snapshot snapshot, const WhatIf& what, 
   return cycle.find_latest_start(what.candidate->replicas);
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

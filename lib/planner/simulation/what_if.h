@@ -16,7 +16,7 @@
 #include "planner/facts/cycle_facts.h"
 #include "planner/facts/snapshot.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Empty nodes like one that exists.
 struct AddedNodes {
@@ -33,7 +33,7 @@ struct Candidate {
   // The PodGroup with so many of these replicas.
   std::function<gang::PodGroup(int replicas)> make;
   // The PodGroup of the job as it is; null: the job does not exist.
-  PodGroupPtr existing{};
+  gang::PodGroupPtr existing{};
 };
 
 struct WhatIf {
@@ -98,4 +98,4 @@ Answer simulate(Snapshot snapshot, const WhatIf& what, SysTime now,
 std::optional<SysTime> find_latest_start(Snapshot snapshot, const WhatIf& what, SysTime now,
                                          const CycleOptions& options = {});
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -8,7 +8,7 @@
 #include "planner/work/queue_use.h"
 #include "queue/inadmissible.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // A node of a class that the limit does not name.
@@ -127,4 +127,4 @@ void ClassLimits::recount(CycleWork& work) {
   if (is_on_) usage_ = count_class_use(work, facts_, ledger_);
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -17,7 +17,7 @@
 #include "queue/facts.h"
 #include "queue/usage.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // The queue's caps as limits of the planner. `label`: of the nodes' class.
 std::vector<placement::GroupLimit> make_limits(const queue::ClassCaps& caps,
@@ -61,4 +61,4 @@ class ClassLimits {
   const bool is_on_;
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -11,7 +11,7 @@
 #include "queue/admission.h"
 #include "queue/inadmissible.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // Slots that are placed together.
@@ -130,4 +130,4 @@ bool place_growing(CycleWork& work, Placer& placer, const queue::Facts& facts, q
   return is_any_placed;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -7,7 +7,7 @@
 #include "queue/facts.h"
 #include "queue/usage.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Places GangWork::growing, after all gangs that wait, within the limits of their queue and the
 // quotas of their namespace, beside the shares of these that are kept for gangs that wait, and on
@@ -17,4 +17,4 @@ namespace nervex::extender {
 bool place_growing(CycleWork& work, Placer& placer, const queue::Facts& facts, queue::Usage usage,
                    LimitShares& shares);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

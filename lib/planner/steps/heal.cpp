@@ -18,7 +18,7 @@
 #include "planner/work/queue_use.h"
 #include "queue/admission.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // The controller is about to requeue it: it gets no placement at the expense of others.
@@ -220,4 +220,4 @@ void move_refused(CycleWork& work, Placer& placer, ClassLimits& limits, const Cy
   }
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

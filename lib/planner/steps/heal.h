@@ -11,7 +11,7 @@
 #include "planner/work/group_work.h"
 #include "queue/facts.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Before anything starts, at any priority: waiting gangs must not keep a running gang incomplete,
 // which would end with all its pods at the healing deadline. Missing slots are placed on free
@@ -26,4 +26,4 @@ bool heal(CycleWork& work, Placer& placer, const queue::Facts& facts, ClassLimit
 void move_refused(CycleWork& work, Placer& placer, ClassLimits& limits, const CycleFacts& facts,
                   NextLook& next_look);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -13,7 +13,7 @@
 #include "queue/admission.h"
 #include "queue/settled.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // In one pass and queue: where many gangs wait for what may never end.
@@ -227,4 +227,4 @@ void LimitShares::charge(const queue::Workload& workload) {
   }
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -37,7 +37,7 @@
 #include "queue/usage.h"
 #include "queue/workload.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Since when the gang waits in this attempt.
 inline SysTime waits_since(const queue::Workload& workload, const GroupWork& group) {
@@ -113,4 +113,4 @@ class LimitShares {
   std::map<std::pair<queue::QueueIndex, std::string>, int> searches_;
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -7,7 +7,7 @@
 
 #include "planner/gang/place_gang.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 namespace {
 
@@ -57,7 +57,7 @@ bool Placer::grow(GroupWork& work, GangWork& gang) {
   if (!is_one) {  // some of them alone would be of no use
     GangWork trial = gang;
     Ledger ledger = ledger_;
-    gang.no_fit = extender::complete(trial, ledger);
+    gang.no_fit = planner::complete(trial, ledger);
   }
   if (!gang.no_fit) gang.no_fit = place(work, gang);
   ReservedNodes::release(held, ledger_);
@@ -100,7 +100,7 @@ void Placer::explain_limits(GangWork& gang) const {
   GangWork trial = gang;
   trial.group_limits.clear();
   Ledger ledger = ledger_;
-  gang.no_fit = extender::complete(trial, ledger);
+  gang.no_fit = planner::complete(trial, ledger);
   if (!gang.no_fit) gang.no_fit = gang.group_limit_cause;
 }
 
@@ -180,4 +180,4 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
   return no_fit;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

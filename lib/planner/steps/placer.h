@@ -13,7 +13,7 @@
 #include "planner/work/group_work.h"
 #include "planner/work/waiting.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Lives within one cycle. Borrows its arguments.
 class Placer {
@@ -98,4 +98,4 @@ class Placer {
   const bool counts_taken_;
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

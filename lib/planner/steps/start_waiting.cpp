@@ -21,7 +21,7 @@
 #include "queue/line.h"
 #include "queue/workload.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // One workload that waits: a gang of this suite, or pods of one of another operator.
@@ -357,4 +357,4 @@ QueueState start_waiting(const CycleFacts& facts, CycleWork& work, Placer& place
   }
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -17,7 +17,7 @@
 #include "queue/usage.h"
 #include "queue/workload.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // A gang of this suite that had its turn and got no nodes, or that a limit of its queue holds.
 struct RefusedTurn {
@@ -54,4 +54,4 @@ QueueState start_waiting(const CycleFacts& facts, CycleWork& work, Placer& place
 // has quota for it, and it does not take over capacity that its job has reserved. Null: more does.
 const gang::NoFit* find_shortage(const RefusedTurn& turn, const Placer& placer);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -3,7 +3,7 @@
 #include "planner/gang/place_gang.h"
 #include "planner/work/group_work.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 const GangPlan& plan_of(const OpenPlan& open) {
@@ -14,7 +14,7 @@ const GangPlan& plan_of(const OpenPlan& open) {
 void yield(const OpenPlan& open, Ledger& ledger) {
   const Overloaded yield{
       [&](ForeignWork* foreign) { foreign->yield(ledger); },
-      [&](GangWork* gang) { extender::yield(*gang, ledger); },
+      [&](GangWork* gang) { planner::yield(*gang, ledger); },
   };
   std::visit(yield, open.gang);
 }
@@ -24,7 +24,7 @@ void recheck(const OpenPlan& open, Ledger& ledger) {
       [&](ForeignWork* foreign) { foreign->recheck(ledger); },
       [&](GangWork* gang) {
         ledger.count_for(open.priority);
-        extender::recheck(*gang, ledger);
+        planner::recheck(*gang, ledger);
       },
   };
   std::visit(recheck, open.gang);
@@ -60,4 +60,4 @@ std::optional<gang::NoFit> displace_plans(const std::vector<OpenPlan>& plans, Ga
   return no_fit;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -9,7 +9,7 @@
 #include "planner/foreign/foreign_plan.h"
 #include "planner/gang/gang_work.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // A gang that is assumed and not committed.
 struct OpenPlan {
@@ -24,4 +24,4 @@ struct OpenPlan {
 std::optional<gang::NoFit> displace_plans(const std::vector<OpenPlan>& plans, GangWork& gang,
                                           Ledger& ledger);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -10,7 +10,7 @@
 #include "planner/work/running_gangs.h"
 #include "queue/usage.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // The state in which victims are searched, and checked again before they end: both ask this one.
 // Borrows its arguments; a change of `work` needs a new one. Cost: as of Ending and RunningGangs.
@@ -36,4 +36,4 @@ struct AfterEnding {
   queue::Usage usage;
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

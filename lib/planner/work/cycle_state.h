@@ -18,7 +18,7 @@
 #include "queue/report.h"
 #include "queue/tree.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // The API server has permanently rejected a status of this PodGroup: it is too large, or violates
 // the schema. The same decision again would only take capacity from others.
@@ -106,4 +106,4 @@ struct CycleState {
   bool waits_otherwise = false;
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

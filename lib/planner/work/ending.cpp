@@ -7,7 +7,7 @@
 #include "gang/slot.h"
 #include "queue/settled.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // Until the grace period of a pod ends: others wait for its capacity no longer than this.
@@ -73,7 +73,7 @@ bool is_same_start(const GangWork& gang, const gang::Victim& victim) {
 
 Ending::Ending(const CycleFacts& facts, const CycleWork& work, const GangWork* spares_victims_of)
     : snapshot_(facts.snapshot), now_(facts.now) {
-  for (const PodPtr& pod : snapshot_.terminating) {
+  for (const kube::PodPtr& pod : snapshot_.terminating) {
     const auto slot = gang::pod_slot(*pod);
     if (slot) terminating_[slot->pod_group_uid].emplace(slot->placement, pod->meta.ns);
   }
@@ -154,7 +154,7 @@ bool Ending::is_about_to_end(const kube::Pod& pod) const {
 }
 
 Ledger Ending::lend_to(Ledger ledger) const {
-  for (const PodPtr& pod : snapshot_.terminating) {
+  for (const kube::PodPtr& pod : snapshot_.terminating) {
     if (is_about_to_end(*pod)) ledger.lend(pod->requests, pod->node.str());
   }
   for (const auto& [group, gang] : gangs_) {
@@ -199,7 +199,7 @@ void Ending::remove_from(queue::Usage& usage) const {
   const Counted counted = list_counted();
   std::map<std::string_view, queue::Workload> orphaned;  // what is left of them
   for (const queue::Workload& one : snapshot_.facts.orphaned) orphaned.emplace(one.id, one);
-  for (const PodPtr& pod : snapshot_.terminating) {
+  for (const kube::PodPtr& pod : snapshot_.terminating) {
     const auto slot = gang::pod_slot(*pod);
     if (!slot || !is_about_to_end(*pod)) continue;
     const std::string& ns = pod->meta.ns;
@@ -227,4 +227,4 @@ std::set<std::string> find_neglected(const CycleFacts& facts, const CycleWork& w
   return is_any ? Ending(facts, work).neglected() : std::set<std::string>();
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -23,7 +23,7 @@
 #include "queue/usage.h"
 #include "queue/workload.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // The classes of the snapshot's nodes. Borrows it.
 queue::FindClass find_classes(const Snapshot& snapshot);
@@ -96,4 +96,4 @@ class Ending {
 // Ending::neglected(). Cost if there are none: gangs of `work`.
 std::set<std::string> find_neglected(const CycleFacts& facts, const CycleWork& work);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

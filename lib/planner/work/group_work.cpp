@@ -8,7 +8,7 @@
 #include "planner/facts/settled.h"
 #include "planner/recovery/refusals.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 const Rejection* find_rejection(const gang::PodGroup& group, const Rejections& rejections) {
@@ -149,4 +149,4 @@ CycleWork::CycleWork(std::vector<GroupWork> own, std::vector<ForeignWork> others
   }
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

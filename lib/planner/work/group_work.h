@@ -15,7 +15,7 @@
 #include "planner/work/cycle_state.h"
 #include "queue/order.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // One PodGroup of this suite. Points into the snapshot and the cycle's state.
 struct GroupWork {
@@ -76,4 +76,4 @@ struct Overloaded : Visitors... {
 template <typename... Visitors>
 Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -10,7 +10,7 @@
 #include "planner/work/ending.h"
 #include "queue/settled.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // Pods of slots that have no placement now.
@@ -197,4 +197,4 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
   return usage;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

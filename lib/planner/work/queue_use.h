@@ -8,7 +8,7 @@
 #include "queue/usage.h"
 #include "queue/workload.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // The gang as a workload of the queue that its use counts in: the one that this cycle has found for
 // its PodGroup, or its home (queue::find_home()) if that does not exist.
@@ -37,4 +37,4 @@ enum class PreemptingUse {
 queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger,
                        PreemptingUse preempting = PreemptingUse::kCounted);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 std::vector<SlotUse> list_use(const RunningGang& gang, const Ending& ending) {
@@ -111,4 +111,4 @@ const std::vector<SlotUse>& RunningGangs::use(std::size_t index) {
   return *uses_[index];
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

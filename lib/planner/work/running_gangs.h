@@ -14,7 +14,7 @@
 #include "planner/work/group_work.h"
 #include "queue/preemption.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 struct RunningGang {
   const gang::PodGroup* group = nullptr;
@@ -66,4 +66,4 @@ class RunningGangs {
 // As a victim of a gang of namespace `ns`: names of other namespaces are private.
 gang::Victim name_victim(const RunningGang& gang, std::string_view ns);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -5,7 +5,7 @@
 
 #include "planner/recovery/refusals.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // The controller checks a gang within seconds.
@@ -65,4 +65,4 @@ std::optional<SysTime> find_failure_pause(const GroupWork& group, const GangWork
   return std::max(own, gang.preempts_after);  // nullopt is less than any time
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -17,7 +17,7 @@
 #include "planner/facts/next_look.h"
 #include "planner/work/group_work.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // nullopt: nothing is known. A blocker without a kind: the check is not finished.
 std::optional<gang::StartBlocker> find_start_blocker(const GroupWork& group, const GangWork& gang);
@@ -35,4 +35,4 @@ void note_start_blockers(CycleWork& work, SysTime now, NextLook& next_look);
 std::optional<SysTime> find_failure_pause(const GroupWork& group, const GangWork& gang,
                                           SysTime now);
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -5,7 +5,7 @@
 #include "kube/model/anti_affinity.h"
 #include "planner/facts/next_look.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 // More than any gang has pods, and far from overflowing a sum over nodes.
@@ -56,7 +56,7 @@ bool keeps_apart_by_domain(const gang::PodShape& shape) {
 
 }  // namespace
 
-bool matters(const NodePtr& before, const NodePtr& after) {
+bool matters(const kube::NodePtr& before, const kube::NodePtr& after) {
   if (!before || !after) return before != after;
   return before->ready != after->ready || before->unschedulable != after->unschedulable ||
          before->taints != after->taints || before->labels != after->labels ||
@@ -232,4 +232,4 @@ std::optional<std::size_t> WaitingGangs::find_shape(const gang::PodShape& shape)
   return unused;
 }
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -18,19 +18,20 @@
 
 #include "base/clock.h"
 #include "gang/no_fit.h"
+#include "gang/objects.h"
+#include "kube/model/objects.h"
 #include "placement/capacity.h"
-#include "planner/facts/objects.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 
 // Whether a change of a node can affect a plan. Heartbeats and changes of other conditions do not.
 // Null: no node.
-bool matters(const NodePtr& before, const NodePtr& after);
+bool matters(const kube::NodePtr& before, const kube::NodePtr& after);
 
 // A node that changed, itself or in capacity, between two looks.
 struct NodeChange {
-  NodePtr before;  // null: no previous node; `after`: only its capacity has changed
-  NodePtr after;
+  kube::NodePtr before;  // null: no previous node; `after`: only its capacity has changed
+  kube::NodePtr after;
   // allocatable - occupying pods - all that is reserved, committed or not.
   kube::Resources spare_before;
   kube::Resources spare_after;
@@ -129,4 +130,4 @@ class WaitingGangs {
   std::map<GangKey, Waiting> gangs_;
 };
 
-}  // namespace nervex::extender
+}  // namespace nervex::planner

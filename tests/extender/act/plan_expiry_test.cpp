@@ -140,17 +140,17 @@ TEST_CASE("an expired plan is made again after a pause that doubles", "[extender
 TEST_CASE("a plan is checked again when its time is over, also if it has no pods",
           "[extender][expiry]") {
   Unstarted c;
-  const auto result =
-      expire_plans(c.cache.planner.uncommitted_plans(), {}, c.clock.mono(), c.clock.now(), {});
+  const auto result = planner::expire_plans(c.cache.planner.uncommitted_plans(), {}, c.clock.mono(),
+                                            c.clock.now(), {});
   CHECK(result.writes.empty());
   CHECK(result.look_again == 120s);
 }
 
 TEST_CASE("a plan that could not be dropped yet keeps its age", "[extender][expiry]") {
   Unstarted c;
-  const auto look = [&c](const PlanAges& ages) {
-    return expire_plans(c.cache.planner.uncommitted_plans(), ages, c.clock.mono(), c.clock.now(),
-                        {});
+  const auto look = [&c](const planner::PlanAges& ages) {
+    return planner::expire_plans(c.cache.planner.uncommitted_plans(), ages, c.clock.mono(),
+                                 c.clock.now(), {});
   };
   const auto first = look({});
   c.clock.advance(120s);
@@ -324,20 +324,21 @@ TEST_CASE("a new leader gives victims a minute, and what is planned then is a ne
   group.status.gangs[0].planned = false;
   group.status.gangs[0].reason = std::string(gang::kReasonPreempting);
   group.status.gangs[0].victims = {{"uid-b", "base"}};
-  UncommittedPlan plan{std::make_shared<const gang::PodGroup>(group), "base", 0, 0, 0, {}};
+  planner::UncommittedPlan plan{std::make_shared<const gang::PodGroup>(group), "base", 0, 0, 0, {}};
   const SysTime now(1'000'000s);
   plan.victims_due = now - 1h;
   const MonoTime mono(5'000s);
-  ExpiredPlans first = expire_plans({plan}, {}, mono, now, {});
+  planner::ExpiredPlans first = planner::expire_plans({plan}, {}, mono, now, {});
   CHECK(first.writes.empty());
   CHECK(first.look_again == 60s);
-  CHECK(expire_plans({plan}, first.ages, mono + 59s, now + 59s, {}).writes.empty());
-  CHECK(expire_plans({plan}, first.ages, mono + 60s, now + 60s, {}).writes.size() == 1);
+  CHECK(planner::expire_plans({plan}, first.ages, mono + 59s, now + 59s, {}).writes.empty());
+  CHECK(planner::expire_plans({plan}, first.ages, mono + 60s, now + 60s, {}).writes.size() == 1);
 
   group.status.gangs[0].planned = true;
   group.status.gangs[0].victims.clear();
   plan = {std::make_shared<const gang::PodGroup>(group), "base", 1, 0, 0, {}};
-  const ExpiredPlans planned = expire_plans({plan}, first.ages, mono + 1h, now + 1h, {});
+  const planner::ExpiredPlans planned =
+      planner::expire_plans({plan}, first.ages, mono + 1h, now + 1h, {});
   CHECK(planned.writes.empty());
 }
 

@@ -853,14 +853,16 @@ TEST_CASE("only changes that can make a difference wake the planner", "[extender
     return std::make_shared<const kube::Node>(n);
   };
   const auto base = node([](kube::Node&) {});
-  CHECK(matters(NodePtr(), base));
-  CHECK(matters(base, NodePtr()));
-  CHECK_FALSE(matters(base, node([](kube::Node& n) { n.resource_version = "9"; })));
-  CHECK(matters(base, node([](kube::Node& n) { n.ready = false; })));
-  CHECK(matters(base, node([](kube::Node& n) { n.unschedulable = true; })));
-  CHECK(matters(base, node([](kube::Node& n) { n.taints.push_back({"a", "", "NoSchedule"}); })));
-  CHECK(matters(base, node([](kube::Node& n) { n.labels["zone"] = "b"; })));
-  CHECK(matters(base, node([](kube::Node& n) { n.allocatable.set("cpu", 1); })));
+  CHECK(planner::matters(kube::NodePtr(), base));
+  CHECK(planner::matters(base, kube::NodePtr()));
+  CHECK_FALSE(planner::matters(base, node([](kube::Node& n) { n.resource_version = "9"; })));
+  CHECK(planner::matters(base, node([](kube::Node& n) { n.ready = false; })));
+  CHECK(planner::matters(base, node([](kube::Node& n) { n.unschedulable = true; })));
+  CHECK(planner::matters(base, node([](kube::Node& n) {
+                           n.taints.push_back({"a", "", "NoSchedule"});
+                         })));
+  CHECK(planner::matters(base, node([](kube::Node& n) { n.labels["zone"] = "b"; })));
+  CHECK(planner::matters(base, node([](kube::Node& n) { n.allocatable.set("cpu", 1); })));
 
   const auto pod = [](const char* on, kube::PodPhase phase) {
     kube::Pod p;
@@ -872,12 +874,12 @@ TEST_CASE("only changes that can make a difference wake the planner", "[extender
   const auto bound = pod("n1", kube::PodPhase::kPending);
   const auto running = pod("n1", kube::PodPhase::kRunning);
   const auto finished = pod("n1", kube::PodPhase::kSucceeded);
-  CHECK_FALSE(matters(PodPtr(), pending));
+  CHECK_FALSE(matters(kube::PodPtr(), pending));
   CHECK(matters(pending, bound));
   CHECK_FALSE(matters(bound, running));
   CHECK(matters(running, finished));
-  CHECK_FALSE(matters(finished, PodPtr()));
-  CHECK(matters(running, PodPtr()));
+  CHECK_FALSE(matters(finished, kube::PodPtr()));
+  CHECK(matters(running, kube::PodPtr()));
 }
 
 }  // namespace

@@ -295,11 +295,11 @@ TEST_CASE("a dropped plan of a request leaves it the capacity that it took over"
 // As the extender writes it when a gang's binds cannot all be held.
 void refuse(Jobs& jobs, const std::string& name, const std::string& gang, const std::string& node) {
   const gang::PodGroup live = jobs.group(name);
-  std::vector<Refusal> refusals;
+  std::vector<planner::Refusal> refusals;
   for (const auto& placement : gang::find_gang(live.status, gang)->placements) {
     if (placement.node == node) refusals.push_back({gang + "-learner", placement, "no"});
   }
-  const auto status = refuse_plan(live, gang, refusals, jobs.clock.now());
+  const auto status = planner::refuse_plan(live, gang, refusals, jobs.clock.now());
   REQUIRE(status);
   jobs.api.change(kube::kPodGroups, kNs, name, {{"status", gang::encode_status(*status)}});
   jobs.see();
@@ -332,8 +332,8 @@ TEST_CASE("a refused plan of the base gang reserves nothing", "[extender][reserv
   REQUIRE(jobs.reserved("a") == "learner: n1 n2");
   const gang::PodGroup live = jobs.group("a");
   const auto& coordinator = live.status.gangs[0].placements[0];
-  const std::vector<Refusal> refusals{{"coordinator", coordinator, "no"}};
-  const auto status = refuse_plan(live, gang::kBaseGang, refusals, jobs.clock.now());
+  const std::vector<planner::Refusal> refusals{{"coordinator", coordinator, "no"}};
+  const auto status = planner::refuse_plan(live, gang::kBaseGang, refusals, jobs.clock.now());
   REQUIRE(status);
   CHECK(status->gangs[0].reserved.empty());
 }

@@ -33,7 +33,7 @@ struct SimulatedCluster : ExtenderCluster {
   void see_simulations() {
     simulations.begin_list();
     for (const Json& object : api.list(kube::kSimulations)) {
-      auto one = parse_simulation(kube::to_text(object));
+      auto one = planner::parse_simulation(kube::to_text(object));
       const std::string key = one->meta.key();
       simulations.put(key, *std::move(one));
     }
@@ -48,7 +48,7 @@ struct SimulatedCluster : ExtenderCluster {
     return status == nullptr ? Json() : *status;
   }
 
-  kube::Store<Simulation> simulations;
+  kube::Store<planner::Simulation> simulations;
   Simulator simulator{api, cache.planner, groups, volumes, simulations, clock, {}, kConfig};
 };
 
@@ -63,7 +63,7 @@ TEST_CASE("a Simulation is answered once", "[extender][simulation]") {
   SECTION("if it was seen to be answered") {}
   SECTION("if the reply was not seen yet") {
     // As a new leader with an older cache.
-    kube::Store<Simulation> old;
+    kube::Store<planner::Simulation> old;
     auto before = *cluster.simulations.get(std::string(kNs) + "/one");
     before.completed.reset();
     before.meta.resource_version = "1";
@@ -149,7 +149,7 @@ TEST_CASE("a Simulation with too many values is answered, and so is the next",
           "[extender][simulation][memory]") {
   SimulatedCluster cluster;
   Json values = Json::array();
-  for (std::size_t i = 0; i < kMostQuestionValues; ++i) values.push_back(Json::object());
+  for (std::size_t i = 0; i < planner::kMostQuestionValues; ++i) values.push_back(Json::object());
   cluster.create("large", {{"job", {{"x", values}}}});
   cluster.create("next");
   REQUIRE(cluster.process("large"));

@@ -24,7 +24,7 @@ struct Waking : ExtenderCluster {
     Look strongest = Look::kNo;
     const auto sink = kube::sink_into<kube::Pod>(
         pods, [](std::string_view json) { return kube::decode_pod(json, pod_filter()); },
-        [&](const PodPtr& before, const PodPtr& after) {
+        [&](const kube::PodPtr& before, const kube::PodPtr& after) {
           strongest = std::max(strongest, cache.updates.pod_changed(before, after));
         });
     sink.begin_list();

@@ -66,7 +66,8 @@ TEST_CASE("a failed call is answered with an Error and status 200", "[extender][
     std::string body;
     std::string reason;
   };
-  const std::string filter_args = R"({"Pod":{"metadata":{"name":"p"}},"NodeNames":["n1"]})";
+  const std::string filter_args =
+      R"({"Pod":{"metadata":{"name":"p"}},"planner::NodeNames":["n1"]})";
   const std::string bind_args = R"({"PodName":"p","PodNamespace":"rl","PodUID":"u","Node":"n1"})";
   const auto row = GENERATE_COPY(values<Row>({
       {"filter gets no JSON", "/filter", "what?", ""},

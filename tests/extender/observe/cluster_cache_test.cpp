@@ -206,7 +206,7 @@ TEST_CASE("a gang that runs is settled: in the totals, with nothing to decide",
   c.see();
   for (const std::string& name : names) REQUIRE(c.bind(name, "n1").empty());
   c.see();
-  const Snapshot snapshot = c.cache.planner.snapshot();
+  const planner::Snapshot snapshot = c.cache.planner.snapshot();
   CHECK(snapshot.groups.empty());
   REQUIRE(snapshot.facts.settled->groups.size() == 1);
   CHECK(snapshot.facts.settled->usage.rigid(queue::kRoot).total.get("nvidia.com/gpu") == 6);
@@ -228,7 +228,7 @@ TEST_CASE("a cycle gets what runs while a gang waits, and only if something may 
   REQUIRE(c.bind(names[0], "n1").empty());
   c.see();
   const auto count_running = [&c](WithRunning with) {
-    std::vector<NodeChange> changes;
+    std::vector<planner::NodeChange> changes;
     return c.cache.planner.snapshot(changes, with).running.size();
   };
   CHECK(count_running(WithRunning::kYes) == 0);

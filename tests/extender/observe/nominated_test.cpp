@@ -26,10 +26,10 @@ struct NominatedPods : ExtenderCluster {
   void add_learner(const std::string& name, int priority) {
     add_group(name, {a_set("learner", 1, ask(8))}, 0, priority);
   }
-  WatchUpdates::Look look(const PodPtr& before, const PodPtr& after) {
+  WatchUpdates::Look look(const kube::PodPtr& before, const kube::PodPtr& after) {
     return cache.updates.pod_changed(before, after);
   }
-  PodPtr pod_ptr(const std::string& name) const {
+  kube::PodPtr pod_ptr(const std::string& name) const {
     return std::make_shared<const kube::Pod>(pod(name));
   }
 };
@@ -91,7 +91,7 @@ TEST_CASE("a plan that is not committed leaves a node for which a pod is nominat
   }
   SECTION("the nomination wakes the planner") {
     c.add_plain_pod("urgent", ask(8));
-    const PodPtr before = c.pod_ptr("urgent");
+    const kube::PodPtr before = c.pod_ptr("urgent");
     c.look(nullptr, before);
     c.nominate("urgent", 5, "n1");
     CHECK(c.look(before, c.pod_ptr("urgent")) == WatchUpdates::Look::kNow);
@@ -106,7 +106,7 @@ TEST_CASE("a gang that waits gets what a nominated pod does not take", "[extende
   c.planner.schedule_once();
   REQUIRE(c.planned_nodes("a") == "waits");
   const auto planned = c.planner.gangs_planned();
-  const PodPtr before = c.pod_ptr("urgent");
+  const kube::PodPtr before = c.pod_ptr("urgent");
   SECTION("it is nominated for no node any more") {
     c.nominate("urgent", 5, nullptr);
     CHECK(c.look(before, c.pod_ptr("urgent")) == WatchUpdates::Look::kAtCapacity);

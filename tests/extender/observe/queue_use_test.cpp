@@ -14,7 +14,7 @@ using testing::kNs;
 using testing::LimitedCluster;
 using testing::with_limit;
 
-std::int64_t used_gpus(const Snapshot& snapshot, std::string_view queue) {
+std::int64_t used_gpus(const planner::Snapshot& snapshot, std::string_view queue) {
   const queue::QueueTree& tree = snapshot.facts.tree();
   return snapshot.facts.settled->usage.rigid(testing::at(tree, queue)).total.get(kGpu);
 }

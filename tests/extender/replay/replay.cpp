@@ -148,7 +148,7 @@ void Replay::ask_filter(const std::string& pod) {
   if (!seen || !seen->node.empty() || seen->meta.deleting) return;
   kube::FilterArgs args{*seen, {}};
   args.node_names = stores_.nodes.keys();
-  const auto answer = extender::filter(args, extender::filter_view(cache_.binds, args));
+  const auto answer = planner::filter(args, extender::filter_view(cache_.binds, args));
   note_(fmt::format("filter {} {}", seen->meta.key(), kube::encode_filter_result(answer)));
 }
 

@@ -31,8 +31,8 @@ struct RecordedChange {
 Result<RecordedChange> parse_recorded(std::string_view line);
 
 struct ReplayOptions {
-  extender::CycleOptions cycle{};
-  extender::PlanExpiryOptions plan_expiry{};
+  planner::CycleOptions cycle{};
+  planner::PlanExpiryOptions plan_expiry{};
   std::chrono::milliseconds node_lost_after{60'000};
   std::string node_class_label = "nvidia.com/gpu.product";
   // Changes within this time are seen together.

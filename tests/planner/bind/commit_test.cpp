@@ -6,7 +6,7 @@
 #include "tests/support/error_message.h"
 #include "tests/support/gang_builders.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using testing::a_group;
@@ -133,4 +133,4 @@ TEST_CASE("a pod is bound only for the current placement of its slot", "[extende
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -5,7 +5,7 @@
 
 #include "tests/support/gang_builders.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using testing::a_group;
@@ -164,4 +164,4 @@ TEST_CASE("a pod of no gang takes no capacity that is reserved for gangs", "[ext
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -7,7 +7,7 @@
 #include "planner/scheduling_cycle.h"
 #include "tests/planner/stored_cluster.h"
 
-namespace nervex::extender::foreign_limits_test {
+namespace nervex::planner::foreign_limits_test {
 namespace {
 
 using queue::Queue;
@@ -227,4 +227,4 @@ TEST_CASE("a lost pod of a foreign gang goes to no class that is at its limit",
 }
 
 }  // namespace
-}  // namespace nervex::extender::foreign_limits_test
+}  // namespace nervex::planner::foreign_limits_test

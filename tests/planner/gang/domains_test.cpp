@@ -7,7 +7,7 @@
 #include "planner/scheduling_cycle.h"
 #include "tests/support/gang_builders.h"
 
-namespace nervex::extender::domains {
+namespace nervex::planner::domains {
 namespace {
 
 using testing::a_group;
@@ -187,4 +187,4 @@ TEST_CASE("capacity is reserved where the pods are that its own will have to be 
 }
 
 }  // namespace
-}  // namespace nervex::extender::domains
+}  // namespace nervex::planner::domains

@@ -9,7 +9,7 @@
 #include "planner/work/group_work.h"
 #include "tests/support/gang_builders.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using testing::a_group;
@@ -143,4 +143,4 @@ TEST_CASE("what an obstacle keeps a gang from", "[planner][obstacle]") {
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -7,7 +7,7 @@
 
 #include "tests/planner/preemption/preemptions.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using testing::Preemptions;
@@ -134,4 +134,4 @@ TEST_CASE("wherever a preemption is cut off, the preemptor runs, and no job ends
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -5,7 +5,7 @@
 
 #include "tests/planner/preemption/preemptions.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using queue::PreemptionMode;
@@ -424,4 +424,4 @@ TEST_CASE("a PriorityClass that never preempts takes from no lower priority of i
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

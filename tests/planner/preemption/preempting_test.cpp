@@ -4,7 +4,7 @@
 
 #include "tests/planner/preemption/preemptions.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using queue::PreemptionMode;
@@ -526,4 +526,4 @@ TEST_CASE("a request that was requeued is not preempted any more", "[extender][p
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -79,7 +79,7 @@ struct Preemptions : StoredCluster {
 
   // ---- what the extender does
 
-  extender::Snapshot snapshot() {
+  planner::Snapshot snapshot() {
     set_tree();
     return StoredCluster::snapshot(mode != queue::PreemptionMode::kOff || reservation.is_on());
   }
@@ -91,15 +91,15 @@ struct Preemptions : StoredCluster {
   }
   // The first `most` writes are stored, those of Queues last.
   std::size_t decide_and_write(std::size_t most) {
-    extender::Snapshot seen = snapshot();
+    planner::Snapshot seen = snapshot();
     if (tells_gains) state.waiting.gain_all();
-    extender::CycleResult result =
-        extender::run_cycle(seen, std::move(state), now, {{}, mode, reservation});
+    planner::CycleResult result =
+        planner::run_cycle(seen, std::move(state), now, {{}, mode, reservation});
     state = std::move(result.state);
     neglected = std::move(result.neglected);
     reports = result.queues;
     planned_gangs = result.planned;
-    for (const extender::StatusWrite& write : result.writes) {
+    for (const planner::StatusWrite& write : result.writes) {
       if (most == 0) break;
       --most;
       get(write.group->meta.name).status = write.status;
@@ -137,7 +137,7 @@ struct Preemptions : StoredCluster {
   std::chrono::seconds grace_period{30};
   queue::PreemptionMode mode = queue::PreemptionMode::kFull;
   queue::ReservationOptions reservation{};
-  extender::CycleState state;
+  planner::CycleState state;
   std::set<std::string> neglected;     // in the last cycle
   std::size_t planned_gangs = 0;       // in the last cycle
   std::vector<queue::Report> reports;  // of the last cycle

@@ -5,7 +5,7 @@
 #include "planner/scheduling_cycle.h"
 #include "tests/support/gang_builders.h"
 
-namespace nervex::extender::healing_order {
+namespace nervex::planner::healing_order {
 namespace {
 
 using testing::a_group;
@@ -141,4 +141,4 @@ TEST_CASE("a gang whose time to heal is over takes no place from a plan", "[exte
 }
 
 }  // namespace
-}  // namespace nervex::extender::healing_order
+}  // namespace nervex::planner::healing_order

@@ -6,7 +6,7 @@
 #include "planner/scheduling_cycle.h"
 #include "tests/support/gang_builders.h"
 
-namespace nervex::extender::healing_test {
+namespace nervex::planner::healing_test {
 namespace {
 
 using std::chrono::seconds;
@@ -475,4 +475,4 @@ TEST_CASE("a node whose kubelet rejects a role's pods is kept away from, for a w
 }
 
 }  // namespace
-}  // namespace nervex::extender::healing_test
+}  // namespace nervex::planner::healing_test

@@ -7,7 +7,7 @@
 #include "planner/scheduling_cycle.h"
 #include "tests/support/gang_builders.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using namespace std::chrono_literals;
@@ -248,4 +248,4 @@ TEST_CASE("only the nodes that are at fault are avoided", "[extender][refusals]"
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

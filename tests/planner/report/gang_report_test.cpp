@@ -6,7 +6,7 @@
 #include "placement/explain.h"
 #include "planner/recovery/healing.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 constexpr std::chrono::milliseconds kPeriod{60'000};
@@ -128,4 +128,4 @@ TEST_CASE("a planned gang reports since when it is planned", "[extender][gang_re
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -10,7 +10,7 @@
 #include "planner/recovery/refusals.h"
 #include "tests/planner/reservation/reservations.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::minutes;
@@ -330,4 +330,4 @@ TEST_CASE("a plan on reserved nodes is judged again when it would end too late",
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

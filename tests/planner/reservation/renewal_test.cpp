@@ -6,7 +6,7 @@
 
 #include "tests/planner/reservation/reservations.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::minutes;
@@ -191,4 +191,4 @@ TEST_CASE("a head chooses again if the clock of the last leader was ahead",
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -6,7 +6,7 @@
 #include "planner/recovery/refusals.h"
 #include "tests/planner/reservation/reservations.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::seconds;
@@ -747,7 +747,7 @@ TEST_CASE("times from a clock that was ahead do not delay a head", "[extender][r
   Reservations world;
   world.run_for("a", {"n1"}, 900);
   world.run_for("b", {"n2"}, 900);
-  const extender::GangKey key(world.wait("head", 2).meta.uid, "base");
+  const planner::GangKey key(world.wait("head", 2).meta.uid, "base");
   SECTION("for a reservation, in its status") {
     world.reservation.most = 0;
     world.cycle();
@@ -778,7 +778,7 @@ TEST_CASE("a head counts on what starts after it, also if the last leader's cloc
 TEST_CASE("times from a clock that was ahead do not keep a reservation",
           "[extender][reservation]") {
   Reservations world = with_a_head();
-  const extender::GangKey key(world.get("head").meta.uid, "base");
+  const planner::GangKey key(world.get("head").meta.uid, "base");
   SECTION("whose nodes cannot suffice any more") {
     world.nodes[1] = view(testing::cordoned(a_node("n2", 8)));
     world.cycle();
@@ -1131,4 +1131,4 @@ TEST_CASE("what is kept no longer goes to gangs that wait, without a change of a
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -7,7 +7,7 @@
 
 #include "tests/planner/reservation/reservations.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::seconds;
@@ -140,4 +140,4 @@ TEST_CASE("a reservation outlasts a gang that preempts on its nodes and ends in 
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -9,7 +9,7 @@
 #include "tests/support/gang_builders.h"
 #include "tests/support/job_builders.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using testing::a_group;
@@ -306,7 +306,7 @@ TEST_CASE("a job that cannot be simulated is refused with its field", "[extender
 
 // -- more replicas of a job
 
-PodGroupPtr share(gang::PodGroup group) {
+gang::PodGroupPtr share(gang::PodGroup group) {
   return std::make_shared<const gang::PodGroup>(std::move(group));
 }
 
@@ -320,7 +320,7 @@ gang::PodGroup running(int reserved) {
   return group;
 }
 
-Answer grow(const Snapshot& cluster, const PodGroupPtr& of_job, int replicas) {
+Answer grow(const Snapshot& cluster, const gang::PodGroupPtr& of_job, int replicas) {
   const auto candidate = make_growth({"dqn", job::Role::kCollector, replicas}, of_job, kAskedAt);
   REQUIRE(candidate);
   return ask_about(cluster, *candidate);
@@ -328,7 +328,7 @@ Answer grow(const Snapshot& cluster, const PodGroupPtr& of_job, int replicas) {
 
 TEST_CASE("more replicas of a running job use what it has reserved", "[extender][simulation]") {
   const bool is_settled = GENERATE(true, false);
-  const PodGroupPtr of_job = share(running(3));
+  const gang::PodGroupPtr of_job = share(running(3));
   Snapshot cluster = a_cluster();
   if (!is_settled) add(cluster, *of_job);
   CHECK(grow(cluster, of_job, 3).verdict == SimulationVerdict::kStarts);
@@ -340,7 +340,7 @@ TEST_CASE("more replicas of a running job use what it has reserved", "[extender]
 
 TEST_CASE("more replicas of a job that waits wait with it", "[extender][simulation]") {
   Snapshot cluster = a_cluster();
-  const PodGroupPtr of_job =
+  const gang::PodGroupPtr of_job =
       share(a_group("dqn-1", {coordinator(), a_set("collector", 10, ask(1))}, 5));
   add(cluster, *of_job);
   CHECK(grow(cluster, of_job, 2).verdict == SimulationVerdict::kStarts);
@@ -419,4 +419,4 @@ TEST_CASE("a job that would preempt says so, however many others wait before it"
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -6,7 +6,7 @@
 #include "planner/scheduling_cycle.h"
 #include "tests/planner/stored_cluster.h"
 
-namespace nervex::extender::class_limits_test {
+namespace nervex::planner::class_limits_test {
 namespace {
 
 using testing::a_group;
@@ -247,4 +247,4 @@ TEST_CASE("what a job has reserved on a class keeps others below the limit while
 }
 
 }  // namespace
-}  // namespace nervex::extender::class_limits_test
+}  // namespace nervex::planner::class_limits_test

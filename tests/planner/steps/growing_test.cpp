@@ -3,7 +3,7 @@
 
 #include "tests/planner/preemption/preemptions.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using testing::a_node;
@@ -133,4 +133,4 @@ TEST_CASE("a pod that follows a finished one takes no share that is kept for a g
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

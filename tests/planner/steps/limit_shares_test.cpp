@@ -8,7 +8,7 @@
 
 #include "tests/planner/reservation/reservations.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using std::chrono::seconds;
@@ -269,4 +269,4 @@ TEST_CASE("a gang with reserved nodes keeps its share of the limit",
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

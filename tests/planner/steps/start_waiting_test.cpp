@@ -8,7 +8,7 @@
 #include "tests/queue/builders.h"
 #include "tests/support/gang_builders.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using queue::Queue;
@@ -520,4 +520,4 @@ TEST_CASE("a gang that waits says its position, but not with every start",
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

@@ -5,7 +5,7 @@
 
 #include "tests/planner/preemption/preemptions.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using testing::a_full_cluster;
@@ -181,4 +181,4 @@ TEST_CASE("the use of a victim counts once while its pods end", "[extender][pree
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

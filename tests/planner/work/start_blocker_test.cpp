@@ -6,7 +6,7 @@
 #include "tests/planner/preemption/preemptions.h"
 #include "tests/planner/reservation/reservations.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using testing::a_full_cluster;
@@ -315,4 +315,4 @@ TEST_CASE("the pause ends when a gang with that cause has started", "[extender][
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

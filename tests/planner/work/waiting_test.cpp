@@ -12,7 +12,7 @@
 #include "placement/plan.h"
 #include "tests/support/gang_builders.h"
 
-namespace nervex::extender {
+namespace nervex::planner {
 namespace {
 
 using testing::a_node;
@@ -21,12 +21,10 @@ using testing::ask;
 using testing::capacity;
 using testing::tainted;
 
-using NodePtr = std::shared_ptr<const kube::Node>;
-
 const GangKey kWaitingGang("uid", "base");
 const SysTime kRefusedAt{std::chrono::seconds(1000)};
 
-NodePtr shared(const kube::Node& node) { return std::make_shared<const kube::Node>(node); }
+kube::NodePtr shared(const kube::Node& node) { return std::make_shared<const kube::Node>(node); }
 
 RefusedGangs refused(const std::vector<gang::MemberSet>& sets) {
   return {
@@ -63,8 +61,8 @@ TEST_CASE("a gang that waits may fit when nodes that it may use have gained enou
       {"a node that it may not use has them", {{spare(0, 8), spare(8, 8)}}, false, true},
   }));
   INFO("when " << row.when);
-  const NodePtr a = shared(a_node("a", 8));
-  const NodePtr b = shared(row.is_b_tainted ? tainted(a_node("b", 8)) : a_node("b", 8));
+  const kube::NodePtr a = shared(a_node("a", 8));
+  const kube::NodePtr b = shared(row.is_b_tainted ? tainted(a_node("b", 8)) : a_node("b", 8));
   WaitingGangs waiting;
   waiting.replace(refused({a_set("learner", 2, ask(4))}));
   CHECK(waiting.has_new_shapes());
@@ -81,7 +79,7 @@ TEST_CASE("a gang that waits may fit when nodes that it may use have gained enou
 
 TEST_CASE("a gang that waits is planned again for another spec, other limits and other nodes",
           "[extender][waiting]") {
-  const NodePtr a = shared(a_node("a", 8));
+  const kube::NodePtr a = shared(a_node("a", 8));
   const std::vector<gang::MemberSet> sets{a_set("learner", 2, ask(4))};
   WaitingGangs waiting;
   waiting.replace(refused(sets));
@@ -97,7 +95,7 @@ TEST_CASE("a gang that waits is planned again for another spec, other limits and
 
 TEST_CASE("what a gang of this cycle has taken keeps the next one from being planned",
           "[extender][waiting]") {
-  const NodePtr a = shared(a_node("a", 8));
+  const kube::NodePtr a = shared(a_node("a", 8));
   const std::vector<gang::MemberSet> sets{a_set("learner", 2, ask(4))};
   WaitingGangs waiting;
   waiting.replace(refused(sets));
@@ -116,7 +114,7 @@ TEST_CASE("what a gang of this cycle has taken keeps the next one from being pla
 
 TEST_CASE("the numbers in a reason are counted again once in a while, if anything changed",
           "[extender][waiting]") {
-  const NodePtr a = shared(a_node("a", 8));
+  const kube::NodePtr a = shared(a_node("a", 8));
   const std::vector<gang::MemberSet> sets{a_set("learner", 2, ask(4))};
   const SysTime later = kRefusedAt + refresh_period(1, "");
   WaitingGangs waiting;
@@ -132,7 +130,7 @@ TEST_CASE("the numbers in a reason are counted again once in a while, if anythin
 
 TEST_CASE("a gang may fit while it is not known what fits, or what it was refused beside",
           "[extender][waiting]") {
-  const NodePtr a = shared(a_node("a", 8));
+  const kube::NodePtr a = shared(a_node("a", 8));
   const std::vector<gang::MemberSet> sets{a_set("learner", 2, ask(4))};
   WaitingGangs waiting;
   waiting.replace(refused(sets));
@@ -196,4 +194,4 @@ TEST_CASE("no gang that fits is passed over", "[extender][waiting][property]") {
 }
 
 }  // namespace
-}  // namespace nervex::extender
+}  // namespace nervex::planner

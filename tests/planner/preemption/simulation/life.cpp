@@ -229,7 +229,7 @@ void PreemptionLife::end_pods(bool all) {
 // ---- leaders
 
 // What the faulty leader sees.
-extender::Snapshot PreemptionLife::distort(const StoredCluster& cluster) const {
+planner::Snapshot PreemptionLife::distort(const StoredCluster& cluster) const {
   StoredCluster seen = cluster;
   for (gang::PodGroup& group : seen.groups) {
     for (gang::GangStatus& gang : group.status.gangs) {
@@ -239,9 +239,9 @@ extender::Snapshot PreemptionLife::distort(const StoredCluster& cluster) const {
       if (is_late) gang.reason = std::string(gang::kReasonPlanned);
     }
   }
-  extender::Snapshot snapshot = seen.snapshot();
+  planner::Snapshot snapshot = seen.snapshot();
   if (fault_ == PreemptionFault::kLendsTwice) {
-    for (extender::PodPtr& pod : snapshot.terminating) {
+    for (kube::PodPtr& pod : snapshot.terminating) {
       auto unknown = std::make_shared<kube::Pod>(*pod);
       unknown->meta.annotations = {};
       pod = std::move(unknown);
@@ -259,7 +259,7 @@ void PreemptionLife::run_leader(bool ends) {
   rules_.begin_cycle();
   const auto result = leaders_.run(distort(cluster_), now_, ends);
   if (leaders_.is_cut) note("leader ended between two writes");
-  for (const extender::StatusWrite& write : result.writes) store(write);
+  for (const planner::StatusWrite& write : result.writes) store(write);
   if (!ends) rules_.check_victims_are_enough();
   cluster_.store(result.queues);
   if (fault_ == PreemptionFault::kMarksUncounted) {  // the tree that the leader sees stays
@@ -273,9 +273,9 @@ void PreemptionLife::expire() {
   for (gang::PodGroup& group : cluster_.groups) {
     for (const gang::GangStatus& gang : std::vector(group.status.gangs)) {
       const bool is_late =
-          gang::is_preempting(gang) && gang.since + extender::kVictimsDeadline <= now_;
+          gang::is_preempting(gang) && gang.since + planner::kVictimsDeadline <= now_;
       if (!is_late) continue;
-      auto status = extender::expire_preemption(group, gang.name, true, now_);
+      auto status = planner::expire_preemption(group, gang.name, true, now_);
       if (!status) continue;
       note("preemption expired");
       group.status = *std::move(status);
@@ -290,14 +290,14 @@ void PreemptionLife::write_as_old_leader() {
   seen.groups = std::exchange(old_, {});
   rules_.is_leader_old = true;
   const auto result =
-      extender::run_cycle(distort(seen), {}, now_, {{}, queue::PreemptionMode::kFull});
-  for (const extender::StatusWrite& write : result.writes) store(write);
+      planner::run_cycle(distort(seen), {}, now_, {{}, queue::PreemptionMode::kFull});
+  for (const planner::StatusWrite& write : result.writes) store(write);
   rules_.is_leader_old = false;
   leaders_.forget();
 }
 
 // Conditional, as all writes.
-void PreemptionLife::store(const extender::StatusWrite& write) {
+void PreemptionLife::store(const planner::StatusWrite& write) {
   gang::PodGroup* group = cluster_.find_uid(write.group->meta.uid);
   if (group == nullptr || group->meta.resource_version != write.group->meta.resource_version) {
     return note("conflict");

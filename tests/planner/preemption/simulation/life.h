@@ -55,9 +55,9 @@ class PreemptionLife {
   // ---- leaders
   void run_leader(bool ends);
   void write_as_old_leader();
-  extender::Snapshot distort(const StoredCluster& cluster) const;
+  planner::Snapshot distort(const StoredCluster& cluster) const;
   void expire();
-  void store(const extender::StatusWrite& write);
+  void store(const planner::StatusWrite& write);
   void commit_plans();
 
   std::mt19937 rng_;

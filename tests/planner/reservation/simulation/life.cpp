@@ -348,7 +348,7 @@ bool ReservationLife::run_leader() {
     choose_clock();
     if (leaders_.is_cut) note("leader ended between two writes");
   }
-  for (extender::StatusWrite& write : result.writes) {
+  for (planner::StatusWrite& write : result.writes) {
     if (habits_.writes_time_out && is_one_in(4)) {
       unconfirmed_[write.group->meta.name] = now_ + seconds(1 + below(rng_, kLongestTimeOut));
     }
@@ -358,7 +358,7 @@ bool ReservationLife::run_leader() {
   return leaders_.is_cut || !result.writes.empty();
 }
 
-void ReservationLife::store(extender::StatusWrite& write) {
+void ReservationLife::store(planner::StatusWrite& write) {
   gang::PodGroup& group = *cluster_.find_uid(write.group->meta.uid);
   for (gang::GangStatus& gang : write.status.gangs) {
     if (is(ReservationFault::kNeverReclaims) && gang::is_preempting(gang)) return;

@@ -87,7 +87,7 @@ class ReservationLife {
   void choose_clock();
   void confirm_writes();
   bool run_leader();
-  void store(extender::StatusWrite& write);
+  void store(planner::StatusWrite& write);
   void keep_undecided(const gang::GangStatus* before, gang::GangStatus& after) const;
 
   void step(bool is_any_written);
