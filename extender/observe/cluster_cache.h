@@ -2,9 +2,9 @@
 // The extender's single view of the cluster.
 //
 // Updated with each change, so that filter costs one look-up. A new process reads it from the API
-// again, except the capacity of writes in progress, what is remembered of pods that no longer exist
-// (PodHistory), and whether a gang of another operator was whole (whole_with). Each user gets the
-// part of it that it needs.
+// again, except the capacity of writes in progress, what is remembered of pods (PodHistory), and
+// whether a gang of another operator was whole (whole_with). Each user gets the part of it that it
+// needs.
 #pragma once
 
 #include <functional>

@@ -32,11 +32,11 @@ struct CycleResult {
 // (queue/order.h); waiting gangs start in the order of queue/backlog.h. A waiting gang keeps no
 // capacity from the gangs behind it (docs/adr/2026-11-21-gang-planning.md), unless nodes are
 // reserved for it (reservation/reserve.h), it keeps a share of a limit (steps/limit_shares.h), or
-// it is preempting (preemption/preempt.h). Why a gang waits is GangPlan::no_fit, which new_status.h
-// turns into text; docs/architecture.md says in which order to read. Committed gangs keep the
-// placements of bound pods. Before the bind, a slot is moved when its node no longer accepts the
-// pod, or when kube-scheduler has refused it for longer than the bind deadline and there is another
-// node. An incomplete gang reports it, and is released after the healing deadline:
+// it is preempting (preemption/preempt.h). Why a gang waits is mostly GangPlan::no_fit, which
+// new_status.h turns into text; docs/architecture.md says in which order to read. Committed gangs
+// keep the placements of bound pods. Before the bind, a slot is moved when its node no longer
+// accepts the pod, or when kube-scheduler has refused it for longer than the bind deadline and
+// there is another node. An incomplete gang reports it, and is released after the healing deadline:
 // recovery/healing.h. After the writes, the same call on the same nodes at the same time returns no
 // writes. A PodGroup whose status the API server has rejected gets no placements and reports it.
 // Gangs of CycleState::waiting that still cannot fit are not planned again. After an exception the

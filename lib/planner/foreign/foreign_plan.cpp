@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -209,9 +208,8 @@ void ForeignWork::take(std::size_t pod, std::string node, Ledger& ledger) {
 }
 
 void ForeignWork::give_back(const std::vector<std::size_t>& pods, Ledger& ledger) {
-  const std::set<std::size_t> given(pods.begin(), pods.end());
   std::erase_if(plan_.placed, [&](const PlacedSlot& slot) {
-    if (given.count(pod_of(slot)) == 0) return false;
+    if (!std::binary_search(pods.begin(), pods.end(), pod_of(slot))) return false;
     ledger.give_back(*slot.set, slot.placement.node);
     return true;
   });
@@ -298,11 +296,9 @@ bool ForeignWork::complete(const ForeignPart& part, Ledger& ledger,
 
 bool ForeignWork::place_part(const ForeignPart& part, Ledger& ledger) {
   const auto place_rest = [&] {
-    const std::vector<std::string_view> nodes = list_nodes();
-    std::vector<std::size_t> rest;
-    std::copy_if(part.pods.begin(), part.pods.end(), std::back_inserter(rest),
-                 [&](std::size_t pod) { return nodes[pod].empty(); });
-    return place(rest, ledger);
+    std::set<std::size_t> rest(part.pods.begin(), part.pods.end());
+    for (const PlacedSlot& slot : plan_.placed) rest.erase(pod_of(slot));
+    return place({rest.begin(), rest.end()}, ledger);
   };
   take_nominated(part.pods, ledger);
   if (place_rest()) return true;

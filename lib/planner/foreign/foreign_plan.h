@@ -44,7 +44,7 @@ struct ForeignDecision {
 
 // Pods of one gang that get nodes together, or not at all.
 struct ForeignPart {
-  std::vector<std::size_t> pods;  // into ForeignGangSeen::pending; not empty
+  std::vector<std::size_t> pods;  // into ForeignGangSeen::pending, ascending; not empty
   bool is_extra = false;          // the gang starts without them
 };
 
@@ -99,7 +99,8 @@ class ForeignWork {
   ForeignDecision decide(ForeignMemory::Gang& memory) const;
 
   // Its pods that have nodes: the ordinal of a slot is an index into ForeignGangSeen::pending. It
-  // is assumed, by recheck() or complete(), when these are enough to start; it is never committed.
+  // is assumed, by recheck() or when it is completed, when these are enough to start; it is never
+  // committed.
   const GangPlan& plan() const { return plan_; }
   // Drops the plan until recheck() or complete().
   void yield(Ledger& ledger);

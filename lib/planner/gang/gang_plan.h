@@ -24,7 +24,7 @@ struct PlacedSlot {
 // How far a gang is from the queue to its nodes. may_follow() says what follows what in a cycle.
 enum class GangStage {
   kWaiting,     // it has no plan, or one whose capacity the ledger has not subtracted
-  kAssumed,     // the ledger has subtracted all of GangWork::placed
+  kAssumed,     // the ledger has subtracted all of GangPlan::placed
   kCommitting,  // the same, and its first bind is being written
   kCommitted,   // the same, and its stored status is committed
 };
@@ -53,7 +53,8 @@ struct GangPlan {
   void assume() { move_to(std::max(stage, GangStage::kAssumed)); }
 };
 
-// Gives the capacity of an assumed plan back for a trial: take_again() ends it. The stage stays.
+// Gives the capacity of an assumed plan back, for a trial that take_again() ends, or for good by
+// yield(). The stage stays.
 void lend(const GangPlan& plan, Ledger& ledger);
 void take_again(const GangPlan& plan, Ledger& ledger);
 

@@ -36,12 +36,12 @@ class Ledger {
   // Unknown nodes are ignored: no gang can be placed on them.
   void take(const gang::MemberSet& set, std::string_view node);
   void give_back(const gang::MemberSet& set, std::string_view node);
-  // Adds capacity. In the ledger of the cycle the caller takes it again, or calls
-  // note_dropped_plan(). In a copy that shows what will be free, it stays.
+  // Adds capacity. In the ledger of the cycle the caller has just taken it, takes it again, or
+  // calls note_dropped_plan(). In a copy that shows what will be free, it stays.
   void lend(const gang::MemberSet& set, std::string_view node) { lend(set.shape.requests, node); }
   void lend(const kube::Resources& requests, std::string_view node);
-  // Subtracts capacity that is kept for another gang, and adds it again with `times` below zero.
-  // Changes neither gains() nor has_given_back().
+  // Subtracts capacity that the gang which is planned may not use, and adds it again with `times`
+  // below zero. Changes neither gains() nor has_given_back().
   void hold(const kube::Resources& amount, std::string_view node, int times = 1);
   // The node has capacity for one pod that is already counted there, and for the others.
   bool has_capacity_for_its_own(const gang::MemberSet& set, std::string_view node);

@@ -31,7 +31,8 @@ bool has_no_turn(const ReservedNodes::Entry& entry) {
 
 // The head comes before the tenant, whose turn it is. If the head gets no turn in this cycle, ranks
 // say so for two gangs of a queue that serves by rank. Elsewhere shares of queues or of users
-// decide the order: then the head counts as the earlier one.
+// decide the order, or the time; and a gang that grows comes last: then the head is the earlier
+// one.
 bool is_before(const ReservedNodes::Entry& entry, const queue::Workload& tenant) {
   if (entry.is_reached || !has_no_turn(entry)) return entry.is_reached;
   const bool is_ranked = entry.is_ranked && entry.group->queue.name == tenant.queue;

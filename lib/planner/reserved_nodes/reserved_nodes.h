@@ -8,8 +8,9 @@
 // Kept capacity may be used by a gang whose turn comes before the head's, and after that by one
 // that queue::may_start() allows: it ends in time, or the head can reclaim what it takes. When the
 // head is about to get its nodes (NodeBalance::is_due), no gang behind it and none that the head
-// would reclaim may use it. Committed gangs may, and requests that need nothing beside the capacity
-// that their job has reserved.
+// would reclaim may use it. Committed gangs may for slots that they have lost, though not to grow
+// and not to reserve capacity again, and so may requests that need nothing beside the capacity that
+// their job has reserved.
 #pragma once
 
 #include <cstddef>

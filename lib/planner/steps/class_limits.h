@@ -1,7 +1,7 @@
 // planner/steps/class_limits.h - on which classes of nodes may a gang get new placements? Pure.
 //
 // A limit of a node class holds for every new placement of a gang in the queue, whichever path
-// makes it: a start, healing, a move, restored capacity. GangWork::group_limits states it, and all
+// makes it: a start, healing, a move, restored capacity. GangPlan::group_limits states it, and all
 // that searches for nodes obeys that (gang/place_gang.h). What waits for its turn gets the caps of
 // its offer (start_waiting.h); this class is for all else.
 #pragma once

@@ -55,15 +55,15 @@ struct FailedStart {
 // Of searches for workloads to preempt, and of what became of them.
 struct PreemptionMemory {
   struct Search {
-    SysTime again{};  // when the next one is due; what has been due for longest is next
+    SysTime again{};  // when the next one is due
     gang::PreemptionOutcome outcome = gang::PreemptionOutcome::kNotSearched;
   };
-  std::map<GangKey, Search> searches{};
+  std::map<GangKey, Search> searches{};  // what has been due for longest is next
   // Queue and time of preemptions that were stopped before any victim was marked. The status of the
   // Queue may still count them.
   std::set<std::pair<std::string, SysTime>> withdrawn{};
   std::map<StartCause, FailedStart> failed_starts{};  // preemption/failed_starts.h
-  // No search starts before: after a few in one cycle, or if the API server stores no victims.
+  // No search starts before: after those of a cycle, or if the API server stores no victims.
   SysTime next_search{};
   std::optional<GangKey> asked{};  // a simulation: this gang alone searches, at once
 };
@@ -76,7 +76,8 @@ struct NodeShare {
 
 struct ReservationMemory {
   std::map<GangKey, SysTime> again{};  // when the next search for nodes is due
-  // What the last search for workloads to reclaim found, and when the next one is due.
+  // What the last search for workloads to reclaim found, or why there was none; and when the next
+  // one is due.
   std::map<GangKey, PreemptionMemory::Search> reclaims{};
   std::map<GangKey, SysTime> broken{};  // since when its reservation is impossible
   std::map<GangKey, std::map<std::string, NodeShare, std::less<>>> shares{};  // by node

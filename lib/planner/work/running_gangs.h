@@ -38,8 +38,8 @@ class RunningGangs {
   RunningGangs(const RunningGangs&) = delete;
   RunningGangs& operator=(const RunningGangs&) = delete;
 
-  // Cheapest first. Not gangs that are ending, released or incomplete, nor those of a job that
-  // changes in this cycle.
+  // Cheapest first. Not gangs that are ending, released or incomplete (what grows aside), nor
+  // those of a job that changes in this cycle.
   const std::vector<queue::PreemptionCandidate>& candidates() const { return candidates_; }
   // Of a workload of a candidate.
   std::size_t index(const queue::Workload& workload) const {
