@@ -98,9 +98,9 @@ class ForeignWork {
   // `memory`: for the next cycle, if nothing is written.
   ForeignDecision decide(ForeignMemory::Gang& memory) const;
 
-  // Its pods that have nodes: the ordinal of a slot is an index into ForeignGangSeen::pending. It
-  // is assumed, by recheck() or when it is completed, when these are enough to start; it is never
-  // committed.
+  // The plan has the pods with nodes: the ordinal of a slot is an index into
+  // ForeignGangSeen::pending. It is assumed, by recheck() or when it is completed, when these pods
+  // are enough to start; it is never committed.
   const GangPlan& plan() const { return plan_; }
   // Drops the plan until recheck() or complete().
   void yield(Ledger& ledger);

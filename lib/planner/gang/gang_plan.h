@@ -58,8 +58,8 @@ struct GangPlan {
 void lend(const GangPlan& plan, Ledger& ledger);
 void take_again(const GangPlan& plan, Ledger& ledger);
 
-// What the limits of the plan allow beside its placements. Those on groups of nodes: as if the
-// slot `except` had no placement.
+// The limits of the plan without what its placements use of them. group_limits_left() takes the
+// slot `except` for one without a placement.
 std::vector<placement::NodeLimit> limits_left(const GangPlan& plan);
 std::vector<placement::GroupLimit> group_limits_left(const GangPlan& plan, const Ledger& ledger,
                                                      const PlacedSlot* except = nullptr);

@@ -35,8 +35,8 @@ class ReservedPlaces {
   // plan, and gives back what nothing in the spec requests. A dropped plan leaves its places to its
   // sets.
   void hand_over(const std::vector<GangWork>& gangs, Ledger& ledger);
-  // As planner::complete() of place_gang.h, for a gang of the same PodGroup: its slots use the
-  // places reserved for it, and other nodes for the rest. If it does not fit the places stay
+  // A gang of the same PodGroup gets nodes as by planner::complete() of place_gang.h: its slots use
+  // the places reserved for it, and other nodes for the rest. If it does not fit the places stay
   // reserved.
   std::optional<gang::NoFit> complete(GangWork& gang, Ledger& ledger);
   // The same for a committed gang that found no node for all missing slots: it may use capacity

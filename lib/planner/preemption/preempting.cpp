@@ -41,10 +41,6 @@ std::vector<PreemptingGang> find_preempting(const CycleWork& work) {
   return found;
 }
 
-void lend_placed(const GangWork& gang, Ledger& ledger) {
-  for (const PlacedSlot& slot : gang.placed) ledger.lend(*slot.set, slot.placement.node);
-}
-
 std::string describe(const GroupWork& preemptor, const GroupWork& group,
                      const gang::Victim& victim) {
   if (victim.is_for_reservation) {
@@ -116,7 +112,7 @@ class Continuation {
     if (has_nodes && !exceeds_limit(facts_, work_, *group, *gang, ledger)) {
       return start(*gang, victims, ledger);
     }
-    if (has_nodes) lend_placed(*gang, ledger);
+    if (has_nodes) lend(*gang, ledger);
     const bool is_over = victims.are_gone() && (has_nodes || is_overdue(*gang));
     if (is_over) return stop(*gang, victims, ledger);
     const bool will_fit = try_take(*gang, future_);

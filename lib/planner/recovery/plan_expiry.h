@@ -36,8 +36,8 @@ struct UncommittedPlan {
   // UnboundPods::claiming and ::claim.
   std::size_t claiming = 0;
   std::string claim{};
-  // Of a gang that is preempting: the status of its Queue counts the preemption. Before that no
-  // victim is marked.
+  // The status of the Queue counts the preemption, if the gang is preempting. Before that no victim
+  // is marked.
   bool is_counted = true;
 };
 

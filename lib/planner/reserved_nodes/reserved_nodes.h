@@ -104,8 +104,8 @@ class ReservedNodes {
   Blocking find_blocking(const GroupWork& work, const GangWork& gang) const;
   // The reservations on whose nodes the gang may not preempt.
   Indices find_closed(const GroupWork& work, const GangWork& gang) const;
-  // Those whose kept capacity the job may not use when it reserves capacity for its requests again
-  // (ReservedPlaces::restore()).
+  // The reservations whose kept capacity the job may not use when it reserves capacity for its
+  // requests again (ReservedPlaces::restore()).
   Indices find_forbidden(const GroupWork& work) const;
   Indices find_kept() const;     // all that are not over
   Indices find_reached() const;  // of these: closed to gangs of other operators

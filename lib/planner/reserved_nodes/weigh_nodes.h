@@ -17,7 +17,8 @@ struct NodeBalance {
   // The head fits when it reclaims what tenants use, and not on what is ending alone. Tenants that
   // start or heal do not count.
   bool needs_reclaim = false;
-  // The same with tenants that start, heal or are planned: they can be reclaimed later.
+  // The head fits when it also reclaims what tenants use that start, heal or are planned: these can
+  // be reclaimed later.
   bool can_reclaim = false;
   // What is ending suffices, or the head reclaims its nodes next. Nothing more starts there that is
   // served after it.

@@ -76,8 +76,8 @@ struct NodeShare {
 
 struct ReservationMemory {
   std::map<GangKey, SysTime> again{};  // when the next search for nodes is due
-  // What the last search for workloads to reclaim found, or why there was none; and when the next
-  // one is due.
+  // The last search for workloads to reclaim: what it found, or why there was none, and when the
+  // next one is due.
   std::map<GangKey, PreemptionMemory::Search> reclaims{};
   std::map<GangKey, SysTime> broken{};  // since when its reservation is impossible
   std::map<GangKey, std::map<std::string, NodeShare, std::less<>>> shares{};  // by node

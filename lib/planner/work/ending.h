@@ -78,8 +78,8 @@ class Ending {
   using Victims = std::map<std::pair<std::string_view, std::string_view>, const gang::Victim*>;
   void add_gangs(const GroupWork& group, const Victims& victims);
   bool is_neglected(const GroupWork& group, const GangWork& gang) const;
-  // Of PodGroups with pods that are being deleted, by UID and namespace: the slots whose pods count
-  // with the PodGroup in its queue.
+  // The slots whose pods count with their PodGroup in its queue, of PodGroups with pods that are
+  // being deleted, by UID and namespace.
   using Counted = std::map<std::pair<std::string_view, std::string_view>, queue::SlotNumbers>;
   Counted list_counted() const;
 

@@ -15,7 +15,8 @@ namespace {
 // From the end of what a head waits for until it starts: its victims are named, counted and marked,
 // and their pods end.
 constexpr seconds kReclaimTime{kTraceGrace + 30};
-// As in planner/reserved_nodes/reserved_nodes.h; and until a leader looks again.
+// The planner gives a reservation up after kLongestBroken (reserved_nodes.h), and a leader looks
+// again after kLook.
 constexpr seconds kLongestImpossible{60};
 constexpr seconds kLook{62};
 constexpr seconds kLongestOverdue{600};
