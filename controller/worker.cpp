@@ -148,8 +148,10 @@ Result<Outcome> Worker::work(const std::string& key) {
   if (decision.actions.empty()) {
     return decision.requeue_after ? Outcome::kRequeueAfter : Outcome::kSuccess;
   }
-  const auto confirmed = confirm_removals(api_, stores_, seen.job, decision.actions);
-  if (!confirmed) return confirmed.error();
+  if (auto same = confirm_removals(api_, stores_, seen.job, decision.actions); !same) {
+    return same.error();
+  }
+  if (auto same = confirm_unstarted(api_, seen, decision.actions); !same) return same.error();
   // Trying is enough: what only informs may wait if the write fails.
   if (status_update(decision.actions) != decision.actions.end()) {
     stores_.status_writes.note_write(key, clock_.mono());
@@ -232,8 +234,12 @@ void Worker::report(const std::string& key, const Failure& failure) {
   if (!job) return;
   const Observed seen = observe_caches(stores_, options_, **job, clock_.now());
   const bool is_first = before == 0 || !is_worth_reporting(failure.error.code, before - 1);
-  if (const auto failed =
-          performer_.perform(seen.job, handle_failed_write(seen, failure, is_first))) {
+  const Actions actions = handle_failed_write(seen, failure, is_first);
+  if (const auto same = confirm_unstarted(api_, seen, actions); !same) {
+    log_debug("a refused start is judged again", {{"job", key}, {"why", same.error().message}});
+    return;
+  }
+  if (const auto failed = performer_.perform(seen.job, actions)) {
     log_warn("cannot report a failure on the job",
              {{"job", key}, {"error", failed->error.message}});
   }

@@ -94,6 +94,8 @@ struct DeleteServices {
 // For the /status subresource, on exactly the observed version of the job.
 struct UpdateStatus {
   job::Status status;
+  // The attempt ends because it has not started: only if no cache was stale (confirm_unstarted).
+  bool ends_unstarted = false;
   bool operator==(const UpdateStatus&) const = default;
 };
 // Deletes the job, in exactly the observed version.

@@ -219,10 +219,11 @@ void begin_job(Observed& seen) {
 }
 
 Actions write_transition(const Round& round, AttemptTransition transition) {
+  const bool ends_unstarted = transition.has_not_started;
   job::Status status = transition.final_result ? final_status(round, *transition.final_result,
                                                               std::move(transition.status))
                                                : complete(round.seen, std::move(transition.status));
-  return {UpdateStatus{std::move(status)}, std::move(transition.event)};
+  return {UpdateStatus{std::move(status), ends_unstarted}, std::move(transition.event)};
 }
 
 }  // namespace nervex::controller

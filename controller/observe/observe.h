@@ -70,7 +70,7 @@ Result<Nothing> for_each_live_pod(kube::Api& api, const job::Job& job,
 Result<std::optional<kube::Pod>> live_pod(kube::Api& api, const job::Job& job,
                                           const std::string& name);
 
-// -- if a cache may be stale: is the job unchanged since a removal was decided?
+// -- if a cache may be stale: does what was decided hold?
 
 // Reads the job live before pods of a job that continues are deleted, or slots leave its PodGroup:
 // a stale cache lacks the latest requests of a user or nervex-server. ok without a read if
@@ -78,5 +78,10 @@ Result<std::optional<kube::Pod>> live_pod(kube::Api& api, const job::Job& job,
 // else; the cache has it now, so the next round decides on it.
 Result<Nothing> confirm_removals(kube::Api& api, Stores& stores, const job::Job& job,
                                  const Actions& actions);
+
+// Before an attempt ends because it has not started (UpdateStatus::ends_unstarted): its gang may be
+// committed, bound or running, and a cache that is a moment old lacks that. Reads the PodGroup, and
+// the pods if the gang is committed. kTransient: one of them is newer than what was `seen`.
+Result<Nothing> confirm_unstarted(kube::Api& api, const Observed& seen, const Actions& actions);
 
 }  // namespace nervex::controller

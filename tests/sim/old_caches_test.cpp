@@ -1,5 +1,6 @@
 // Decisions while one cache is stale: before anything is deleted as unwanted, or leaves a
-// PodGroup, the job itself is read.
+// PodGroup, the job itself is read; before an attempt ends because it has not started, its PodGroup
+// and pods.
 #include <catch2/generators/catch_generators_all.hpp>
 
 #include "tests/sim/seeds.h"
@@ -57,6 +58,46 @@ TEST_CASE("raised base replicas survive a job cache from before", "[sim][old_cac
   CHECK(suite.pods() == pods);
   suite.come_to_rest();
   check_rules(suite);
+}
+
+// The gang is committed and bound and runs, and the controller has seen nothing of it.
+void start_unseen(Suite& suite) {
+  const auto runs = [&] {
+    const Json pod = suite.pod("dqn-coordinator");
+    return kube::string_at(pod, {"status", "phase"}) == "Running";
+  };
+  for (int round = 0; round < 20 && !runs(); ++round) {
+    suite.deliver_all();
+    suite.work();
+    suite.environment();
+  }
+  REQUIRE(runs());
+}
+
+TEST_CASE("an attempt that runs unseen does not end for want of a start", "[sim][old_caches]") {
+  // 1: kube-scheduler binds all pods; 3: pods are created with their nodes, the coordinator apart.
+  Suite suite(GENERATE(1U, 3U));
+  const std::string why = GENERATE("AggregatorConfig", "scheduleTimeout", "startTimeout");
+  INFO(why);
+  if (why == "scheduleTimeout") suite.set_spec({{"scheduleTimeoutSeconds", 60}});
+  if (why == "startTimeout") suite.set_spec({{"startTimeoutSeconds", 60}});
+  start_unseen(suite);
+  const auto pods = suite.pods();
+  if (why == "startTimeout") {  // it is due only after a pod was seen bound
+    suite.deliver(kPodFeed, suite.position(kPodFeed) + 1);
+  }
+  suite.add_config();
+  suite.deliver(kConfigFeed, suite.api.resource_version());
+  for (int round = 0; round < 10; ++round) {
+    suite.clock.advance(std::chrono::seconds(30));
+    suite.work_anyway();
+  }
+  check_rules(suite);
+  CHECK(suite.pods() == pods);
+  suite.come_to_rest();
+  check_rules(suite);
+  CHECK(suite.pods() == pods);
+  CHECK(suite.job().status.attempt == 1);
 }
 
 }  // namespace

@@ -142,6 +142,7 @@ AttemptResult start_timed_out(const Round& round) {
                                is_own ? "startTimeoutSeconds" : "nervex-controller --start-timeout",
                                why.empty() ? "" : ": ", why);
   result.coordinator_ran = round.seen.job.status.phase == job::Phase::kRunning;
+  result.has_not_started = true;
   return result;
 }
 
@@ -153,11 +154,13 @@ std::optional<AttemptResult> passed_limit(const Round& round) {
     return timed_out(kDeadlineExceeded, describe(*active_limit(round)));
   }
   if (has_passed(schedule_deadline(round))) {
-    return timed_out(
+    AttemptResult result = timed_out(
         kScheduleTimeout,
         fmt::format(
             "the job waited for capacity for longer than its scheduleTimeoutSeconds ({} s): {}",
             *round.seen.job.spec.schedule_timeout_seconds, why_it_waits(round.seen.job.status)));
+    result.has_not_started = true;
+    return result;
   }
   if (has_passed(start_deadline(round))) return start_timed_out(round);
   return std::nullopt;

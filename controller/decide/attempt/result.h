@@ -26,6 +26,7 @@ struct AttemptResult {
   std::optional<int> exit_code;     // of the main container, if its end was seen
   std::string termination_message;  // its termination message
   bool coordinator_ran = true;      // false: the job may never have run
+  bool has_not_started = false;     // it ends for that: a stale cache would look the same
 };
 
 // Not for suspended jobs or jobs in a final phase.

@@ -160,7 +160,9 @@ AttemptTransition begin_again(const Round& round) {
   const SysTime earliest = std::chrono::ceil<seconds>(round.attempt.group->meta.created +
                                                       at_most_longest(seen.retry_delay));
   if (!round.attempt.pods.empty() && earliest > seen.now) status.next_attempt_time = earliest;
-  return {std::move(status), normal_event(kTemplateChanged, std::string(kMessage))};
+  return {.status = std::move(status),
+          .event = normal_event(kTemplateChanged, std::string(kMessage)),
+          .has_not_started = true};
 }
 
 AttemptTransition suspend(const Round& round) {
@@ -241,10 +243,11 @@ AttemptTransition requeue_after_failed_creation(const Round& round, const std::s
   const auto delay = std::max<std::chrono::milliseconds>(seen.retry_delay, lasts);
   status.next_attempt_time = std::chrono::ceil<seconds>(seen.now + at_most_longest(delay));
   set_condition(seen, status, kPodsCreated, false, kFailedCreate, message);
-  return {std::move(status),
-          warning_event(
+  return {.status = std::move(status),
+          .event = warning_event(
               kFailedCreate,
-              fmt::format("{}; the pods of the gang are deleted until the next try", message))};
+              fmt::format("{}; the pods of the gang are deleted until the next try", message)),
+          .has_not_started = true};
 }
 
 namespace {
@@ -290,7 +293,9 @@ std::optional<AttemptTransition> find_transition(const Round& round) {
     return requeue(round, *release, release->reason == gang::kReasonHealingTimeout);
   }
   const auto limit = passed_limit(round);
-  return limit ? end_attempt(round, *limit) : std::nullopt;
+  auto transition = limit ? end_attempt(round, *limit) : std::nullopt;
+  if (transition) transition->has_not_started = limit->has_not_started;
+  return transition;
 }
 
 }  // namespace nervex::controller

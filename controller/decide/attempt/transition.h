@@ -20,6 +20,7 @@ struct AttemptTransition {
   job::Status status;
   RecordEvent event;
   std::optional<AttemptResult> final_result{};  // the job ends with it
+  bool has_not_started = false;                 // as AttemptResult's
 };
 
 // nullopt: the attempt continues. Otherwise write the status before anything else.
