@@ -5,6 +5,7 @@
 #include <map>
 
 #include "gang/slot.h"
+#include "planner/work/queue_use.h"
 #include "queue/settled.h"
 
 namespace nervex::planner {
@@ -188,10 +189,16 @@ Ending::Counted Ending::list_counted() const {
 void Ending::remove_from(queue::Usage& usage) const {
   const queue::QueueTree& tree = snapshot_.facts.tree();
   const queue::FindClass find_class = find_classes(snapshot_);
-  for (const auto& [group, gang] : gangs_) {
-    queue::Workload workload = group->seen->make_workload(gang->position);
-    set_class_requests(workload, *group->seen->group, group->seen->uses.get(), snapshot_);
+  const auto remove = [&](const GroupWork& group, const GangWork& gang) {
+    const queue::Workload workload = make_used_workload(group, gang, snapshot_.facts, find_class);
     usage.remove(tree, queue::find_home(tree, workload), workload);
+  };
+  for (const auto& [group, gang] : gangs_) {
+    remove(*group, *gang);
+    if (gang->kind != gang::GangKind::kBase) continue;
+    for (const GangWork& request : group->gangs) {
+      if (!request.is_stored_committed()) remove(*group, request);
+    }
   }
   // Pods that do not count with a PodGroup count by themselves, also those that go on
   // (cleanPodPolicy: None).

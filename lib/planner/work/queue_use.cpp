@@ -123,13 +123,16 @@ kube::Resources count_taken_over(const GangWork& gang) {
   return requests;
 }
 
+namespace {
+
+queue::FindClass find_classes(const Ledger& ledger, const queue::Facts& facts) {
+  return [&](std::string_view node) { return ledger.label(node, facts.class_label); };
+}
+
 queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
-                                   const queue::Facts& facts, const Ledger& ledger) {
+                                   const queue::Facts& facts, const queue::FindClass& find_class) {
   queue::ClassRequests classes;
   if (!facts.tree().uses_classes()) return classes;
-  const queue::FindClass find_class = [&](std::string_view node) {
-    return ledger.label(node, facts.class_label);
-  };
   if (gang.is_assumed()) {
     for (const PlacedSlot& slot : gang.placed) {
       const auto& [role, id, node, number] = slot.placement;
@@ -143,6 +146,31 @@ queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
     queue::add_requests(classes, find_class(node), set.shape.requests, pods);
   });
   return classes;
+}
+
+}  // namespace
+
+queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
+                                   const queue::Facts& facts, const Ledger& ledger) {
+  return count_classes(group, gang, facts, find_classes(ledger, facts));
+}
+
+queue::Workload make_used_workload(const GroupWork& group, const GangWork& gang,
+                                   const queue::Facts& facts, const queue::FindClass& find_class,
+                                   PreemptingUse preempting) {
+  const bool is_left_out = preempting == PreemptingUse::kLeftOut && !gang.victims.empty();
+  const bool has_nodes = gang.is_committed() || (gang.is_assumed() && !is_left_out);
+  if (!has_nodes && !gang.claims_reserved()) {
+    queue::Workload pods;
+    if (group.seen->uses) pods = count_pods(gang, find_class);
+    if (!facts.tree().uses_classes()) pods.class_requests = {};
+    return pods;
+  }
+  queue::Workload workload = make_workload(group, gang, facts.tree());
+  if (!has_nodes) workload.requests = count_taken_over(gang);
+  add_grown(workload, gang);
+  workload.class_requests = count_classes(group, gang, facts, find_class);
+  return workload;
 }
 
 queue::ClassRequests count_classes(const ForeignWork& gang, const queue::Facts& facts,
@@ -162,27 +190,17 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
   for (const queue::Workload& orphaned : facts.orphaned) {
     usage.add(tree, queue::find_home(tree, orphaned), orphaned);
   }
-  const queue::FindClass find_class = [&](std::string_view node) {
-    return ledger.label(node, facts.class_label);
-  };
+  const queue::FindClass find_class = find_classes(ledger, facts);
   std::optional<VictimUse> victims;
   for (GroupWork* group : work.groups) {
     if (group->seen->is_settled) continue;
     for (GangWork& gang : group->gangs) {
-      const bool is_left_out = preempting == PreemptingUse::kLeftOut && !gang.victims.empty();
-      const bool has_nodes = gang.is_committed() || (gang.is_assumed() && !is_left_out);
-      if (!has_nodes && !gang.claims_reserved()) {
-        if (!group->seen->uses) continue;
-        const queue::Workload pods = count_pods(gang, find_class);
-        const auto classes = tree.uses_classes() ? pods.class_requests : queue::ClassRequests();
-        if (!pods.requests.empty()) add(pods, classes);
-        continue;
-      }
-      queue::Workload workload = make_workload(*group, gang, tree);
-      if (!has_nodes) workload.requests = count_taken_over(gang);
-      add_grown(workload, gang);
-      workload.class_requests = count_classes(*group, gang, facts, ledger);
-      if (preempting != PreemptingUse::kBeyondVictims || gang.victims.empty()) {
+      const queue::Workload workload =
+          make_used_workload(*group, gang, facts, find_class, preempting);
+      if (workload.requests.empty()) continue;
+      const bool is_beyond =
+          preempting == PreemptingUse::kBeyondVictims && gang.is_assumed() && !gang.victims.empty();
+      if (!is_beyond) {
         add(workload, workload.class_requests);
         continue;
       }

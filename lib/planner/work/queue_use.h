@@ -33,6 +33,11 @@ enum class PreemptingUse {
   kLeftOut,
   kBeyondVictims,  // what is used now, and will be used when the victims have ended
 };
+// What the gang uses, or will once it is bound, with what it requests on nodes of each class.
+// Without requests: nothing.
+queue::Workload make_used_workload(const GroupWork& group, const GangWork& gang,
+                                   const queue::Facts& facts, const queue::FindClass& find_class,
+                                   PreemptingUse preempting = PreemptingUse::kCounted);
 // What workloads with nodes use: the settled ones and those of `work`. Cost: the work's gangs.
 queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger,
                        PreemptingUse preempting = PreemptingUse::kCounted);

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include "planner/work/queue_use.h"
+
 namespace nervex::planner {
 namespace {
 
 std::vector<SlotUse> list_use(const RunningGang& gang, const Ending& ending) {
+  if (gang.status == nullptr) return {};
   std::map<gang::SlotKey, const gang::MemberSet*> sets;
   for (const gang::MemberSet& set : gang.spec->members) {
     for (const gang::SlotId slot : set.slots) sets.emplace(gang::SlotKey(set.role, slot), &set);
@@ -55,17 +58,20 @@ std::set<std::string_view> find_changing(const CycleWork& work) {
 
 RunningGangs::RunningGangs(const Snapshot& snapshot, const CycleWork& work, const Ending& ending)
     : ending_(ending) {
-  for (const GroupSeen& seen : snapshot.groups) add(seen);
-  for (const RunningGroup& one : snapshot.running) add(one);
-  for (std::size_t i = 0; i < workloads_.size(); ++i) {
-    set_class_requests(workloads_[i], *gangs_[i].group, gangs_[i].uses, snapshot);
+  std::map<const GroupSeen*, const GroupWork*> works;
+  for (const GroupWork* group : work.groups) works.emplace(group->seen, group);
+  for (const GroupSeen& seen : snapshot.groups) {
+    add(seen, snapshot);
+    const auto known = works.find(&seen);
+    if (known != works.end()) add_waiting(*known->second, snapshot);
   }
+  for (const RunningGroup& one : snapshot.running) add(one, snapshot);
   uses_.resize(gangs_.size());
   make_candidates(find_changing(work));
 }
 
 template <typename Seen>
-void RunningGangs::add(const Seen& seen) {
+void RunningGangs::add(const Seen& seen, const Snapshot& snapshot) {
   const gang::PodGroup& group = *seen.group;
   if (group.meta.deleting) return;
   for (std::size_t i = 0; i < group.spec.gangs.size(); ++i) {
@@ -74,11 +80,28 @@ void RunningGangs::add(const Seen& seen) {
     if (status == nullptr || !status->committed) continue;
     gangs_.push_back({&group, &seen.finished, seen.uses.get(), &gang, status});
     workloads_.push_back(seen.make_workload(i));
+    set_class_requests(workloads_.back(), group, seen.uses.get(), snapshot);
+  }
+}
+
+// What a running job's requests are about to use is counted, too, and ends with the job.
+void RunningGangs::add_waiting(const GroupWork& work, const Snapshot& snapshot) {
+  const gang::PodGroup& group = *work.seen->group;
+  if (gangs_.empty() || gangs_.back().group != &group) return;
+  for (const GangWork& gang : work.gangs) {
+    if (gang.is_committed()) continue;
+    queue::Workload workload =
+        make_used_workload(work, gang, snapshot.facts, find_classes(snapshot));
+    if (workload.requests.empty()) continue;
+    gangs_.push_back({&group, &work.seen->finished, work.seen->uses.get(),
+                      &group.spec.gangs[gang.position], nullptr});
+    workloads_.push_back(std::move(workload));
   }
 }
 
 void RunningGangs::make_candidates(const std::set<std::string_view>& changing) {
   for (std::size_t i = 0; i < gangs_.size(); ++i) {
+    if (gangs_[i].status == nullptr) continue;
     const gang::PodGroup& group = *gangs_[i].group;
     const gang::GangStatus& status = *gangs_[i].status;
     const std::string_view uid = group.meta.uid;
@@ -89,7 +112,8 @@ void RunningGangs::make_candidates(const std::set<std::string_view>& changing) {
     candidate.workloads.push_back(&workloads_[i]);
     if (gangs_[i].spec->kind != gang::GangKind::kBase) continue;
     const auto add = [&](std::size_t j) {
-      if (!ending_.has(uid, gangs_[j].status->name)) candidate.workloads.push_back(&workloads_[j]);
+      const bool is_ending = ending_.has(uid, gangs_[j].spec->name);
+      if (!is_ending) candidate.workloads.push_back(&workloads_[j]);
     };
     for (std::size_t j = i; j-- > 0 && gangs_[j].group == &group;) add(j);
     for (std::size_t j = i + 1; j < gangs_.size() && gangs_[j].group == &group; ++j) add(j);

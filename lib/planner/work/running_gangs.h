@@ -21,6 +21,8 @@ struct RunningGang {
   const FinishedPlacements* finished = nullptr;
   const queue::OtherUses* uses = nullptr;
   const gang::Gang* spec = nullptr;
+  // Null: a request of a running job that is not committed, and nodes are planned for it, or it has
+  // pods left. It ends with its job, and gives back what it uses of its queue.
   const gang::GangStatus* status = nullptr;
 };
 
@@ -53,11 +55,12 @@ class RunningGangs {
  private:
   // Of either a GroupSeen or a RunningGroup.
   template <typename Seen>
-  void add(const Seen& seen);
+  void add(const Seen& seen, const Snapshot& snapshot);
+  void add_waiting(const GroupWork& work, const Snapshot& snapshot);
   void make_candidates(const std::set<std::string_view>& changing);
 
   const Ending& ending_;
-  std::vector<RunningGang> gangs_;
+  std::vector<RunningGang> gangs_;          // those of a PodGroup follow each other
   std::vector<queue::Workload> workloads_;  // same indices; never grows after the constructor
   std::vector<std::optional<std::vector<SlotUse>>> uses_;
   std::vector<queue::PreemptionCandidate> candidates_;

@@ -105,6 +105,28 @@ TEST_CASE("a request ends nothing for a job that ends soon itself", "[extender][
   CHECK(world.request("mine").victims.size() == (row.preempts ? 1U : 0U));
 }
 
+// With the request, speech would borrow 16 of its 24 GPUs, all that the job has; without it, and it
+// ends with the job, it borrows 12.
+TEST_CASE("what a job's request is about to use ends with the job", "[extender][preempt]") {
+  Preemptions world;
+  world.nodes.push_back(testing::view(testing::a_node("n3", 8)));
+  world.queue("speech").quota = with_quota(testing::a_queue(""), 8).quota;
+  world.add_running("big", "speech", {"n1", "n2"}, 8, 2);
+  world.add_running("small", "speech", {"n3"}, 4, 1);
+  testing::add_member(world.get("big"),
+                      testing::in_request(testing::a_set("collector", 1, testing::ask(8)), 1));
+  REQUIRE(world.run_until("big", gang::kReasonPreempting, 1));
+  world.add("new", "vision", 1, 8);
+  for (int i = 0; i < 10; ++i) {
+    world.cycle();
+    CHECK(world.victims("new") == Names{});
+  }
+  CHECK(world.base("small").reason == gang::kReasonPreempted);
+  world.requeue("small");
+  world.cycle();
+  CHECK(world.request("big").planned);
+}
+
 TEST_CASE("nothing is preempted unless the flag and the queue say so", "[extender][preempt]") {
   Preemptions world = a_full_cluster();
   SECTION("the flag is off") { world.mode = PreemptionMode::kOff; }
