@@ -49,16 +49,32 @@ TEST_CASE("gangs start as a whole and no node is overcommitted", "[extender][sim
   INFO(summary);
   // Otherwise the above has tested nothing.
   if (kSanitized || seeds.is_chosen) return;
-  for (const char* what :
-       {"claim bound late",       "commit rejected",         "committed gang taken back",
-        "coordinator bound",      "extender killed",         "foreign pod",
-        "direct placement ended", "pod created on its node", "coordinator bound after a direct pod",
-        "gang committed",         "gang requeued unhealed",  "held in vain",
-        "kubelet rejection",      "killed at a request",     "node deleted",
-        "node not ready",         "placement moved",         "pod garbage",
-        "pod on a lost node",     "port conflict",           "refused: Unschedulable",
-        "request failed",         "requests merged",         "scheduler killed",
-        "volume elsewhere"}) {
+  for (const char* what : {"claim bound late",
+                           "commit rejected",
+                           "committed gang taken back",
+                           "coordinator bound",
+                           "extender killed",
+                           "foreign pod",
+                           "direct placement ended",
+                           "pod created on its node",
+                           "coordinator bound after a direct pod",
+                           "gang committed",
+                           "gang requeued unhealed",
+                           "gang runs on",
+                           "held in vain",
+                           "kubelet rejection",
+                           "killed at a request",
+                           "node deleted",
+                           "node not ready",
+                           "placement moved",
+                           "pod garbage",
+                           "pod on a lost node",
+                           "port conflict",
+                           "refused: Unschedulable",
+                           "request failed",
+                           "requests merged",
+                           "scheduler killed",
+                           "volume elsewhere"}) {
     INFO(what);
     CHECK(happened[what] > 0);
   }

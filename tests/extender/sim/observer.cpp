@@ -198,9 +198,24 @@ void Observer::look_at_slot(const gang::PodGroup& group, const gang::MemberSet& 
 
 // ---- for how long?
 
+bool Observer::waits_for_last(const std::string& uid, const gang::MemberSet& set,
+                              gang::SlotId slot) const {
+  if (set.role != "collector") return false;
+  for (auto at = pods_of_.lower_bound(SlotKey(uid, set.role, slot.ordinal, 0));
+       at != pods_of_.end() && at->first < SlotKey(uid, set.role, slot.ordinal, slot.incarnation);
+       ++at) {
+    const auto& pods = at->second;
+    if (std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return pod->deleting; })) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::optional<Observer::Part> Observer::missing_part(const gang::PodGroup& group,
                                                      const gang::GangStatus& gang) const {
   int in_place = 0;
+  bool runs_on = true;
   std::string missing;
   const gang::Gang* wanted = gang::find_gang(group.spec, gang.name);
   if (wanted == nullptr) return std::nullopt;
@@ -213,11 +228,13 @@ std::optional<Observer::Part> Observer::missing_part(const gang::PodGroup& group
                             std::any_of(pods->second.begin(), pods->second.end(),
                                         [](const PodSeen* pod) { return is_in_place(*pod); });
       in_place += is_there ? 1 : 0;
-      if (!is_there) missing += " " + gang::slot_key(set.role, slot.ordinal);
+      if (is_there) continue;
+      missing += " " + gang::slot_key(set.role, slot.ordinal);
+      runs_on = runs_on && waits_for_last(group.meta.uid, set, slot);
     }
   }
   if (in_place == 0 || missing.empty()) return std::nullopt;
-  return Part{clock_.now(), missing};
+  return Part{clock_.now(), runs_on, missing};
 }
 
 void Observer::look_at_parts() {
@@ -227,7 +244,9 @@ void Observer::look_at_parts() {
       auto part = gang.committed ? missing_part(group, gang) : std::nullopt;
       if (!part) continue;
       const auto known = parts_.find({uid, gang.name});
-      if (known != parts_.end()) part->since = known->second.since;
+      if (part->runs_on) ++seen["gang runs on"];
+      const bool has_run_on = part->runs_on || (known != parts_.end() && known->second.runs_on);
+      if (known != parts_.end() && !has_run_on) part->since = known->second.since;
       now.emplace(GangKey(uid, gang.name), *std::move(part));
     }
   }
@@ -247,7 +266,7 @@ void Observer::check_times() {
   const SysTime now = clock_.now();
   for (auto& [key, part] : parts_) {
     const auto lasted = now - part.since;
-    if (lasted <= limits_.in_part()) continue;
+    if (part.runs_on || lasted <= limits_.in_part()) continue;
     const gang::PodGroup& group = view.groups().at(key.first);
     const auto* gang = gang::find_gang(group.status, key.second);
     breach(fmt::format("gang {} of {} runs without{} for {}: {}, {}", key.second, group.meta.name,

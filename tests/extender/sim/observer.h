@@ -23,7 +23,9 @@ namespace nervex::testing {
 // 4. A pod that is bound last is bound only after each other slot of the gang, as committed, has
 //    had a bound pod; and no existing one of those was created with its node and waits for its
 //    kubelet, or was rejected by it.
-// 5. No gang's quorum runs in part for longer than the healing deadline (Limits::in_part()).
+// 5. No gang's quorum runs in part for longer than the healing deadline (Limits::in_part()). The
+// time
+//    does not count while it lacks only collectors whose previous pods do not end: it runs on.
 // 6. No pod stays unmarked on a lost node (Limits::unmarked()).
 class Observer {
  public:
@@ -78,6 +80,7 @@ class Observer {
   using GangKey = std::pair<std::string, std::string>;             // UID, gang
   struct Part {
     SysTime since{};
+    bool runs_on = false;
     std::string text;
   };
 
@@ -88,6 +91,8 @@ class Observer {
   void look_at_group(const gang::PodGroup& group);
   void look_at_slot(const gang::PodGroup& group, const gang::MemberSet& set, gang::SlotId slot);
   void look_at_parts();
+  // A pod of an earlier incarnation of this collector's slot is being deleted.
+  bool waits_for_last(const std::string& uid, const gang::MemberSet& set, gang::SlotId slot) const;
   std::optional<Part> missing_part(const gang::PodGroup& group, const gang::GangStatus& gang) const;
   void check_times();
 
