@@ -338,6 +338,14 @@ bool is_growing(const MemberSet& set, SlotId slot) {
   return std::binary_search(set.growing.begin(), set.growing.end(), slot.ordinal);
 }
 
+bool may_wait(const MemberSet& set, SlotId slot, bool is_committed) {
+  return is_committed && is_growing(set, slot);
+}
+
+bool may_any_wait(const MemberSet& set) { return !set.growing.empty(); }
+
+bool is_of_quorum(const MemberSet& set, SlotId) { return !set.heals_alone; }
+
 bool wants(const MemberSet& set, std::string_view role, SlotId slot) {
   return set.role == role && std::find(set.slots.begin(), set.slots.end(), slot) != set.slots.end();
 }

@@ -108,6 +108,13 @@ struct MemberSet {
 bool wants(const MemberSet& set, std::string_view role, SlotId slot);
 // MemberSet::growing has it.
 bool is_growing(const MemberSet& set, SlotId slot);
+// The gang does not wait for a placement of the slot: it gets one after all that waits, and uses
+// nothing until then. `is_committed`: the gang is.
+bool may_wait(const MemberSet& set, SlotId slot, bool is_committed);
+// One of the set's slots may. Cost: none.
+bool may_any_wait(const MemberSet& set);
+// False: the gang runs without a pod of the slot, while a lost one is replaced.
+bool is_of_quorum(const MemberSet& set, SlotId slot);
 
 enum class GangKind {
   kBase,           // what the job starts with, and its reserved capacity

@@ -45,10 +45,9 @@ std::map<gang::SlotKey, std::string_view> index_nodes(const gang::PodGroupStatus
   return nodes;
 }
 
-bool has_growing_slots(const gang::PodGroup& group) {
+bool may_any_wait(const gang::PodGroup& group) {
   const auto sets = gang::all_sets(group.spec.gangs);
-  return std::any_of(sets.begin(), sets.end(),
-                     [](const auto& set) { return !set.growing.empty(); });
+  return std::any_of(sets.begin(), sets.end(), gang::may_any_wait);
 }
 
 bool is_committed(const gang::PodGroup& group, const gang::Gang& gang) {
@@ -59,7 +58,7 @@ bool is_committed(const gang::PodGroup& group, const gang::Gang& gang) {
 // Cost: its slots and their pods.
 queue::OtherUses list_other_uses(const gang::PodGroup& group, const SlotPods& pods) {
   queue::OtherUses uses;
-  if (!pods.has_any(group.meta.uid) && !has_growing_slots(group)) return uses;
+  if (!pods.has_any(group.meta.uid) && !may_any_wait(group)) return uses;
   const auto nodes = index_nodes(group.status);
   const queue::SlotNumbers counted = queue::list_counted_slots(group);
   for (std::size_t i = 0; i < group.spec.gangs.size(); ++i) {
@@ -72,8 +71,9 @@ queue::OtherUses list_other_uses(const gang::PodGroup& group, const SlotPods& po
             {sets[j].role, slot, node == nodes.end() ? std::string_view() : node->second,
              &sets[j].shape.requests, queue::contains(counted, sets[j].role, slot.ordinal)});
         // Nothing is kept for it until it has a placement.
-        const bool waits_to_grow = node == nodes.end() && gang::is_growing(sets[j], slot) &&
-                                   is_committed(group, group.spec.gangs[i]);
+        const bool waits_to_grow =
+            node == nodes.end() &&
+            gang::may_wait(sets[j], slot, is_committed(group, group.spec.gangs[i]));
         if (!use && waits_to_grow) use = queue::OtherUse{sets[j].role, slot};
         if (!use) continue;
         use->is_over = use->is_over || waits_to_grow;

@@ -51,7 +51,9 @@ struct MemberSeen {
 struct GangSeen {
   gang::PodGroupPtr group;  // null: no PodGroup of that UID was seen
   bool committed = false;
-  std::vector<MemberSeen> members;  // all wanted by the spec, in its order
+  // All wanted by the spec, in its order, without those that wait for a placement
+  // (gang::may_wait()).
+  std::vector<MemberSeen> members;
 };
 
 // A node on which capacity is reserved for gangs.

@@ -77,6 +77,7 @@ Result<Nothing> check_commit(const gang::PodGroup& group, std::string_view gang_
       const auto placement = placements.find({set.role, slot});
       const std::string key = gang::slot_key(set.role, slot.ordinal);
       if (placement == placements.end()) {
+        if (gang::may_wait(set, slot, gang->committed)) continue;
         return conflict(fmt::format("gang {} lacks a placement for {}", gang_name, key));
       }
       const auto fits = ledger.check(set, placement->second->node);

@@ -7,8 +7,8 @@
 namespace nervex::planner {
 namespace {
 
-// The status has exactly what the spec wants.
-bool is_whole(const gang::PodGroup& group) {
+// Each gang has as many placements as slots, and no other has any.
+bool has_what_is_wanted(const gang::PodGroup& group) {
   std::size_t slots = 0;
   std::size_t placements = 0;
   // Hashed, as this runs for each group in each cycle.
@@ -38,7 +38,7 @@ bool reserves_capacity(const gang::PodGroup& group) {
 
 bool is_settled(const gang::PodGroup& group, const std::vector<gang::EnlargedSet>& enlarged) {
   return enlarged == group.status.enlarged &&
-         group.status.observed_generation == group.meta.generation && is_whole(group) &&
+         group.status.observed_generation == group.meta.generation && has_what_is_wanted(group) &&
          !reserves_capacity(group) &&
          std::all_of(group.status.gangs.begin(), group.status.gangs.end(),
                      [](const gang::GangStatus& gang) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -54,21 +55,27 @@ void add_set(GangWork& work, const gang::MemberSet& set, const std::vector<gang:
   work.sets.push_back(&set);
 }
 
-// Of a gang that is committed.
-void split_growing(GangWork& work) {
+// Slots that get a place after all that waits are not missing. Requires GangWork::stage.
+void sort_missing(GangWork& work) {
   for (gang::MemberSet& missing : work.missing) {
     const auto set = std::find_if(work.sets.begin(), work.sets.end(),
                                   [&](const auto* one) { return one->name == missing.name; });
+    const auto may_wait = [&](const gang::SlotId slot) {
+      return gang::may_wait(**set, slot, work.is_committed());
+    };
     std::vector<gang::SlotId> growing;
-    for (const gang::SlotId slot : missing.slots) {
-      if (gang::is_growing(**set, slot)) growing.push_back(slot);
-    }
+    std::copy_if(missing.slots.begin(), missing.slots.end(), std::back_inserter(growing), may_wait);
     if (growing.empty()) continue;
-    std::erase_if(missing.slots,
-                  [&](const gang::SlotId slot) { return gang::is_growing(**set, slot); });
+    std::erase_if(missing.slots, may_wait);
     work.growing.push_back(with_slots(**set, std::move(growing)));
   }
   std::erase_if(work.missing, [](const gang::MemberSet& set) { return set.slots.empty(); });
+}
+
+// The slot has lost its placement.
+void add_missing(GangWork& work, const gang::MemberSet& set, gang::SlotId slot) {
+  auto& sets = gang::may_wait(set, slot, work.is_committed()) ? work.growing : work.missing;
+  sets.push_back(with_slots(set, {slot}));
 }
 
 GangWork start_work(const GroupSeen& seen, const gang::Gang& gang) {
@@ -137,7 +144,7 @@ void recheck_committed(GangWork& work, Ledger& ledger) {
     if (fits) {
       ledger.take(*slot.set, slot.placement.node);
     } else {
-      work.missing.push_back(with_slots(*slot.set, {slot.placement.slot}));
+      add_missing(work, *slot.set, slot.placement.slot);
     }
     return !fits;
   });
@@ -162,12 +169,6 @@ std::vector<gang::SlotId> all_slots(const gang::MemberSet& set) {
 
 bool has_grown(const PlacedSlot& slot) {
   return slot.placement.number == 0 && gang::is_growing(*slot.set, slot.placement.slot);
-}
-
-bool GangWork::is_of_quorum(std::string_view role) const {
-  return std::none_of(sets.begin(), sets.end(), [role](const gang::MemberSet* set) {
-    return set->heals_alone && set->role == role;
-  });
 }
 
 bool GangWork::has_set(const gang::MemberSet* set) const {
@@ -219,7 +220,7 @@ std::vector<GangWork> collect_gang_work(const GroupSeen& seen) {
     }
     if (work.sets.empty()) continue;
     end_preempted(work);
-    if (work.is_committed()) split_growing(work);
+    sort_missing(work);
     if (!seen.open.empty()) find_open(work);
     works.push_back(std::move(work));
   }
@@ -240,10 +241,10 @@ void drop_unbindable(GangWork& work, const Ledger& ledger) {
     const auto& [role, slot, node, number] = at->placement;
     const std::string why = ledger.objection(*at->set, node);
     if (why.empty()) continue;
-    if (work.is_of_quorum(role)) {
+    if (gang::is_of_quorum(*at->set, slot)) {
       work.losses.push_back(gang::slot_key(role, slot.ordinal) + " could not be bound: " + why);
     }
-    work.missing.push_back(with_slots(*at->set, {slot}));
+    add_missing(work, *at->set, slot);
     work.placed.erase(at);
   }
 }
@@ -290,10 +291,12 @@ void recheck(GangWork& work, Ledger& ledger) {
 void forget_placements(GangWork& work) {
   work.placed.clear();
   work.missing.clear();
+  work.growing.clear();
   for (const gang::MemberSet* set : work.sets) {
     auto slots = all_slots(*set);
     if (!slots.empty()) work.missing.push_back(with_slots(*set, std::move(slots)));
   }
+  sort_missing(work);
 }
 
 void keep_what_fits(GangWork& work, Ledger& ledger) {
@@ -309,7 +312,9 @@ void keep_what_fits(GangWork& work, Ledger& ledger) {
   work.sets.clear();
   work.placed.clear();
   work.missing.clear();
+  work.growing.clear();
   for (const gang::MemberSet* set : sets) add_set(work, *set, all_slots(*set), kept);
+  sort_missing(work);
 }
 
 void drop_plan(GangWork& work) {

@@ -42,7 +42,7 @@ struct GangWork : GangPlan {
   const gang::GangStatus* before = nullptr;  // from the status; null: a new gang
   std::vector<const gang::MemberSet*> sets;
   std::vector<gang::MemberSet> missing;  // the sets, each with its slots that have no placement
-  // Of a committed gang: those of MemberSet::growing that have no placement. Not in `missing`.
+  // The same for the slots that may wait (gang::may_wait()). They are not in `missing`.
   std::vector<gang::MemberSet> growing;
   std::vector<const OpenSlot*> open;  // of `placed`
   std::vector<std::string> losses;    // placements lost in this cycle, and why
@@ -83,8 +83,6 @@ struct GangWork : GangPlan {
   // The same, and it needs nothing beside that.
   bool is_within_reserved() const;
 
-  // False: the gang can run without such a pod (MemberSet::heals_alone).
-  bool is_of_quorum(std::string_view role) const;
   bool is_whole() const { return is_assumed() && missing.empty(); }
   std::size_t wanted() const;   // slots
   std::size_t lacking() const;  // of them: those in `missing`

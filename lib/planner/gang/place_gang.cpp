@@ -1,6 +1,7 @@
 #include "planner/gang/place_gang.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -85,8 +86,14 @@ std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::
 std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
   std::vector<gang::MemberSet> quorum;
   std::vector<gang::MemberSet> rest;
-  for (gang::MemberSet& set : work.missing) {
-    (work.is_of_quorum(set.role) ? quorum : rest).push_back(std::move(set));
+  for (const gang::MemberSet& set : work.missing) {
+    for (const bool is_of_quorum : {true, false}) {
+      std::vector<gang::SlotId> slots;
+      std::copy_if(set.slots.begin(), set.slots.end(), std::back_inserter(slots),
+                   [&](auto slot) { return gang::is_of_quorum(set, slot) == is_of_quorum; });
+      if (slots.empty()) continue;
+      (is_of_quorum ? quorum : rest).push_back(with_slots(set, std::move(slots)));
+    }
   }
   work.missing.clear();
   std::optional<gang::NoFit> no_fit;

@@ -49,6 +49,7 @@ struct Gaps {
   std::size_t waiting = 0;
   std::size_t waiting_collectors = 0;  // of those
   SysTime first_end = SysTime::max();
+  bool is_any_on_lost_node = false;
   void add(LossCode code, std::string message) {
     if (!cause || code < cause->code) cause = {code, std::move(message)};
   }
@@ -80,14 +81,14 @@ Gaps find_gaps(const GangWork& work) {
                          to_rfc3339(last->second.until)));
   };
   for (const gang::MemberSet& set : work.missing) {
-    if (!work.is_of_quorum(set.role)) continue;
     for (const gang::SlotId slot : set.slots) {
+      if (!gang::is_of_quorum(set, slot)) continue;
       note_wait(set.role, slot);
       lost_pod(set.role, slot);
     }
   }
   for (const PlacedSlot& slot : work.placed) {
-    if (!work.is_of_quorum(slot.placement.role)) continue;
+    if (!gang::is_of_quorum(*slot.set, slot.placement.slot)) continue;
     const auto at = open.find(slot.placement.number);
     if (has_grown(slot)) continue;
     if (slot.placement.number == 0) {
@@ -95,6 +96,7 @@ Gaps find_gaps(const GangWork& work) {
       lost_pod(slot.placement.role, slot.placement.slot);
     } else if (at != open.end()) {
       ++gaps.count;
+      if (at->second->why == OpenSlot::Why::kNodeLost) gaps.is_any_on_lost_node = true;
       if (at->second->why == OpenSlot::Why::kUnbound) {
         note_wait(slot.placement.role, slot.placement.slot);
       }
@@ -199,11 +201,8 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
   }
   const SysTime late = state.since + options.bind_deadline;
   const bool is_long_wait = state.since > now + options.bind_deadline;
-  const bool is_lost = std::any_of(work.open.begin(), work.open.end(), [&](const OpenSlot* open) {
-    return open->why == OpenSlot::Why::kNodeLost && work.is_of_quorum(open->placement.role);
-  });
   const bool is_stuck = work.no_fit && work.growing.empty();
-  state.is_shown = was_shown || is_lost || is_long_wait || is_stuck || now >= late;
+  state.is_shown = was_shown || gaps.is_any_on_lost_node || is_long_wait || is_stuck || now >= late;
   if (!state.is_shown) look_by(state.look_again, late);
   if (options.deadline.count() == 0 || state.runs_on) return state;
   state.deadline = state.since + options.deadline;

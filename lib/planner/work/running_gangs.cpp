@@ -29,9 +29,8 @@ std::vector<SlotUse> list_use(const RunningGang& gang, const Ending& ending) {
 }
 
 // What it lacks may be what it waits for without healing.
-bool has_growing(const gang::Gang& gang) {
-  return std::any_of(gang.members.begin(), gang.members.end(),
-                     [](const gang::MemberSet& set) { return !set.growing.empty(); });
+bool may_any_wait(const gang::Gang& gang) {
+  return std::any_of(gang.members.begin(), gang.members.end(), gang::may_any_wait);
 }
 
 // Jobs whose gangs change in this cycle, so that their status does not say what they use.
@@ -106,7 +105,7 @@ void RunningGangs::make_candidates(const std::set<std::string_view>& changing) {
     const gang::GangStatus& status = *gangs_[i].status;
     const std::string_view uid = group.meta.uid;
     if (ending_.has(uid, status.name) || changing.count(uid) > 0) continue;
-    const bool is_whole = status.planned || has_growing(*gangs_[i].spec);
+    const bool is_whole = status.planned || may_any_wait(*gangs_[i].spec);
     if (!is_whole || status.healing_since || gang::is_released(status)) continue;
     queue::PreemptionCandidate& candidate = candidates_.emplace_back();
     candidate.workloads.push_back(&workloads_[i]);
