@@ -216,7 +216,7 @@ void ForeignWork::give_back(const std::vector<std::size_t>& pods, Ledger& ledger
 }
 
 void ForeignWork::give_back_all(Ledger& ledger) {
-  for (const PlacedSlot& slot : plan_.placed) ledger.give_back(*slot.set, slot.placement.node);
+  planner::give_back(plan_, ledger);
   plan_.placed.clear();
 }
 
@@ -280,10 +280,7 @@ bool ForeignWork::complete(const ForeignPart& part, Ledger& ledger,
   if (!may_place() || !may_start(part)) return false;
   if (!plan_.is_assumed()) lacking_ = lacking_in_total(ledger);
   if (lacking_) return false;
-  plan_.group_limits = limits;
-  for (const PlacedSlot& slot : plan_.placed) {
-    ledger.use_up(plan_.group_limits, slot.set->shape.requests, slot.placement.node, -1);
-  }
+  set_group_limits(plan_, limits, ledger);
   const bool is_placed = place_part(part, ledger);
   const bool is_limited =
       !is_placed && !limits.empty() &&

@@ -1,5 +1,7 @@
 #include "planner/gang/gang_plan.h"
 
+#include <utility>
+
 namespace nervex::planner {
 
 void lend(const GangPlan& plan, Ledger& ledger) {
@@ -8,6 +10,18 @@ void lend(const GangPlan& plan, Ledger& ledger) {
 
 void take_again(const GangPlan& plan, Ledger& ledger) {
   for (const PlacedSlot& slot : plan.placed) ledger.take(*slot.set, slot.placement.node);
+}
+
+void give_back(const GangPlan& plan, Ledger& ledger) {
+  for (const PlacedSlot& slot : plan.placed) ledger.give_back(*slot.set, slot.placement.node);
+}
+
+void set_group_limits(GangPlan& plan, std::vector<placement::GroupLimit> left,
+                      const Ledger& ledger) {
+  plan.group_limits = std::move(left);
+  for (const PlacedSlot& slot : plan.placed) {
+    ledger.use_up(plan.group_limits, slot.set->shape.requests, slot.placement.node, -1);
+  }
 }
 
 std::vector<placement::NodeLimit> limits_left(const GangPlan& plan) {

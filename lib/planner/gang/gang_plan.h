@@ -58,6 +58,14 @@ struct GangPlan {
 void lend(const GangPlan& plan, Ledger& ledger);
 void take_again(const GangPlan& plan, Ledger& ledger);
 
+// Gives the capacity of all placements back, which the plan is about to lose.
+void give_back(const GangPlan& plan, Ledger& ledger);
+
+// Sets the limits of the gang's queue on nodes of classes for all that the gang has and gets:
+// `left` for what it gets now, and what its placements use.
+void set_group_limits(GangPlan& plan, std::vector<placement::GroupLimit> left,
+                      const Ledger& ledger);
+
 // The limits of the plan without what its placements use of them. group_limits_left() takes the
 // slot `except` for one without a placement.
 std::vector<placement::NodeLimit> limits_left(const GangPlan& plan);

@@ -197,7 +197,7 @@ std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
   if (work.is_committed()) return complete_committed(work, ledger);
   auto no_fit = place_missing(work, ledger);
   if (!no_fit || work.placed.empty()) return no_fit;
-  for (const PlacedSlot& slot : work.placed) ledger.give_back(*slot.set, slot.placement.node);
+  give_back(work, ledger);
   forget_placements(work);
   return place_missing(work, ledger);
 }

@@ -72,18 +72,14 @@ bool exceeds_limits(const GangWork& gang, const std::vector<placement::GroupLimi
 void set_class_limits(const GroupWork& group, GangWork& gang, const std::string& queue,
                       const queue::ClassCaps& caps, const queue::Facts& facts,
                       const Ledger& ledger) {
-  gang.group_limits = make_limits(caps, facts.class_label);
-  gang.group_limit_cause = {};
-  if (gang.group_limits.empty()) return;
-  gang.group_limit_cause = describe_caps(queue, caps);
-  const auto add = [&](const gang::MemberSet& set, std::string_view node, int pods) {
+  auto limits = make_limits(caps, facts.class_label);
+  gang.group_limit_cause = limits.empty() ? gang::NotAdmitted{} : describe_caps(queue, caps);
+  if (gang.is_assumed()) return set_group_limits(gang, std::move(limits), ledger);
+  gang.group_limits = std::move(limits);
+  if (gang.group_limits.empty() || !gang.claims_reserved()) return;
+  group.reserved.visit(gang, [&](const gang::MemberSet& set, std::string_view node, int pods) {
     ledger.use_up(gang.group_limits, set.shape.requests, node, -pods);
-  };
-  if (gang.is_committed()) {
-    for (const PlacedSlot& slot : gang.placed) add(*slot.set, slot.placement.node, 1);
-  } else if (gang.claims_reserved()) {
-    group.reserved.visit(gang, add);
-  }
+  });
 }
 
 queue::Usage count_class_use(CycleWork& work, const queue::Facts& facts, const Ledger& ledger) {

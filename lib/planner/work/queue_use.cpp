@@ -31,7 +31,7 @@ void count_missing(queue::ClassRequests& classes, const GangWork& gang,
 // The workload has left out what waited when this cycle began.
 void add_grown(queue::Workload& workload, const GangWork& gang) {
   const queue::OtherUses* uses = gang.seen->uses.get();
-  if (uses == nullptr || !gang.is_committed()) return;
+  if (uses == nullptr || !gang.is_assumed()) return;
   for (const PlacedSlot& slot : gang.placed) {
     if (!has_grown(slot)) continue;
     const auto* use = queue::find_use(uses, slot.placement.role, slot.placement.slot);
@@ -141,7 +141,7 @@ queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
       queue::count_slot(classes, slot.set->shape.requests, use, node, find_class);
     }
   }
-  if (gang.is_committed()) count_missing(classes, gang, find_class);
+  if (gang.is_assumed()) count_missing(classes, gang, find_class);
   group.reserved.visit(gang, [&](const gang::MemberSet& set, std::string_view node, int pods) {
     queue::add_requests(classes, find_class(node), set.shape.requests, pods);
   });
