@@ -263,6 +263,29 @@ TEST_CASE("a pod that has finished counts as bound", "[extender][hold]") {
   CHECK(c.bind(c.names[0], c.planned_node(c.names[0])).empty());
 }
 
+// Its last pod has finished, and the next one gets a place after all that waits.
+TEST_CASE("the coordinator does not wait for a slot that waits for a placement",
+          "[extender][hold]") {
+  const bool is_growing = GENERATE(true, false);
+  Held c({.arrival_timeout = 20ms});
+  auto group = c.group("a");
+  gang::GangStatus& base = group.status.gangs[0];
+  base.committed = true;
+  std::erase_if(base.placements,
+                [](const auto& one) { return one.role == "learner" && one.slot.ordinal == 1; });
+  c.api.change(kube::kPodGroups, kNs, "a", {{"status", gang::encode_status(group.status)}});
+  auto members = list_members(group);
+  if (is_growing) members[1].growing = {1};
+  c.set_members("a", members);
+  c.see_groups();
+  CHECK(c.bind(c.names[1], "n1").empty());
+  c.see_pods();
+  const std::string answer = c.bind(c.names[0], c.planned_node(c.names[0]));
+  CHECK(answer == (is_growing ? ""
+                              : "gang base: the coordinator is bound last, and 1 of 3 pods are not "
+                                "bound yet: learner/1 (no node yet)"));
+}
+
 TEST_CASE("a gang larger than the limit starts with its first bind", "[extender][hold]") {
   Held c({.largest_gang = 2});
   CHECK(c.bind(c.names[1], "n1").empty());
