@@ -29,6 +29,21 @@ bool has_no_turn(const ReservedNodes::Entry& entry) {
   return entry.gang->plan_after || entry.group->seen->unconfirmed;
 }
 
+// Reservation::since, if the clock of the leader that wrote it was ahead: jobs that start from now
+// on count as started after it. A job that runs, and did not, still does not.
+SysTime start_of_next(const Snapshot& snapshot, SysTime since, SysTime now) {
+  SysTime next = now;
+  const auto see = [&](const gang::PodGroup& group) {
+    const auto* base = gang::find_gang(group.status, gang::kBaseGang);
+    const bool ran_before =
+        base != nullptr && base->committed && base->started_at && *base->started_at < since;
+    if (ran_before) next = std::max(next, *base->started_at + SysTime::duration(1));
+  };
+  for (const GroupSeen& seen : snapshot.groups) see(*seen.group);
+  for (const RunningGroup& running : snapshot.running) see(*running.group);
+  return std::min(since, next);
+}
+
 // The head comes before the tenant, whose turn it is. If the head gets no turn in this cycle, ranks
 // say so for two gangs of a queue that serves by rank. Elsewhere shares of queues or of users
 // decide the order, or the time; and a gang that grows comes last: then the head is the earlier
@@ -179,8 +194,9 @@ void ReservedNodes::collect(CycleWork& work, ReservationMemory& memory) {
       const gang::Gang& spec = group->seen->group->spec.gangs[gang.position];
       queue::Rank head = group->rank();
       if (spec.queued_since) head.queued_since = *spec.queued_since;
-      // Who starts from now on does so after it, also if the last leader's clock was ahead.
-      if (gang.reservation->due) gang.reservation->since = std::min(gang.reservation->since, now_);
+      if (gang.reservation->due && gang.reservation->since > now_) {
+        gang.reservation->since = start_of_next(facts_.snapshot, gang.reservation->since, now_);
+      }
       entry.terms = {
           head, gang.reservation->since, gang.reservation->due, gang.reservation->counts_on, {}};
       entry.wanted = sum_reserved(*group->seen->group, *gang.reservation);

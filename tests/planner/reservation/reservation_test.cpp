@@ -775,6 +775,24 @@ TEST_CASE("a head counts on what starts after it, also if the last leader's cloc
   CHECK(world.reserved("head") == "n1 n2");
 }
 
+// Its deadline was raised before the head reserved, all by a leader whose clock was ahead.
+TEST_CASE("a head does not count on what ran before it, if the last leader's clock was ahead",
+          "[extender][reservation]") {
+  Reservations world = with_a_head();
+  world.remove("short");
+  world.run_for("raised", {"n1"}, 300);
+  world.base("raised").started_at = world.in(10);
+  world.limit("raised", 9'000);
+  world.base("head").reservation->since = world.in(20);
+  world.state = {};
+  world.cycle();
+  world.remove("long");  // the head would start now
+  for (int i = 0; i < 100; ++i) {
+    world.cycle();
+    REQUIRE(world.base("raised").reason == gang::kReasonPlanned);
+  }
+}
+
 TEST_CASE("times from a clock that was ahead do not keep a reservation",
           "[extender][reservation]") {
   Reservations world = with_a_head();
