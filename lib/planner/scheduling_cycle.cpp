@@ -17,7 +17,9 @@
 #include "planner/steps/placer.h"
 #include "planner/steps/start_waiting.h"
 #include "planner/work/ending.h"
+#include "planner/work/queue_use.h"
 #include "planner/work/start_blocker.h"
+#include "queue/admission.h"
 
 namespace nervex::planner {
 namespace {
@@ -87,6 +89,33 @@ void drop_without_start(CycleWork& work, const queue::Facts& facts, Ledger& ledg
     if (!foreign.plan().is_assumed()) continue;
     const auto queue = facts.find_default_queue(foreign.ns());
     if (queue && tree.is_drained(*queue)) foreign.yield(ledger);
+  }
+}
+
+// Of two plans that do not fit the limit of a queue together, the later one in the order of service
+// yields. Nothing else checks that: a plan that has given way to another one may still be stored,
+// if the leader has ended between its two writes, or if its gang was being committed meanwhile.
+void drop_over_limit(CycleWork& work, const queue::Facts& facts, Ledger& ledger) {
+  const queue::QueueTree& tree = facts.tree();
+  if (tree.is_root_alone()) return;
+  std::optional<queue::Usage> usage;
+  const auto yields = [&](const queue::Workload& workload) {
+    const queue::QueueIndex queue = queue::find_home(tree, workload);
+    usage->remove(tree, queue, workload);
+    if (queue::exceeds_limit(tree, *usage, queue, workload)) return true;
+    usage->add(tree, queue, workload);
+    return false;
+  };
+  for (auto one = work.queue.rbegin(); one != work.queue.rend(); ++one) {
+    GroupWork* const* group = std::get_if<GroupWork*>(&*one);
+    if (group == nullptr || (*group)->seen->unconfirmed) continue;
+    for (GangWork& gang : (*group)->gangs) {
+      if (gang.stage != GangStage::kAssumed) continue;
+      if (!usage) usage = count_use(work, facts, ledger);
+      const auto workload = make_used_workload(
+          **group, gang, facts, [&](auto node) { return ledger.label(node, facts.class_label); });
+      if (yields(workload)) yield(gang, ledger);
+    }
   }
 }
 
@@ -223,6 +252,7 @@ CycleResult run_cycle(const Snapshot& snapshot, CycleState&& state, SysTime now,
   drop_unbindable(work, placer);
   take_plans(facts, work, placer);
   drop_without_start(work, facts.queues(), placer.ledger());
+  drop_over_limit(work, facts.queues(), placer.ledger());
   drop_rejected(work);
   // 2. Committed gangs get nodes for slots that they have lost, before anything starts.
   queue::Usage usage = count_class_use(work, facts.queues(), placer.ledger());

@@ -93,6 +93,22 @@ std::optional<LimitExceeded> find_exceeded_limit(const QueueTree& tree, const Us
   return std::nullopt;
 }
 
+bool is_within(const ClassCaps& caps, const ClassRequests& requests) {
+  return std::all_of(requests.begin(), requests.end(), [&](const auto& one) {
+    const auto& amounts = one.second.amounts();
+    return std::all_of(amounts.begin(), amounts.end(), [&](const kube::ResourceAmount& amount) {
+      const auto most = caps.find(amount.name, one.first);
+      return !most || amount.amount <= *most;
+    });
+  });
+}
+
+bool exceeds_limit(const QueueTree& tree, const Usage& usage, QueueIndex queue,
+                   const Workload& workload) {
+  return find_exceeded_limit(tree, usage, queue, workload) ||
+         !is_within(find_caps(tree, usage, queue, workload, std::nullopt), workload.class_requests);
+}
+
 bool fits_quota(const QueueTree& tree, const Usage& usage, QueueIndex queue,
                 const Workload& workload) {
   if (workload.is_elastic) return false;

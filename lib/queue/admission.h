@@ -36,6 +36,12 @@ struct ClassCaps {
 // are left to find_caps().
 std::optional<LimitExceeded> find_exceeded_limit(const QueueTree& tree, const Usage& usage,
                                                  QueueIndex queue, const Workload& workload);
+// No request is above its cap.
+bool is_within(const ClassCaps& caps, const ClassRequests& requests);
+// The workload, which has nodes, would exceed a limit: of all nodes, or of a class
+// (Workload::class_requests).
+bool exceeds_limit(const QueueTree& tree, const Usage& usage, QueueIndex queue,
+                   const Workload& workload);
 // Why the workload cannot start in that queue now, even with free capacity: the queue's problem, or
 // the limit that it would exceed.
 std::optional<Inadmissible> find_inadmissible(const QueueTree& tree, const Usage& usage,

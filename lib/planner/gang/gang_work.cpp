@@ -4,6 +4,7 @@
 #include <deque>
 #include <iterator>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "gang/slot.h"
@@ -302,9 +303,13 @@ void forget_placements(GangWork& work) {
 void keep_what_fits(GangWork& work, Ledger& ledger) {
   KnownPlacements kept;
   std::vector<PlacedSlot> placed = std::move(work.placed);
+  std::vector<placement::GroupLimit> limits = work.group_limits;
   for (const PlacedSlot& slot : placed) {
-    if (!ledger.fits(*slot.set, slot.placement.node)) continue;
-    ledger.take(*slot.set, slot.placement.node);
+    const auto& [set, node] = std::tie(*slot.set, slot.placement.node);
+    const bool is_within = ledger.is_within(limits, set.shape.requests, node);
+    if (!is_within || !ledger.fits(set, node)) continue;
+    ledger.take(set, node);
+    ledger.use_up(limits, set.shape.requests, node);
     kept.emplace(gang::SlotKey(slot.placement.role, slot.placement.slot),
                  KnownPlacement{&slot.placement, GangStage::kWaiting});
   }

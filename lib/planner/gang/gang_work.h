@@ -121,7 +121,7 @@ void reject(GangWork& work);
 void drop_plan(GangWork& work);
 // The same, even if it is committed.
 void forget_placements(GangWork& work);
-// Takes the placements that fit, if not all do; the other slots become missing.
+// Takes the placements that fit, within GangPlan::group_limits; the other slots become missing.
 void keep_what_fits(GangWork& work, Ledger& ledger);
 
 // A growing slot that got its placement in this cycle.

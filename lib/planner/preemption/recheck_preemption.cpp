@@ -53,21 +53,11 @@ void remove_from(queue::Usage& usage, const queue::QueueTree& tree,
 }
 
 // Its nodes were chosen within the caps of that time.
-bool is_within(const queue::ClassCaps& caps, const queue::ClassRequests& requests) {
-  return std::all_of(requests.begin(), requests.end(), [&](const auto& one) {
-    const auto& amounts = one.second.amounts();
-    return std::all_of(amounts.begin(), amounts.end(), [&](const kube::ResourceAmount& amount) {
-      const auto most = caps.find(amount.name, one.first);
-      return !most || amount.amount <= *most;
-    });
-  });
-}
-
 bool is_admissible(const queue::QueueTree& tree, const queue::Usage& usage, queue::QueueIndex queue,
                    const queue::Workload& workload, std::optional<queue::QueueIndex> guarantor) {
   return !queue::find_inadmissible(tree, usage, queue, workload) &&
-         is_within(queue::find_caps(tree, usage, queue, workload, guarantor),
-                   workload.class_requests);
+         queue::is_within(queue::find_caps(tree, usage, queue, workload, guarantor),
+                          workload.class_requests);
 }
 
 queue::Workload make_workload(const CycleFacts& facts, const GroupWork& group,
@@ -128,9 +118,7 @@ bool exceeds_limit(const CycleFacts& facts, CycleWork& work, const GroupWork& gr
   const queue::QueueIndex queue = queue::find_home(tree, workload);
   const queue::Usage usage = count_use(work, facts.queues(), ledger, PreemptingUse::kLeftOut);
   // Only limits are asked. The victims have ended for it, also if its queue was stopped meanwhile.
-  return queue::find_exceeded_limit(tree, usage, queue, workload) ||
-         !is_within(queue::find_caps(tree, usage, queue, workload, std::nullopt),
-                    workload.class_requests);
+  return queue::exceeds_limit(tree, usage, queue, workload);
 }
 
 }  // namespace nervex::planner

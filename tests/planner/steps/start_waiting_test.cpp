@@ -168,6 +168,28 @@ TEST_CASE("what runs counts for its queue", "[extender][start_waiting]") {
         "the limit of queue vision is nvidia.com/gpu 3: 2 are used, 2 are needed");
 }
 
+// A leader has ended when the plan of one was stored, and that the other gave way was not; or the
+// other was committed at that moment.
+TEST_CASE("of two plans beyond a limit one yields", "[extender][start_waiting]") {
+  const bool has_classes = GENERATE(false, true);
+  const int limit = GENERATE(3, 4);
+  const bool is_later_committed = GENERATE(false, true);
+  Teams world({open_to_all(a_queue("vision"))});
+  world.nodes = {view(testing::labelled(a_node("n1", 8), "model", "h100"))};
+  world.add("earlier", "vision", 2);
+  world.add("later", "vision", 2, 1);
+  world.cycle();
+  REQUIRE((world.base("earlier").planned && world.base("later").planned));
+  world.base("later").committed = is_later_committed;
+  const Queue limited = has_classes ? with_limit(a_queue("vision"), {{"h100", limit}})
+                                    : with_limit(a_queue("vision"), limit);
+  world.set_queues({open_to_all(limited)});
+  world.cycle();
+  const bool is_too_much = limit < 4;
+  CHECK(world.base("earlier").planned == (!is_too_much || !is_later_committed));
+  CHECK(world.base("later").planned == (!is_too_much || is_later_committed));
+}
+
 TEST_CASE("a gang that may not start says which rule keeps it from starting",
           "[extender][start_waiting]") {
   struct Row {

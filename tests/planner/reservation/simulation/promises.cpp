@@ -207,7 +207,7 @@ void Promises::end_cycle(bool is_cut, bool is_leader_new) {
   learn();
   if (!is_cut) check_overlap();
   check_head();
-  check_queues();
+  check_queues(is_cut);
   preempting_.clear();
   for (const GangSeen& one : view_.list_gangs()) {
     if (one.is_preempting()) preempting_.insert(one.key());
@@ -456,8 +456,9 @@ void Promises::check_head() {
   }
 }
 
-void Promises::check_queues() {
-  QueueUse use = view_.sum_use(false);
+void Promises::check_queues(bool is_cut) {
+  // A plan that has given way to another one is still stored, if the leader has ended meanwhile.
+  QueueUse use = is_cut ? view_.sum_committed() : view_.sum_use(false);
   for (const Queue& queue : cluster_.queues) {
     if (!queue.limit.empty() && use[queue.name] > *queue.limit[0].total) {
       fail("queue " + queue.name + " is above its limit");

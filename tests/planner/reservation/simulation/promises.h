@@ -84,7 +84,7 @@ class Promises {
   const char* find_reason_of_queue(const GangSeen& head) const;
   void check_overlap();
   void check_head();
-  void check_queues();
+  void check_queues(bool is_cut);
 
   const StoredCluster& cluster_;
   const queue::PreemptionMode mode_;
