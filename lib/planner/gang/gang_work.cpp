@@ -58,6 +58,9 @@ void add_set(GangWork& work, const gang::MemberSet& set, const std::vector<gang:
 
 // Slots that get a place after all that waits are not missing. Requires GangWork::stage.
 void sort_missing(GangWork& work) {
+  const bool may_any = std::any_of(work.sets.begin(), work.sets.end(),
+                                   [](const auto* set) { return gang::may_any_wait(*set); });
+  if (!may_any) return;
   for (gang::MemberSet& missing : work.missing) {
     const auto set = std::find_if(work.sets.begin(), work.sets.end(),
                                   [&](const auto* one) { return one->name == missing.name; });

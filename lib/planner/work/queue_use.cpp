@@ -40,6 +40,11 @@ void add_grown(queue::Workload& workload, const GangWork& gang) {
   }
 }
 
+// As most of those that wait. Cheap: count_use() asks each gang.
+bool uses_nothing(const GangWork& gang) {
+  return !gang.is_assumed() && gang.seen->uses == nullptr && !gang.claims_reserved();
+}
+
 // The pods of a gang that has lost its nodes in this cycle.
 queue::Workload count_pods(const GangWork& gang, const queue::FindClass& find_class) {
   queue::Workload workload = gang.seen->make_workload(gang.position);
@@ -195,6 +200,7 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
   for (GroupWork* group : work.groups) {
     if (group->seen->is_settled) continue;
     for (GangWork& gang : group->gangs) {
+      if (uses_nothing(gang)) continue;
       const queue::Workload workload =
           make_used_workload(*group, gang, facts, find_class, preempting);
       if (workload.requests.empty()) continue;
