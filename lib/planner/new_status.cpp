@@ -51,6 +51,12 @@ class Numbers {
   std::map<std::tuple<std::string_view, gang::SlotId, std::string_view>, std::int64_t> known_;
 };
 
+std::size_t count_placed(const GangWork& work) {
+  return static_cast<std::size_t>(std::count_if(
+      work.placed.begin(), work.placed.end(),
+      [](const PlacedSlot& slot) { return !gang::is_reserved_slot(slot.placement.slot); }));
+}
+
 GangReport make_report(const GroupWork& group, const GangWork& work,
                        const std::optional<HealingState>& healing, const StatusContext& context) {
   const SysTime now = context.facts.now;
@@ -72,7 +78,7 @@ GangReport make_report(const GroupWork& group, const GangWork& work,
   }
   if (work.obstacle == Obstacle::kPaused) return paused_report(*work.before, now);
   if (!work.no_fit) {
-    return planned_report(work.before, work.wanted(), now, describe_delegated(work.delegated));
+    return planned_report(work.before, count_placed(work), now, describe_delegated(work.delegated));
   }
   const auto known = context.state.reports.find({group.seen->group->meta.uid, work.name});
   gang::NoFit no_fit = *work.no_fit;
@@ -92,7 +98,8 @@ gang::GangStatus make_status(const GangWork& work, const GangReport& report,
     status.healing_cause = healing->cause;
   }
   status.name = work.name;
-  const bool is_whole = (!work.is_preempted() || work.missing.empty()) && work.growing.empty();
+  const bool is_whole = (!work.is_preempted() || work.missing.empty()) &&
+                        (!work.is_stored_committed() || work.growing.empty());
   const bool is_unplanned =
       work.obstacle == Obstacle::kRejected || work.obstacle == Obstacle::kPaused;
   status.planned = !work.no_fit && !is_unplanned && work.victims.empty() && is_whole;

@@ -125,7 +125,7 @@ void drop_rejected(CycleWork& work) {
     for (GangWork& gang : group->gangs) {
       const auto extent =
           gang.is_committed() ? Rejection::Extent::kNewPlacements : Rejection::Extent::kNewGangs;
-      const bool wants_more = !gang.is_whole() || !gang.growing.empty();
+      const bool wants_more = !gang.is_whole() || (gang.is_committed() && !gang.growing.empty());
       const bool is_known = gang.obstacle == Obstacle::kRejected;
       if (!is_known && wants_more && group->is_rejected(extent)) reject(gang);
     }

@@ -139,15 +139,13 @@ planner::GangSeen GroupPlacements::seen(std::string_view name) const {
   if (gang == nullptr) return seen;
   for (const gang::MemberSet& set : gang->members) {
     for (const gang::SlotId slot : set.slots) {
-      const auto number = numbers_.find({set.role, slot.ordinal});
-      const bool is_placed = number != numbers_.end();
-      if (!is_placed && gang::may_wait(set, slot, seen.committed)) continue;
       planner::MemberSeen& member =
           seen.members.emplace_back(planner::MemberSeen{&set, slot, {}, {}});
       const std::string& uid = group_->meta.uid;
       const bool is_over = pods_.has_finished(uid, group_->meta.ns, set.role, slot);
       if (is_over) member.pod = planner::MemberSeen::Pod::kBound;
-      if (!is_placed) continue;
+      const auto number = numbers_.find({set.role, slot.ordinal});
+      if (number == numbers_.end()) continue;
       const Reservation& reservation = reservations_.at(number->second);
       member.placement = reservation.placement;
       if (!is_over) member.pod = pods_.state(uid, group_->meta.ns, *member.placement);

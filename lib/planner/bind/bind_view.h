@@ -51,9 +51,7 @@ struct MemberSeen {
 struct GangSeen {
   gang::PodGroupPtr group;  // null: no PodGroup of that UID was seen
   bool committed = false;
-  // All wanted by the spec, in its order, without those that wait for a placement
-  // (gang::may_wait()).
-  std::vector<MemberSeen> members;
+  std::vector<MemberSeen> members;  // all wanted by the spec, in its order
 };
 
 // A node on which capacity is reserved for gangs.

@@ -13,7 +13,9 @@ using Pod = MemberSeen::Pod;
 
 constexpr std::size_t kMostNamed = 3;
 
-bool is_missing(const MemberSeen& member, const std::set<std::int64_t>& held, HoldUntil until) {
+bool is_missing(const GangSeen& gang, const MemberSeen& member, const std::set<std::int64_t>& held,
+                HoldUntil until) {
+  if (gang::may_wait(*member.set, member.slot, gang.committed)) return false;
   if (until == HoldUntil::kOthersBound) return !member.set->bind_last && member.pod != Pod::kBound;
   if (member.pod != Pod::kUnbound) return false;
   return !member.placement || held.count(member.placement->number) == 0;
@@ -32,7 +34,7 @@ HoldState hold_state(const GangSeen& gang, const std::set<std::int64_t>& held, H
   HoldState state;
   if (until == HoldUntil::kAllHere && gang.committed) return {true, {}};
   for (const MemberSeen& member : gang.members) {
-    if (is_missing(member, held, until)) state.missing.push_back(&member);
+    if (is_missing(gang, member, held, until)) state.missing.push_back(&member);
   }
   state.may_go = state.missing.empty();
   return state;

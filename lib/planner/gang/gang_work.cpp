@@ -172,7 +172,7 @@ std::vector<gang::SlotId> all_slots(const gang::MemberSet& set) {
 }
 
 bool has_grown(const PlacedSlot& slot) {
-  return slot.placement.number == 0 && gang::is_growing(*slot.set, slot.placement.slot);
+  return slot.placement.number == 0 && gang::may_wait(*slot.set, slot.placement.slot, true);
 }
 
 bool GangWork::has_set(const gang::MemberSet* set) const {

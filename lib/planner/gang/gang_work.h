@@ -124,7 +124,7 @@ void forget_placements(GangWork& work);
 // Takes the placements that fit, within GangPlan::group_limits; the other slots become missing.
 void keep_what_fits(GangWork& work, Ledger& ledger);
 
-// A growing slot that got its placement in this cycle.
+// A slot that may wait, and got its placement in this cycle.
 bool has_grown(const PlacedSlot& slot);
 
 // The set with these slots alone.

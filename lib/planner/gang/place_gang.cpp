@@ -196,7 +196,7 @@ std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
   }
   if (work.is_committed()) return complete_committed(work, ledger);
   auto no_fit = place_missing(work, ledger);
-  if (!no_fit || work.placed.empty()) return no_fit;
+  if (!no_fit || work.placed.empty() || work.is_assumed()) return no_fit;
   give_back(work, ledger);
   forget_placements(work);
   return place_missing(work, ledger);

@@ -201,7 +201,7 @@ std::optional<HealingState> judge_healing(const GangWork& work, SysTime now,
   }
   const SysTime late = state.since + options.bind_deadline;
   const bool is_long_wait = state.since > now + options.bind_deadline;
-  const bool is_stuck = work.no_fit && work.growing.empty();
+  const bool is_stuck = work.no_fit && !work.missing.empty();
   state.is_shown = was_shown || gaps.is_any_on_lost_node || is_long_wait || is_stuck || now >= late;
   if (!state.is_shown) look_by(state.look_again, late);
   if (options.deadline.count() == 0 || state.runs_on) return state;
