@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "controller/decide/attempt/creation_failures.h"
+#include "controller/decide/make_round.h"
 #include "controller/decide/objects/cleanup.h"
 #include "controller/decide/objects/services.h"
 #include "controller/decide/reasons.h"
@@ -143,6 +144,14 @@ Result<Outcome> Worker::work(const std::string& key) {
   std::optional<Round> round;
   if (auto read = observe_live(api_, stores_, seen, round); !read) return read.error();
   Decision decision = reconcile(*round);
+  if (ends_unstarted(decision.actions)) {
+    if (auto read = read_live_attempt(api_, seen); !read) return read.error();
+    round.emplace(make_round(seen));
+    decision = reconcile(*round);
+    if (!ends_unstarted(decision.actions)) {
+      return Error{Code::kTransient, "nervexjob " + key + " has started, and a cache is behind"};
+    }
+  }
   coalesce_status(seen, decision);
   if (decision.requeue_after) queue_.add_after(key, *decision.requeue_after);
   if (decision.actions.empty()) {
@@ -151,7 +160,6 @@ Result<Outcome> Worker::work(const std::string& key) {
   if (auto same = confirm_removals(api_, stores_, seen.job, decision.actions); !same) {
     return same.error();
   }
-  if (auto same = confirm_unstarted(api_, seen, decision.actions); !same) return same.error();
   // Trying is enough: what only informs may wait if the write fails.
   if (status_update(decision.actions) != decision.actions.end()) {
     stores_.status_writes.note_write(key, clock_.mono());
@@ -232,12 +240,13 @@ void Worker::report(const std::string& key, const Failure& failure) {
   if (cached == nullptr) return;
   const auto job = read_templates(api_, stores_, cached);
   if (!job) return;
-  const Observed seen = observe_caches(stores_, options_, **job, clock_.now());
+  Observed seen = observe_caches(stores_, options_, **job, clock_.now());
   const bool is_first = before == 0 || !is_worth_reporting(failure.error.code, before - 1);
-  const Actions actions = handle_failed_write(seen, failure, is_first);
-  if (const auto same = confirm_unstarted(api_, seen, actions); !same) {
-    log_debug("a refused start is judged again", {{"job", key}, {"why", same.error().message}});
-    return;
+  Actions actions = handle_failed_write(seen, failure, is_first);
+  if (ends_unstarted(actions)) {
+    actions = read_live_attempt(api_, seen) ? handle_failed_write(seen, failure, is_first)
+                                            : report_failed_write(seen.job, failure.event_reason,
+                                                                  failure.error.message, seen.now);
   }
   if (const auto failed = performer_.perform(seen.job, actions)) {
     log_warn("cannot report a failure on the job",

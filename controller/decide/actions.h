@@ -94,7 +94,8 @@ struct DeleteServices {
 // For the /status subresource, on exactly the observed version of the job.
 struct UpdateStatus {
   job::Status status;
-  // The attempt ends because it has not started: only if no cache was stale (confirm_unstarted).
+  // An attempt or a gang ends because it has not started: only if live objects say so, too
+  // (read_live_attempt).
   bool ends_unstarted = false;
   bool operator==(const UpdateStatus&) const = default;
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -111,10 +110,8 @@ Result<Nothing> confirm_stale_objects(kube::Api& api, const job::Job& job,
   return group == nullptr ? check_no_pod_group(api, job) : check_same_pod_group(api, job, *group);
 }
 
-// It says now what it said: its lost pods may have been replaced since, its queue opened again, its
-// gang committed.
-Result<Nothing> check_current_pod_group(kube::Api& api, const job::Job& job,
-                                        const gang::PodGroup& group) {
+// Its lost pods may have been replaced by now, or its queue may have been opened again.
+Result<Nothing> confirm_released(kube::Api& api, const job::Job& job, const gang::PodGroup& group) {
   const auto live = get_owned_object(api, kube::kPodGroups, job, group.meta.name);
   if (!live) return live.error();
   const bool is_same =
@@ -202,7 +199,7 @@ Result<Nothing> read_live(kube::Api& api, const Stores& stores, const LiveChecks
     if (auto found = look_for_vanished(api, checks.vanished, seen); !found) return found;
   }
   if (checks.released) {
-    if (auto same = check_current_pod_group(api, seen.job, *group); !same) return same;
+    if (auto same = confirm_released(api, seen.job, *group); !same) return same;
   }
   return checks.stale_objects ? confirm_stale_objects(api, seen.job, group) : ok();
 }
@@ -338,38 +335,35 @@ Result<Nothing> confirm_removals(kube::Api& api, Stores& stores, const job::Job&
           " is newer than the cache: its objects are deleted only after the cache is up to date"};
 }
 
-namespace {
-
-bool ends_unstarted(const Action& action) {
-  const auto* update = std::get_if<UpdateStatus>(&action);
-  return update != nullptr && update->ends_unstarted;
-}
-
-// No pod of the gang has changed since the caches were read.
-Result<Nothing> check_current_pods(kube::Api& api, const Observed& seen,
-                                   const gang::PodGroup& group) {
-  std::map<std::string_view, std::string_view> versions;  // by uid
-  for (const auto& pod : seen.pods) versions[pod->meta.uid] = pod->meta.resource_version;
-  std::string newer;
-  auto listed = for_each_live_pod(api, seen.job, [&](const kube::Pod& pod) {
-    const auto cached = versions.find(pod.meta.uid);
-    const bool is_same = cached != versions.end() && cached->second == pod.meta.resource_version;
-    if (!is_same && is_of_group(pod, group)) newer = pod.meta.name;
+bool ends_unstarted(const Actions& actions) {
+  return std::any_of(actions.begin(), actions.end(), [](const Action& action) {
+    const auto* update = std::get_if<UpdateStatus>(&action);
+    return update != nullptr && update->ends_unstarted;
   });
-  if (!listed || newer.empty()) return listed;
-  return Error{Code::kTransient, "pod " + newer + " is newer than the cache"};
 }
 
-}  // namespace
-
-Result<Nothing> confirm_unstarted(kube::Api& api, const Observed& seen, const Actions& actions) {
-  if (std::none_of(actions.begin(), actions.end(), ends_unstarted)) return ok();
-  const Attempt attempt = current_attempt(seen);
-  if (attempt.group == nullptr) return check_no_pod_group(api, seen.job);
-  if (auto same = check_current_pod_group(api, seen.job, *attempt.group); !same) return same;
-  const auto* base = gang::find_gang(attempt.group->status, gang::kBaseGang);
-  const bool may_have_pods = base != nullptr && base->committed;  // that are bound
-  return may_have_pods ? check_current_pods(api, seen, *attempt.group) : ok();
+Result<Nothing> read_live_attempt(kube::Api& api, Observed& seen) {
+  const std::string name = job::pod_group_name(seen.job, seen.job.status.attempt);
+  const auto object = get_owned_object(api, kube::kPodGroups, seen.job, name);
+  if (!object) return object.error();
+  std::erase_if(seen.pod_groups, [&](const auto& group) { return group->meta.name == name; });
+  if (object->is_null()) return ok();
+  auto group = gang::decode_pod_group(*object);
+  if (!group) return group.error();
+  const bool has_started = std::any_of(group->status.gangs.begin(), group->status.gangs.end(),
+                                       [](const auto& gang) { return gang.committed; });
+  seen.pod_groups.push_back(std::make_shared<const gang::PodGroup>(*std::move(group)));
+  const auto by_name = [](const auto& a, const auto& b) { return a->meta.name < b->meta.name; };
+  std::sort(seen.pod_groups.begin(), seen.pod_groups.end(), by_name);
+  if (!has_started) return ok();  // no pod of it is bound
+  Ptrs<kube::Pod> pods;
+  auto listed = for_each_live_pod(api, seen.job, [&](kube::Pod pod) {
+    pods.push_back(std::make_shared<const kube::Pod>(std::move(pod)));
+  });
+  if (!listed) return listed;
+  std::sort(pods.begin(), pods.end(), by_name);
+  seen.pods = std::move(pods);
+  return ok();
 }
 
 }  // namespace nervex::controller

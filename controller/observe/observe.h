@@ -79,9 +79,11 @@ Result<std::optional<kube::Pod>> live_pod(kube::Api& api, const job::Job& job,
 Result<Nothing> confirm_removals(kube::Api& api, Stores& stores, const job::Job& job,
                                  const Actions& actions);
 
-// Before an attempt ends because it has not started (UpdateStatus::ends_unstarted): its gang may be
-// committed, bound or running, and a cache that is a moment old lacks that. Reads the PodGroup, and
-// the pods if the gang is committed. kTransient: one of them is newer than what was `seen`.
-Result<Nothing> confirm_unstarted(kube::Api& api, const Observed& seen, const Actions& actions);
+// An attempt or a gang would end because it has not started (UpdateStatus::ends_unstarted). It may
+// be committed, bound or running, and a cache that is a moment old lacks that: decide again after
+// read_live_attempt(), which replaces the PodGroup in `seen`, and the pods if any gang is
+// committed.
+bool ends_unstarted(const Actions& actions);
+Result<Nothing> read_live_attempt(kube::Api& api, Observed& seen);
 
 }  // namespace nervex::controller

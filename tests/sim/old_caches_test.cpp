@@ -100,5 +100,26 @@ TEST_CASE("an attempt that runs unseen does not end for want of a start", "[sim]
   CHECK(suite.job().status.attempt == 1);
 }
 
+// Its owner, or a kubelet that pulls an image, changes a pod between any two looks.
+TEST_CASE("an attempt whose pods keep changing ends as not started", "[sim][old_caches]") {
+  Suite suite(1);
+  suite.set_spec({{"startTimeoutSeconds", 60}});
+  for (int round = 0; round < 20 && suite.job().status.attempt == 1; ++round) {
+    suite.deliver_all();
+    suite.work();
+    suite.scheduling.see();
+    suite.scheduling.plan();
+    suite.scheduling.schedule();  // and no kubelet
+    suite.clock.advance(std::chrono::seconds(10));
+    for (const auto& name : suite.pods()) {
+      suite.api.change(kube::kPods, kNamespace, name,
+                       {{"metadata", {{"annotations", {{"round", std::to_string(round)}}}}}});
+    }
+    suite.work_anyway();
+  }
+  CHECK(suite.job().status.attempt == 2);
+  check_rules(suite);
+}
+
 }  // namespace
 }  // namespace nervex::testing
