@@ -14,12 +14,11 @@
 #include "planner/reserved_nodes/reserved_nodes.h"
 #include "planner/steps/class_limits.h"
 #include "planner/steps/heal.h"
+#include "planner/steps/over_limit.h"
 #include "planner/steps/placer.h"
 #include "planner/steps/start_waiting.h"
 #include "planner/work/ending.h"
-#include "planner/work/queue_use.h"
 #include "planner/work/start_blocker.h"
-#include "queue/admission.h"
 
 namespace nervex::planner {
 namespace {
@@ -89,33 +88,6 @@ void drop_without_start(CycleWork& work, const queue::Facts& facts, Ledger& ledg
     if (!foreign.plan().is_assumed()) continue;
     const auto queue = facts.find_default_queue(foreign.ns());
     if (queue && tree.is_drained(*queue)) foreign.yield(ledger);
-  }
-}
-
-// Of two plans that do not fit the limit of a queue together, the later one in the order of service
-// yields. Nothing else checks that: a plan that has given way to another one may still be stored,
-// if the leader has ended between its two writes, or if its gang was being committed meanwhile.
-void drop_over_limit(CycleWork& work, const queue::Facts& facts, Ledger& ledger) {
-  const queue::QueueTree& tree = facts.tree();
-  if (tree.is_root_alone()) return;
-  std::optional<queue::Usage> usage;
-  const auto yields = [&](const queue::Workload& workload) {
-    const queue::QueueIndex queue = queue::find_home(tree, workload);
-    usage->remove(tree, queue, workload);
-    if (queue::exceeds_limit(tree, *usage, queue, workload)) return true;
-    usage->add(tree, queue, workload);
-    return false;
-  };
-  for (auto one = work.queue.rbegin(); one != work.queue.rend(); ++one) {
-    GroupWork* const* group = std::get_if<GroupWork*>(&*one);
-    if (group == nullptr || (*group)->seen->unconfirmed) continue;
-    for (GangWork& gang : (*group)->gangs) {
-      if (gang.stage != GangStage::kAssumed) continue;
-      if (!usage) usage = count_use(work, facts, ledger);
-      const auto workload = make_used_workload(
-          **group, gang, facts, [&](auto node) { return ledger.label(node, facts.class_label); });
-      if (yields(workload)) yield(gang, ledger);
-    }
   }
 }
 

@@ -309,7 +309,8 @@ void keep_what_fits(GangWork& work, Ledger& ledger) {
   std::vector<placement::GroupLimit> limits = work.group_limits;
   for (const PlacedSlot& slot : placed) {
     const auto& [set, node] = std::tie(*slot.set, slot.placement.node);
-    const bool is_within = ledger.is_within(limits, set.shape.requests, node);
+    const bool is_within =
+        set.from_reserved.count > 0 || ledger.is_within(limits, set.shape.requests, node);
     if (!is_within || !ledger.fits(set, node)) continue;
     ledger.take(set, node);
     ledger.use_up(limits, set.shape.requests, node);

@@ -121,7 +121,8 @@ void reject(GangWork& work);
 void drop_plan(GangWork& work);
 // The same, even if it is committed.
 void forget_placements(GangWork& work);
-// Takes the placements that fit, within GangPlan::group_limits; the other slots become missing.
+// Takes the placements that fit, within GangPlan::group_limits if they are not of reserved
+// capacity; the other slots become missing.
 void keep_what_fits(GangWork& work, Ledger& ledger);
 
 // A slot that may wait, and got its placement in this cycle.

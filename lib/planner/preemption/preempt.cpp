@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "planner/preemption/victim_trials.h"
+#include "planner/work/queue_use.h"
 #include "planner/work/start_blocker.h"
 #include "queue/settled.h"
 
@@ -162,7 +163,7 @@ class Starter {
     return reserved.find_closed(*turn.group, *turn.gang);
   }
   PreemptionMemory::Search find_victims(const RefusedTurn& turn) {
-    if (!after_) after_.emplace(facts_, work_, queues_.usage_with_plans);
+    if (!after_) after_.emplace(facts_, work_, count_use(work_, facts_.queues(), placer_.ledger()));
     if (after_->is_of_ending_job(*turn.group, *turn.gang))
       return {now_ + kEndingLook, Outcome::kNotSearched};
     if (after_->ending.is_requeue_late()) return {now_ + kEndingLook, Outcome::kControllerAway};

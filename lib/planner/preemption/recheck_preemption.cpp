@@ -52,7 +52,7 @@ void remove_from(queue::Usage& usage, const queue::QueueTree& tree,
   }
 }
 
-// Its nodes were chosen within the caps of that time.
+// Also on its nodes, which were chosen within the caps of that time.
 bool is_admissible(const queue::QueueTree& tree, const queue::Usage& usage, queue::QueueIndex queue,
                    const queue::Workload& workload, std::optional<queue::QueueIndex> guarantor) {
   return !queue::find_inadmissible(tree, usage, queue, workload) &&

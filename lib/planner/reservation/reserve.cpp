@@ -11,6 +11,7 @@
 #include "planner/reservation/choose_nodes.h"
 #include "planner/reserved_nodes/tenants.h"
 #include "planner/steps/limit_shares.h"
+#include "planner/work/queue_use.h"
 #include "planner/work/start_blocker.h"
 
 namespace nervex::planner {
@@ -209,7 +210,7 @@ class Reserver {
     if (next == nullptr || !may_search()) return;
     memory_.again[key(*next)] = now_ + kReserveSearchAgain;
     next_look_.at(now_ + (due > 1 ? kReserveSearchPause : kReserveSearchAgain));
-    after_.emplace(facts_, work_, queues_.usage_with_plans);
+    after_.emplace(facts_, work_, count_use(work_, facts_.queues(), placer_.ledger()));
     NodeChooser chooser(facts_, work_, *after_);
     const auto chosen = choose_nodes(*next, chooser);
     if (next->gang->reservation) {
@@ -317,7 +318,7 @@ class Reserver {
     auto& search = memory_.reclaims[key(turn)];
     search = {now_ + kReserveSearchAgain, Outcome::kNotSearched};
     next_look_.at(search.again);
-    after_.emplace(facts_, work_, queues_.usage_with_plans);
+    after_.emplace(facts_, work_, count_use(work_, facts_.queues(), placer_.ledger()));
     if (after_->ending.is_requeue_late()) {
       search.outcome = Outcome::kControllerAway;
       return wait(turn, search.again, search.outcome);

@@ -29,8 +29,10 @@ bool has_no_turn(const ReservedNodes::Entry& entry) {
   return entry.gang->plan_after || entry.group->seen->unconfirmed;
 }
 
-// Reservation::since, if the clock of the leader that wrote it was ahead: jobs that start from now
-// on count as started after it. A job that runs, and did not, still does not.
+// Reservation::since, if the clock of the leader that wrote it was ahead: moved to now, so that
+// jobs that start from now on count as started after it; but to no time at which a job that runs,
+// and did not, would. Until then, by this clock, jobs that start are not counted on: they are not
+// reclaimed if their deadlines are raised.
 SysTime start_of_next(const Snapshot& snapshot, SysTime since, SysTime now) {
   SysTime next = now;
   const auto see = [&](const gang::PodGroup& group) {

@@ -332,12 +332,7 @@ std::optional<QueueState> serve_once(CycleWork& work, Placer& placer, const queu
   if (is_any_placed) return std::nullopt;
   set_positions(waiting, backlog.usage(), capacity, tree);
   auto gangs = list_gangs(std::move(waiting), refused);
-  return QueueState{std::move(gangs),
-                    backlog.usage(),
-                    std::move(capacity),
-                    std::move(refused),
-                    count_use(work, facts, placer.ledger()),
-                    {}};
+  return QueueState{std::move(gangs), backlog.usage(), std::move(capacity), std::move(refused), {}};
 }
 
 }  // namespace

@@ -36,7 +36,6 @@ struct QueueState {
   queue::Usage usage;
   kube::Resources capacity;          // of the cluster; empty if there are no queues
   std::vector<RefusedTurn> refused;  // in the order of their turns, those that a limit holds last
-  queue::Usage usage_with_plans;     // PreemptingUse::kCounted
   PreemptionTimes preemptions{};     // collect_preemption_times(); empty where nothing preempts
 };
 

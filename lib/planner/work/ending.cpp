@@ -191,6 +191,7 @@ void Ending::remove_from(queue::Usage& usage) const {
   const queue::FindClass find_class = find_classes(snapshot_);
   const auto remove = [&](const GroupWork& group, const GangWork& gang) {
     const queue::Workload workload = make_used_workload(group, gang, snapshot_.facts, find_class);
+    if (workload.requests.empty() && !gang.is_assumed()) return;  // as count_use()
     usage.remove(tree, queue::find_home(tree, workload), workload);
   };
   for (const auto& [group, gang] : gangs_) {

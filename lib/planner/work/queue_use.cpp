@@ -203,7 +203,7 @@ queue::Usage count_use(CycleWork& work, const queue::Facts& facts, const Ledger&
       if (uses_nothing(gang)) continue;
       const queue::Workload workload =
           make_used_workload(*group, gang, facts, find_class, preempting);
-      if (workload.requests.empty()) continue;
+      if (workload.requests.empty() && !gang.is_assumed()) continue;
       const bool is_beyond =
           preempting == PreemptingUse::kBeyondVictims && gang.is_assumed() && !gang.victims.empty();
       if (!is_beyond) {

@@ -21,8 +21,9 @@ struct RunningGang {
   const FinishedPlacements* finished = nullptr;
   const queue::OtherUses* uses = nullptr;
   const gang::Gang* spec = nullptr;
-  // Null: a request of a running job that is not committed, and nodes are planned for it, or it has
-  // pods left. It ends with its job, and gives back what it uses of its queue.
+  // Null: a request of a running job that is not committed, and counts in its queue for its plan or
+  // its last pods. It ends with the job, and no longer counts. The nodes of its plan are not given
+  // back: victims that it waits for run on then.
   const gang::GangStatus* status = nullptr;
 };
 

@@ -23,9 +23,9 @@ namespace nervex::testing {
 // 4. A pod that is bound last is bound only after each other slot of the gang, as committed, has
 //    had a bound pod; and no existing one of those was created with its node and waits for its
 //    kubelet, or was rejected by it.
-// 5. No gang's quorum runs in part for longer than the healing deadline (Limits::in_part()). The
-// time
-//    does not count while it lacks only collectors whose previous pods do not end: it runs on.
+// 5. No gang's quorum runs in part for longer than the healing deadline (Limits::in_part()). Time
+// in
+//    which it lacks only collectors whose previous pods do not end is not counted: it runs on.
 // 6. No pod stays unmarked on a lost node (Limits::unmarked()).
 class Observer {
  public:

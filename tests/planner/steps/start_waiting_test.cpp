@@ -70,6 +70,7 @@ struct Teams {
     }
     snapshot.facts.settled = settled.get();
     snapshot.facts.class_label = "model";
+    snapshot.facts.orphaned = orphaned;
     auto ns = std::make_shared<kube::Namespace>();
     ns->meta.name = "rl";
     queue::Namespaces namespaces;
@@ -123,6 +124,7 @@ struct Teams {
   }
 
   std::vector<placement::NodeView> nodes{view(a_node("n1", 8))};
+  std::vector<queue::Workload> orphaned;
   bool is_namespace_seen = true;
   std::vector<queue::Report> reports;  // of the last cycle
   std::size_t planned = 0;             // gangs, in the last cycle
@@ -188,6 +190,47 @@ TEST_CASE("of two plans beyond a limit one yields", "[extender][start_waiting]")
   const bool is_too_much = limit < 4;
   CHECK(world.base("earlier").planned == (!is_too_much || !is_later_committed));
   CHECK(world.base("later").planned == (!is_too_much || is_later_committed));
+}
+
+// Otherwise a tenant could end the plans of others with pods that no limit stops.
+TEST_CASE("pods that no limit stops drop no plan", "[extender][start_waiting]") {
+  Teams world({open_to_all(with_limit(a_queue("vision"), 3))});
+  world.add("a", "vision", 2);
+  world.cycle();
+  REQUIRE(world.base("a").planned);
+  queue::Workload pods;
+  pods.id = "rl/uid-gone";
+  pods.ns = "rl";
+  pods.queue = "vision";
+  pods.requests.set("nvidia.com/gpu", 2);
+  world.orphaned = {pods};
+  world.cycle();
+  CHECK(world.base("a").planned);
+  world.add("b", "vision", 1, 1);
+  world.cycle();
+  CHECK(world.base("b").reason == "LimitExceeded");
+}
+
+TEST_CASE("of two requests of a job beyond a limit the earlier one stays",
+          "[extender][start_waiting]") {
+  Teams world({open_to_all(a_queue("vision"))});
+  world.add("a", "vision", 1);
+  world.cycle();
+  world.base("a").committed = true;
+  for (const int number : {1, 2}) {
+    testing::Member request =
+        in_request(a_set("collector-" + std::to_string(number), 1, ask(1)), number);
+    request.gang.queued_since = SysTime(std::chrono::seconds(100 + number));
+    testing::add_member(world.get("a"), std::move(request));
+  }
+  world.cycle();
+  const auto& gangs = world.get("a").status.gangs;
+  REQUIRE(gangs.size() == 3);
+  REQUIRE((gangs[1].planned && gangs[2].planned));
+  world.set_queues({open_to_all(with_limit(a_queue("vision"), 2))});
+  world.cycle();
+  CHECK(world.get("a").status.gangs[1].planned);
+  CHECK_FALSE(world.get("a").status.gangs[2].planned);
 }
 
 TEST_CASE("a gang that may not start says which rule keeps it from starting",
