@@ -57,8 +57,11 @@ void Observer::look_at_nodes() {
   const bool is_disruption =
       not_ready > 0 && (not_ready == all || (not_ready > 2 && not_ready * 100 >= all * 55));
   for (auto& [name, since] : away_) {
-    if (is_disruption && view.node(name) != nullptr) since = clock_.now();
+    // It lasted until now, also if nothing has changed since it was last seen.
+    const bool starts_again = is_disruption || was_disruption_;
+    if (starts_again && view.node(name) != nullptr) since = clock_.now();
   }
+  was_disruption_ = is_disruption;
   for (const auto& [uid, pod] : view.pods()) {
     if (pod.is_bound() && view.node(pod.node) == nullptr) away_.try_emplace(pod.node, clock_.now());
   }

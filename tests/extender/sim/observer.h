@@ -111,6 +111,7 @@ class Observer {
   std::map<SlotKey, std::pair<std::string, std::int64_t>> placements_;
   std::map<GangKey, Part> parts_;
   std::map<std::string, SysTime> away_;     // nodes
+  bool was_disruption_ = false;             // most nodes were not ready, at the last change
   std::map<std::string, SysTime> on_away_;  // pods on them, by UID
 };
 
