@@ -100,7 +100,7 @@ TEST_CASE("an attempt that runs unseen does not end for want of a start", "[sim]
   CHECK(suite.job().status.attempt == 1);
 }
 
-// Its owner, or a kubelet that pulls an image, changes a pod between any two looks.
+// A pod changes between any two looks: by its owner, or a kubelet that pulls an image.
 TEST_CASE("an attempt whose pods keep changing ends as not started", "[sim][old_caches]") {
   Suite suite(1);
   suite.set_spec({{"startTimeoutSeconds", 60}});

@@ -239,7 +239,7 @@ Actions requeue_failed_gang(const Round& round, std::string_view name, const std
   const std::string name_of_gang = describe(entry);
   set_condition(round.seen, status, kPodsCreated, false, kFailedCreate, message);
   status.reason = kFailedCreate;
-  return {UpdateStatus{std::move(status), true},
+  return {UpdateStatus{.status = std::move(status), .ends_unstarted = true},
           warning_event(
               kFailedCreate,
               fmt::format(
@@ -282,7 +282,7 @@ Actions requeue_released_gang(const Round& round) {
       raise_incarnations(round.attempt, round.slots, copy, gangs, status);
     }
     if (names.empty()) continue;  // it is whole by now: the planner will see it, too
-    return {UpdateStatus{std::move(status), true},
+    return {UpdateStatus{.status = std::move(status), .ends_unstarted = true},
             warning_event(kRequeued, fmt::format("{} is requeued: {}", names, released->message))};
   }
   return {};

@@ -42,7 +42,7 @@ struct GangWork : GangPlan {
   const gang::GangStatus* before = nullptr;  // from the status; null: a new gang
   std::vector<const gang::MemberSet*> sets;
   std::vector<gang::MemberSet> missing;  // the sets, each with its slots that have no placement
-  // The same for the slots that may wait (gang::may_wait()). They are not in `missing`.
+  // Sets with the slots that may wait (gang::may_wait()) and have no placement; not in `missing`.
   std::vector<gang::MemberSet> growing;
   std::vector<const OpenSlot*> open;  // of `placed`
   std::vector<std::string> losses;    // placements lost in this cycle, and why

@@ -28,7 +28,7 @@ bool is_on_reserved(const GangWork& gang) {
   });
 }
 
-// Without its pods that run.
+// The plan of a foreign gang alone, without its pods that run.
 queue::Workload make_planned_workload(const ForeignWork& foreign, const queue::Facts& facts,
                                       const queue::FindClass& find_class) {
   queue::Workload workload = make_used_workload(foreign, facts);
@@ -65,7 +65,7 @@ std::vector<LimitedPlan> list_plans(CycleWork& work, const queue::Facts& facts,
   return plans;
 }
 
-// Of own gangs alone, and of the plans of foreign ones.
+// The use of own gangs, and of the plans of foreign ones.
 queue::Usage count_limited(CycleWork& work, const std::vector<LimitedPlan>& plans,
                            const queue::Facts& facts, const Ledger& ledger) {
   const queue::QueueTree& tree = facts.tree();
@@ -109,7 +109,7 @@ void drop_over_limit(CycleWork& work, const queue::Facts& facts, Ledger& ledger)
       continue;
     }
     yield(*plan->gang, ledger);
-    // What it takes over of reserved capacity stays in use.
+    // Reserved capacity that the gang takes over stays in use.
     const auto left = make_used_workload(*plan->group, *plan->gang, facts, find_class);
     if (!left.requests.empty()) usage.add(tree, queue, left);
   }

@@ -40,7 +40,7 @@ void add_grown(queue::Workload& workload, const GangWork& gang) {
   }
 }
 
-// As most of those that wait. Cheap: count_use() asks each gang.
+// Most gangs that wait use nothing. Cheap: count_use() asks each gang.
 bool uses_nothing(const GangWork& gang) {
   return !gang.is_assumed() && gang.seen->uses == nullptr && !gang.claims_reserved();
 }

@@ -33,7 +33,7 @@ enum class PreemptingUse {
   kLeftOut,
   kBeyondVictims,  // what is used now, and will be used when the victims have ended
 };
-// What the gang uses, or will once it is bound, with what it requests on nodes of each class.
+// The gang as a workload with what it uses, or will once it is bound, also on nodes of each class.
 // Without requests: nothing.
 queue::Workload make_used_workload(const GroupWork& group, const GangWork& gang,
                                    const queue::Facts& facts, const queue::FindClass& find_class,

@@ -83,7 +83,7 @@ void RunningGangs::add(const Seen& seen, const Snapshot& snapshot) {
   }
 }
 
-// What a running job's requests are about to use is counted, too, and ends with the job.
+// Requests of a running job are counted for what they are about to use, and end with the job.
 void RunningGangs::add_waiting(const GroupWork& work, const Snapshot& snapshot) {
   const gang::PodGroup& group = *work.seen->group;
   if (gangs_.empty() || gangs_.back().group != &group) return;

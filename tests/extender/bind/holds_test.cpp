@@ -263,7 +263,7 @@ TEST_CASE("a pod that has finished counts as bound", "[extender][hold]") {
   CHECK(c.bind(c.names[0], c.planned_node(c.names[0])).empty());
 }
 
-// Its last pod has finished, and the next one gets a place after all that waits.
+// The last pod of that slot has finished, and the next one gets a place after all that waits.
 TEST_CASE("the coordinator does not wait for a slot that waits for a placement",
           "[extender][hold]") {
   const bool is_growing = GENERATE(true, false);

@@ -23,9 +23,8 @@ namespace nervex::testing {
 // 4. A pod that is bound last is bound only after each other slot of the gang, as committed, has
 //    had a bound pod; and no existing one of those was created with its node and waits for its
 //    kubelet, or was rejected by it.
-// 5. No gang's quorum runs in part for longer than the healing deadline (Limits::in_part()). Time
-// in
-//    which it lacks only collectors whose previous pods do not end is not counted: it runs on.
+// 5. No gang's quorum runs in part for longer than the healing deadline (Limits::in_part()). A gang
+//    that lacks only collectors whose previous pods do not end runs on: that time does not count.
 // 6. No pod stays unmarked on a lost node (Limits::unmarked()).
 class Observer {
  public:

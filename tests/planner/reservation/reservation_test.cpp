@@ -775,7 +775,7 @@ TEST_CASE("a head counts on what starts after it, also if the last leader's cloc
   CHECK(world.reserved("head") == "n1 n2");
 }
 
-// Its deadline was raised before the head reserved, all by a leader whose clock was ahead.
+// Job "raised" had its deadline raised before the head reserved; the clock of that time was ahead.
 TEST_CASE("a head does not count on what ran before it, if the last leader's clock was ahead",
           "[extender][reservation]") {
   Reservations world = with_a_head();
