@@ -91,9 +91,7 @@ queue::Usage count_limited(CycleWork& work, const std::vector<LimitedPlan>& plan
 void drop_over_limit(CycleWork& work, const queue::Facts& facts, Ledger& ledger) {
   const queue::QueueTree& tree = facts.tree();
   if (tree.is_root_alone()) return;
-  const queue::FindClass find_class = [&](std::string_view node) {
-    return ledger.label(node, facts.class_label);
-  };
+  const queue::FindClass find_class = find_classes(ledger, facts);
   std::vector<LimitedPlan> plans = list_plans(work, facts, find_class);
   if (plans.empty()) return;
   queue::Usage usage = count_limited(work, plans, facts, ledger);

@@ -128,11 +128,11 @@ kube::Resources count_taken_over(const GangWork& gang) {
   return requests;
 }
 
-namespace {
-
 queue::FindClass find_classes(const Ledger& ledger, const queue::Facts& facts) {
   return [&](std::string_view node) { return ledger.label(node, facts.class_label); };
 }
+
+namespace {
 
 queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
                                    const queue::Facts& facts, const queue::FindClass& find_class) {

@@ -20,6 +20,8 @@ queue::Workload make_used_workload(const ForeignWork& gang, const queue::Facts& 
 // What a request that waits takes over from the base gang's reserved capacity: it stays in use.
 kube::Resources count_taken_over(const GangWork& gang);
 
+// The classes of the ledger's nodes. Borrows both.
+queue::FindClass find_classes(const Ledger& ledger, const queue::Facts& facts);
 // What the gang requests on the nodes of each class, with what is reserved for it. Empty if no
 // queue names classes.
 queue::ClassRequests count_classes(const GroupWork& group, const GangWork& gang,
