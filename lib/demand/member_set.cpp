@@ -9,6 +9,7 @@
 #include "kube/model/anti_affinity.h"
 #include "kube/model/node.h"
 #include "kube/model/resources.h"
+#include "kube/model/topology_spread.h"
 #include "kube/model/volume.h"
 
 namespace nervex::demand {
@@ -17,21 +18,25 @@ namespace {
 
 using job::Role;
 
+kube::Labels list_labels(const Json& labels) {
+  kube::Labels texts;
+  for (const auto& [key, value] : labels.items()) {
+    if (value.is_string()) texts.emplace_back(key, value.get_ref<const std::string&>());
+  }
+  return texts;
+}
+
 // Pod anti-affinity, as implicit resources, and pod affinity.
-void add_affinity_of_pods(const Json& spec, std::string_view ns, const Json& labels,
+void add_affinity_of_pods(const Json& spec, std::string_view ns, const kube::Labels& labels,
                           gang::PodShape& shape) {
   const auto terms = [&spec](std::string_view kind) -> const Json& {
     return kube::array_at(spec,
                           {"affinity", kind, "requiredDuringSchedulingIgnoredDuringExecution"});
   };
-  kube::Labels texts;
-  for (const auto& [key, value] : labels.items()) {
-    if (value.is_string()) texts.emplace_back(key, value.get_ref<const std::string&>());
-  }
-  for (const auto& resource : kube::self_anti_affinity(terms("podAntiAffinity"), ns, texts)) {
+  for (const auto& resource : kube::self_anti_affinity(terms("podAntiAffinity"), ns, labels)) {
     shape.requests.set(resource, 1);
   }
-  shape.together = kube::self_affinity(terms("podAffinity"), ns, texts);
+  shape.together = kube::self_affinity(terms("podAffinity"), ns, labels);
 }
 
 // A pod's entry names a claim or a template.
@@ -48,6 +53,32 @@ std::vector<std::string> list_resource_claims(const Json& spec) {
 
 }  // namespace
 
+void set_topology_spread(const job::Job& job, Role role, bool is_requested,
+                         const job::PodContext& context, gang::PodShape& shape) {
+  const std::string& ns = job.meta.ns.str();
+  const auto list = [&](Role of, bool is_of_request) {
+    const Json* spec = kube::find(job::role_template(job, of, context), {"spec"});
+    if (spec == nullptr || kube::array_at(*spec, {"topologySpreadConstraints"}).empty()) {
+      return std::vector<kube::TopologySpread>();
+    }
+    const Json labels = job::make_pod_labels(job, of, is_of_request, context);
+    return kube::list_topology_spread(*spec, ns, list_labels(labels));
+  };
+  shape.spread = list(role, is_requested);
+  std::vector<kube::TopologySpread> counting = shape.spread;
+  for (const Role one : {Role::kCoordinator, Role::kAggregator, Role::kCollector, Role::kLearner}) {
+    const auto more = list(one, false);
+    counting.insert(counting.end(), more.begin(), more.end());
+  }
+  if (counting.empty()) return;
+  const Json labels = job::make_pod_labels(job, role, is_requested, context);
+  for (const kube::TopologySpread& spread : counting) {
+    const auto selector = kube::decode_selector(spread.pods);
+    if (!selector || !kube::selects(*selector, list_labels(labels))) continue;
+    shape.requests.set(spread.pods.counter, 1);
+  }
+}
+
 gang::MemberSet make_member_set(const job::Job& job, const gang::Gang& gang,
                                 const job::WantedSlot& slot, const job::PodContext& context) {
   // Includes ports that the controller declares: with hostNetwork they are host ports.
@@ -57,8 +88,9 @@ gang::MemberSet make_member_set(const job::Job& job, const gang::Gang& gang,
   set.role = to_string(slot.role);
   set.shape.requests = kube::pod_requests(spec);
   const bool is_requested = slot.entry() != nullptr;
-  add_affinity_of_pods(spec, job.meta.ns.str(),
-                       job::make_pod_labels(job, slot.role, is_requested, context), set.shape);
+  const Json labels = job::make_pod_labels(job, slot.role, is_requested, context);
+  add_affinity_of_pods(spec, job.meta.ns.str(), list_labels(labels), set.shape);
+  set_topology_spread(job, slot.role, is_requested, context, set.shape);
   set.shape.constraints = kube::decode_node_constraints(spec);
   set.bind_last = slot.role == Role::kCoordinator;
   set.heals_alone = heals_alone(gang.kind, slot.role);

@@ -13,6 +13,11 @@ namespace nervex::demand {
 gang::MemberSet make_member_set(const job::Job& job, const gang::Gang& gang,
                                 const job::WantedSlot& slot, const job::PodContext& context);
 
+// The topology spread constraints of a role's pods, and the counters of those constraints of the
+// job that count them. Cost if no template has constraints: none.
+void set_topology_spread(const job::Job& job, job::Role role, bool is_requested,
+                         const job::PodContext& context, gang::PodShape& shape);
+
 // The first set of that role; null: no such set.
 gang::MemberSet* find_role_set(gang::Gang& gang, job::Role role);
 

@@ -84,8 +84,9 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
     if (!amounts) return with_context(here + ".requests", amounts.error());
     member.admitted.requests = *std::move(amounts);
   }
-  for (const auto& [field, kind] :
-       {std::pair("hostPorts", kube::kHostPort), {"podAntiAffinity", kube::kPodAntiAffinity}}) {
+  for (const auto& [field, kind] : {std::pair("hostPorts", kube::kHostPort),
+                                    {"podAntiAffinity", kube::kPodAntiAffinity},
+                                    {"matchingPods", kube::kMatchingPods}}) {
     for (const Json& text : kube::array_at(from, {field})) {
       if (!text.is_string())
         return invalid_field(fmt::format("{}.{}", where, field), "must be strings");
@@ -103,6 +104,12 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
   for (const Json& term : kube::array_at(from, {"podAffinity"})) {
     if (!term.is_string()) return invalid_field(where + ".podAffinity", "must be strings");
     member.shape.together.push_back(term.get<std::string>());
+  }
+  for (const Json& constraint : kube::array_at(from, {"topologySpread"})) {
+    auto spread =
+        kube::decode_topology_spread(constraint, kube::string_at(constraint, {"namespace"}), {});
+    if (!spread) return invalid_field(where + ".topologySpread", "must be constraints");
+    member.shape.spread.push_back(*std::move(spread));
   }
   member.name = *std::move(name);
   member.role = *std::move(role);

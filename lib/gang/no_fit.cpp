@@ -36,6 +36,7 @@ void visit_fields(OfSet& set, const Codec& codec) requires requires {
   codec.number("reserved", set.reserved);
   codec.text("domain", set.domain);
   codec.counts("nodes", set.nodes);
+  codec.skew("skew", set.skew);
 }
 
 template <typename OfNeed, typename Codec>
@@ -83,6 +84,15 @@ void visit_fields(Cause& cause, const Codec& codec) {
   }
 }
 
+template <typename Limit, typename Codec>
+void visit_skew(Limit& skew, const Codec& codec) {
+  codec.text("topologyKey", skew.topology_key);
+  codec.number("maxSkew", skew.max_skew);
+  codec.number("domains", skew.domains);
+  codec.number("minDomains", skew.min_domains);
+  codec.text("fewest", skew.fewest);
+}
+
 struct Encoder {
   Json& out;
 
@@ -108,6 +118,9 @@ struct Encoder {
       if (count != 0) counts[kind] = count;
     });
     if (!counts.empty()) out[name] = std::move(counts);
+  }
+  void skew(const char* name, const std::optional<SkewLimit>& skew) const {
+    if (skew) visit_skew(*skew, Encoder{out[name]});
   }
 };
 
@@ -137,6 +150,10 @@ struct Decoder {
     const Json* counts = kube::find(from, {name});
     if (counts == nullptr) return;
     visit_counts(nodes, [&](const char* kind, int& count) { count = read_count(*counts, kind); });
+  }
+  void skew(const char* name, std::optional<SkewLimit>& skew) const {
+    const Json* limit = kube::find(from, {name});
+    if (limit != nullptr) visit_skew(skew.emplace(), Decoder{*limit});
   }
 };
 
@@ -208,6 +225,7 @@ bool same_cause(const NoFit& a, const NoFit& b) {
     return std::tuple(std::string_view(set.role), std::string_view(set.domain),
                       need == nullptr ? std::string_view() : std::string_view(need->resource),
                       never != nullptr && never->most == 0,
+                      set.skew ? std::string_view(set.skew->topology_key) : std::string_view(),
                       full == nullptr ? ReservationOutcome::kNone : full->reservation,
                       nodes.tainted > 0, nodes.not_selected > 0, nodes.volume_elsewhere > 0,
                       nodes.not_ready > 0, nodes.cordoned > 0, nodes.avoided > 0);

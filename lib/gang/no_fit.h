@@ -27,6 +27,18 @@ struct NodeCounts {
   bool operator==(const NodeCounts&) const = default;
 };
 
+// A topology spread constraint that all pods of a set cannot keep, while they would fit without it.
+struct SkewLimit {
+  std::string topology_key;
+  int max_skew = 1;
+  // If there are too few values of the key: how many, and the constraint's minDomains.
+  int domains = 0;
+  int min_domains = 0;
+  // Else the value with the fewest pods, and no capacity for more. Empty: no node has the label.
+  std::string fewest{};
+  bool operator==(const SkewLimit&) const = default;
+};
+
 // The first set that could not be placed beside earlier sets, or one that can never be placed.
 struct UnplacedSet {
   std::string role;
@@ -37,6 +49,7 @@ struct UnplacedSet {
   // numbers describe the value that comes closest.
   std::string domain{};
   NodeCounts nodes{};
+  std::optional<SkewLimit> skew{};  // the reason; then `nodes` are not counted
   bool operator==(const UnplacedSet&) const = default;
 };
 

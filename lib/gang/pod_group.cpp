@@ -107,6 +107,12 @@ Json encode_member(const MemberSet& member) {
   if (!member.shape.claims.empty()) out["claims"] = member.shape.claims.items();
   if (!member.resource_claims.empty()) out["resourceClaims"] = member.resource_claims.items();
   if (!member.shape.together.empty()) out["podAffinity"] = member.shape.together.items();
+  add_implicit(member.shape.requests, kube::kMatchingPods, "matchingPods", out);
+  for (const kube::TopologySpread& spread : member.shape.spread) {
+    Json constraint = kube::encode_topology_spread(spread);
+    constraint["namespace"] = spread.pods.ns;
+    out["topologySpread"].push_back(std::move(constraint));
+  }
   if (member.from_reserved.count > 0) {
     out["fromReserved"] = {{"set", member.from_reserved.set},
                            {"count", member.from_reserved.count}};

@@ -18,6 +18,7 @@
 #include "kube/model/node.h"
 #include "kube/model/resources.h"
 #include "kube/model/shared.h"
+#include "kube/model/topology_spread.h"
 
 namespace nervex::gang {
 
@@ -57,6 +58,10 @@ struct PodShape {
   // Required affinity of the pods to each other, kube::self_affinity(): pods that share an entry
   // must run in one group of nodes. JSON: podAffinity.
   kube::SharedVector<std::string> together{};
+  // Its domains, and the pods that it counts. JSON: topologySpread. Of `requests` the counters
+  // (kube::PodSelector::counter) say which constraints, of any set, count the pods. JSON:
+  // matchingPods.
+  kube::SharedVector<kube::TopologySpread> spread{};
   bool operator==(const PodShape&) const = default;
 };
 

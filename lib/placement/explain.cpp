@@ -50,6 +50,19 @@ std::string start_sentence(const UnplacedSet& set, const ResourceNeed& need,
                      format_need(need));
 }
 
+// "3 of 8 do not fit within maxSkew 1 of topology.kubernetes.io/zone: b has the fewest pods ..."
+std::string describe_skew(const UnplacedSet& set, const gang::SkewLimit& skew) {
+  const std::string start = fmt::format(
+      "{} of {} {} within maxSkew {} of {}", set.unplaced, set.wanted,
+      set.unplaced == 1 ? "does not fit" : "do not fit", skew.max_skew, skew.topology_key);
+  if (skew.min_domains > 1) {
+    return fmt::format("{}: minDomains is {}, and allowed nodes have {} value{} of this label",
+                       start, skew.min_domains, skew.domains, skew.domains == 1 ? "" : "s");
+  }
+  if (skew.fewest.empty()) return start + ": no allowed node has this label";
+  return fmt::format("{}: {} has the fewest pods and no capacity for more", start, skew.fewest);
+}
+
 std::string say(const OverQuota& cause) {
   const std::string_view resource = gang::strip_requests(cause.resource);
   const auto text = [&](std::int64_t amount) { return kube::format_amount(resource, amount); };
@@ -66,6 +79,7 @@ std::string say(const OverQuota& cause) {
 const std::string& say(const NotAdmitted& cause) { return cause.text; }
 
 std::string say(const NoNodeAllowed& cause) {
+  if (cause.set.skew) return describe_skew(cause.set, *cause.set.skew);
   const std::string why = list_barred(cause.set.nodes);
   if (why.empty()) return "the cluster has no nodes";
   return "no node is allowed: " + why.substr(2);
@@ -95,6 +109,7 @@ std::string say(const NeverFits& cause) {
 
 std::string say(const InsufficientCapacity& cause) {
   const UnplacedSet& set = cause.set;
+  if (set.skew) return describe_skew(set, *set.skew);
   const NodeCounts& nodes = set.nodes;
   const std::string start = start_sentence(
       set, cause.need, set.wanted == 1 || set.unplaced == 1 ? "does not fit" : "do not fit");

@@ -95,4 +95,43 @@ TEST_CASE("the job's own aggregator heals alone, and no other set does", "[deman
   }
 }
 
+TEST_CASE("a set has its constraints, and the counters of those that count its pods",
+          "[demand][gang][spread]") {
+  job::Job job = a_job(2, 1);
+  const auto labelled = [](const char* team, const Json& constraints) {
+    Json made = a_template();
+    made["metadata"] = {{"labels", {{"team", team}}}};
+    if (!constraints.empty()) made["spec"]["topologySpreadConstraints"] = constraints;
+    return made;
+  };
+  const auto by = [](const char* key, const char* team) -> Json {
+    return {{"maxSkew", 1},
+            {"topologyKey", key},
+            {"whenUnsatisfiable", "DoNotSchedule"},
+            {"labelSelector", {{"matchLabels", {{"team", team}}}}}};
+  };
+  job.spec.collector->pod_template = labelled("a", {by("zone", "a"), by("host", "b")});
+  job.spec.learner->pod_template = labelled("b", Json());
+  const auto counters = [](const gang::MemberSet& set) {
+    int count = 0;
+    for (const auto& [name, amount] : set.shape.requests.amounts()) {
+      count += kube::is_counter(name) ? 1 : 0;
+    }
+    return count;
+  };
+  const gang::Gang gang = make_initial_gang(job, job::WantedSlots(job, false), a_context());
+  std::map<std::string, const gang::MemberSet*> sets;
+  for (const gang::MemberSet& set : gang.members) sets[set.role] = &set;
+  const auto& spread = sets.at("collector")->shape.spread;
+  REQUIRE(spread.size() == 2);
+  CHECK(spread[0].key == "zone");
+  const std::string its_own = spread[0].pods.counter;
+  const std::string of_learners = spread[1].pods.counter;
+  CHECK(sets.at("collector")->shape.requests.get(its_own) == 1);
+  CHECK(counters(*sets.at("collector")) == 1);
+  CHECK(sets.at("learner")->shape.spread.empty());
+  CHECK(sets.at("learner")->shape.requests.get(of_learners) == 1);
+  CHECK(counters(*sets.at("coordinator")) == 0);
+}
+
 }  // namespace nervex::demand

@@ -108,6 +108,9 @@ PodGroup a_pod_group() {
   group.status.gangs[2].refusals.cause = "ResourceClaimTemplate/gpus";
   group.status.queue = {"vision", 20, 3'600, {"research", "company"}};
   group.spec.gangs[0].members[0].admitted = {2, testing::ask(8, 4)};
+  const auto pods = kube::make_pod_selector("team-a", R"([{"key":"app","operator":"Exists"}])");
+  group.spec.gangs[0].members[0].shape.spread = {{"zone", 2, 3, false, false, true, pods}};
+  group.spec.gangs[0].members[0].shape.requests.set(pods.counter, 1);
   return group;
 }
 

@@ -162,6 +162,11 @@ class GangBuilder {
     gang::MemberSet kept = set;
     kept.bind_last = role == Role::kCoordinator;
     kept.heals_alone = demand::heals_alone(gang.kind, role);
+    // A PodGroup of an earlier version has none.
+    if (kept.shape.spread.empty()) {
+      const bool is_requested = gang.kind == gang::GangKind::kRequest;
+      demand::set_topology_spread(job_, role, is_requested, context_, kept.shape);
+    }
     kept.slots.clear();
     const bool may_reserve = gang.kind == gang::GangKind::kBase && role != Role::kCoordinator;
     if (may_reserve && (set.reserved_pods > 0 || set.slots.empty())) reserving_.insert(set.name);

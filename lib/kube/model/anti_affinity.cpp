@@ -3,55 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <set>
 
-#include "kube/model/label_selector.h"
-
 namespace nervex::kube {
 namespace {
-
-// FNV-1a, 64 bits: the controller and the extender must agree on it.
-std::uint64_t fnv1a(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3ULL;
-  }
-  return hash;
-}
-
-bool selects(const Json& selector, const Labels& labels) {
-  const auto find_label = [&](const std::string& key) -> std::optional<std::string_view> {
-    const auto at = std::find_if(labels.begin(), labels.end(),
-                                 [&](const auto& label) { return label.first == key; });
-    if (at == labels.end()) return std::nullopt;
-    return at->second;
-  };
-  const auto decoded = decode_label_selector(selector);
-  return decoded && matches(*decoded, find_label);
-}
-
-// matchLabels as requirements, sorted by key, then matchExpressions: one form for all spellings.
-std::vector<Json> collect_requirements(const Json& selector) {
-  std::vector<Json> out;
-  const Json* labels = find(selector, {"matchLabels"});
-  if (labels != nullptr && labels->is_object()) {
-    for (const auto& [key, value] : labels->items()) {
-      out.push_back({{"key", key}, {"operator", "In"}, {"values", Json::array({value})}});
-    }
-  }
-  for (const Json& expression : array_at(selector, {"matchExpressions"})) {
-    Json one{{"key", string_at(expression, {"key"})},
-             {"operator", string_at(expression, {"operator"})}};
-    if (const Json& values = array_at(expression, {"values"}); !values.empty()) {
-      one["values"] = values;
-    }
-    out.push_back(std::move(one));
-  }
-  return out;
-}
 
 // The namespaces whose pods the term selects, "*" for all; nullopt: unknown, or the pod's own
 // namespace is not selected.
@@ -62,7 +18,7 @@ std::optional<std::string> namespace_scope(const Json& term, std::string_view ns
   }
   const Json* selector = find(term, {"namespaceSelector"});
   if (selector != nullptr && selector->is_object()) {
-    if (collect_requirements(*selector).empty()) return "*";
+    if (list_requirements(*selector).empty()) return "*";
     return std::nullopt;
   }
   if (names.empty()) names.emplace(ns);
@@ -81,10 +37,11 @@ std::optional<std::string> make_term_name(const Json& term, std::string_view ns,
     return std::nullopt;
   }
   const auto scope = namespace_scope(term, ns);
-  if (!scope || !selects(*selector, labels)) return std::nullopt;
+  const auto decoded = decode_label_selector(*selector);
+  if (!scope || !decoded || !selects(*decoded, labels)) return std::nullopt;
   std::string text = *scope;
-  for (const Json& requirement : collect_requirements(*selector)) text += to_text(requirement);
-  return fmt::format("{}#{:016x}", key, fnv1a(text));
+  for (const Json& requirement : list_requirements(*selector)) text += to_text(requirement);
+  return fmt::format("{}#{}", key, hash_term(text));
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "kube/model/json.h"
+#include "kube/model/label_selector.h"
 
 namespace nervex::kube {
 
@@ -15,8 +15,6 @@ namespace nervex::kube {
 inline constexpr std::string_view kPodAntiAffinity = "podAntiAffinity:";
 
 inline constexpr std::string_view kHostname = "kubernetes.io/hostname";
-
-using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
 
 // One resource for each required anti-affinity term that selects the pod itself:
 // "podAntiAffinity:kubernetes.io/hostname#4fe5...". The hash covers namespaces and selector, so

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
@@ -75,6 +76,15 @@ bool matches(const LabelSelector& selector, const StringMap& labels) {
   });
 }
 
+bool selects(const LabelSelector& selector, const Labels& labels) {
+  return matches(selector, [&](const std::string& key) -> std::optional<std::string_view> {
+    const auto at = std::find_if(labels.begin(), labels.end(),
+                                 [&](const auto& label) { return label.first == key; });
+    if (at == labels.end()) return std::nullopt;
+    return at->second;
+  });
+}
+
 Result<LabelSelector> decode_label_selector(const Json& selector) {
   if (!selector.is_object()) return Error{Code::kInvalid, "must be an object"};
   LabelSelector out;
@@ -93,6 +103,34 @@ Result<LabelSelector> decode_label_selector(const Json& selector) {
     out.requirements.push_back(*std::move(requirement));
   }
   return out;
+}
+
+std::vector<Json> list_requirements(const Json& selector) {
+  std::vector<Json> out;
+  const Json* labels = find(selector, {"matchLabels"});
+  if (labels != nullptr && labels->is_object()) {
+    for (const auto& [key, value] : labels->items()) {
+      out.push_back({{"key", key}, {"operator", "In"}, {"values", Json::array({value})}});
+    }
+  }
+  for (const Json& expression : array_at(selector, {"matchExpressions"})) {
+    Json one{{"key", string_at(expression, {"key"})},
+             {"operator", string_at(expression, {"operator"})}};
+    if (const Json& values = array_at(expression, {"values"}); !values.empty()) {
+      one["values"] = values;
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+std::string hash_term(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a, 64 bits
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 0x100000001b3ULL;
+  }
+  return fmt::format("{:016x}", hash);
 }
 
 }  // namespace nervex::kube

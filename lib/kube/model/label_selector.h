@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -38,8 +39,17 @@ bool matches(const LabelSelector& selector, const FindLabel& find_label) {
                      [&](const auto& each) { return holds(each, find_label(each.key)); });
 }
 bool matches(const LabelSelector& selector, const StringMap& labels);
+// Of a pod that is being decoded, or does not exist yet.
+using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
+bool selects(const LabelSelector& selector, const Labels& labels);
 
 // kInvalid names the field below the selector.
 Result<LabelSelector> decode_label_selector(const Json& selector);
+
+// matchLabels as requirements In, sorted by key, then matchExpressions, which are not checked: one
+// form for several spellings.
+std::vector<Json> list_requirements(const Json& selector);
+// Names a term of a selector in PodGroups: programs of several versions have to agree on it.
+std::string hash_term(std::string_view text);
 
 }  // namespace nervex::kube

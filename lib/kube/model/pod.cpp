@@ -46,7 +46,9 @@ struct Draft {
   std::string_view node_affinity;
   std::string_view tolerations;
   std::string_view volumes;
+  std::string_view topology_spread;
   bool is_gated = false;
+  std::size_t kept_label_bytes = 0;
   Labels labels;                                    // all of them; texts of the scan, like the next
   std::string_view anti_affinity;                   // the JSON of the required terms
   std::vector<std::string> container_names;         // in the order of need.containers
@@ -82,6 +84,11 @@ void scan_owners(Value value, Meta& meta) {
   });
 }
 
+// With PodFilter::keeps_all_labels: a user can give a pod any number. Each costs as much beside its
+// texts.
+constexpr std::size_t kMaxLabelBytes = 8192;
+constexpr std::size_t kLabelBytes = 80;
+
 void scan_labels(Value value, const PodFilter& filter, Draft& draft) {
   draft.pod.meta.labels.clear();
   const auto& keep = filter.label_keys;
@@ -90,7 +97,10 @@ void scan_labels(Value value, const PodFilter& filter, Draft& draft) {
     if (key == filter.spec_label) draft.has_spec_label = true;
     const std::string_view text = scan_text(item);
     draft.labels.emplace_back(key, text);
-    if (std::find(keep.begin(), keep.end(), key) != keep.end()) {
+    const bool is_named = std::find(keep.begin(), keep.end(), key) != keep.end();
+    const bool has_room = draft.kept_label_bytes + key.size() + text.size() <= kMaxLabelBytes;
+    if (is_named || (filter.keeps_all_labels && has_room)) {
+      draft.kept_label_bytes += kLabelBytes + key.size() + text.size();
       draft.pod.meta.labels.emplace(key, std::string(text));
     }
   });
@@ -216,6 +226,8 @@ void scan_placement(std::string_view key, Value item, Draft& draft) {
     draft.tolerations = scan_raw(item);
   } else if (key == "volumes") {
     draft.volumes = scan_raw(item);
+  } else if (key == "topologySpreadConstraints") {
+    draft.topology_spread = scan_raw(item);
   } else if (key == "priority") {
     draft.pod.priority = static_cast<int>(scan_int(item));
   } else if (key == "schedulingGates") {
@@ -503,7 +515,9 @@ PodSpecDetail make_spec_detail(const Draft& draft) {
   const NodeConstraints constraints = decode_node_constraints(spec);
   const Json& terms = constraints.node_selector_terms;
   const bool is_pinned = !terms.empty() && std::all_of(terms.begin(), terms.end(), is_pin);
-  return {draft.is_gated, constraints, claim_names(spec), is_pinned};
+  const Json spreads{{"topologySpreadConstraints", part(draft.topology_spread)}};
+  return {draft.is_gated, constraints, claim_names(spec),
+          list_topology_spread(spreads, draft.pod.meta.ns.str(), draft.labels), is_pinned};
 }
 
 // A pod may request any amount. Sums of what pods use, which are kept and counted down again, never

@@ -13,6 +13,7 @@
 #include "kube/model/meta.h"
 #include "kube/model/node.h"
 #include "kube/model/resources.h"
+#include "kube/model/topology_spread.h"
 
 namespace nervex::kube {
 
@@ -52,6 +53,7 @@ struct PodSpecDetail {
   bool is_gated = false;  // spec.schedulingGates is not empty: no scheduler handles it yet
   PackedConstraints constraints;
   std::vector<std::string> claims;  // claim_names()
+  SharedVector<TopologySpread> spread;
   // The pod's required node affinity names one node, as for pods of a DaemonSet.
   bool is_pinned = false;
   bool operator==(const PodSpecDetail&) const = default;
@@ -116,6 +118,7 @@ struct PodFilter {
   std::string spec_label{};
   // The same, for unbound pods of this scheduler without scheduling_annotation. "": for no others.
   std::string spec_scheduler{};
+  bool keeps_all_labels = false;  // not only label_keys
 };
 
 // Decodes one Pod's JSON without a DOM. kInvalid if it is no object or lacks metadata.name.

@@ -71,6 +71,14 @@ constexpr std::array kAffinity{Field{1, "nodeAffinity", kObject, kNodeAffinity},
 constexpr std::array kToleration{Field{1, "key", kText}, Field{2, "operator", kText},
                                  Field{3, "value", kText}, Field{4, "effect", kText},
                                  Field{5, "tolerationSeconds", kInt}};
+constexpr std::array kTopologySpread{Field{1, "maxSkew", kInt},
+                                     Field{2, "topologyKey", kText},
+                                     Field{3, "whenUnsatisfiable", kText},
+                                     Field{4, "labelSelector", kObject, kLabelSelector},
+                                     Field{5, "minDomains", kInt},
+                                     Field{6, "nodeAffinityPolicy", kText},
+                                     Field{7, "nodeTaintsPolicy", kText},
+                                     Field{8, "matchLabelKeys", kTexts}};
 constexpr std::array kClaim{Field{1, "claimName", kText}};
 constexpr std::array kVolumeSource{Field{10, "persistentVolumeClaim", kObject, kClaim}};
 constexpr std::array kVolume{Field{1, "name", kText}, Field{2, "", kInline, kVolumeSource}};
@@ -98,6 +106,7 @@ constexpr std::array kPodSpec{Field{1, "volumes", kObjects, kVolume},
                               Field{22, "tolerations", kObjects, kToleration},
                               Field{25, "priority", kInt},
                               Field{32, "overhead", kAmountMap},
+                              Field{33, "topologySpreadConstraints", kObjects, kTopologySpread},
                               Field{38, "schedulingGates", kObjects, kGate},
                               Field{40, "resources", kObject, kResources}};
 

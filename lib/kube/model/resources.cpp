@@ -106,7 +106,7 @@ std::string_view Resources::first_lacking(const Resources& free) const {
     while (have != end && have->name < name) ++have;
     const bool is_there = have != end && have->name == name;
     const std::int64_t found = is_there ? have->amount : 0;
-    if (amount > found && !(is_implicit(name) && amount == found + 1)) return name;
+    if (amount > found && amount > requestable(name, found)) return name;
   }
   return {};
 }
@@ -115,7 +115,7 @@ std::int64_t Resources::times_in(const Resources& free, std::int64_t limit) cons
   std::int64_t times = limit;
   for (const auto& [name, amount] : amounts()) {
     if (amount <= 0) continue;
-    const std::int64_t has = free.get(name) + (is_implicit(name) ? 1 : 0);
+    const std::int64_t has = requestable(name, free.get(name));
     times = std::min(times, std::max<std::int64_t>(has, 0) / amount);
   }
   return times;

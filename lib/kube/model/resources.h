@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,11 +21,20 @@ struct ResourceAmount {
 };
 
 // Resources that each node has one unit of without listing them: each host port, and a place for a
-// pod that keeps apart from its kind (anti_affinity.h). A name with a ':' is implicit: API
-// resources cannot have one. Implicit resources appear in no allocatable, quota or ResourceList,
-// but are added, subtracted and compared like others.
+// pod that keeps apart from its kind (anti_affinity.h); or any amount (is_counter()). A name with a
+// ':' is implicit: API resources cannot have one. Implicit resources appear in no allocatable,
+// quota or ResourceList, but are added, subtracted and compared like others.
 inline bool is_implicit(std::string_view resource) {
   return resource.find(':') != std::string_view::npos;
+}
+// Of this kind each node has any amount: what is used of it counts the pods on the node that a
+// label selector matches (topology_spread.h).
+inline constexpr std::string_view kMatchingPods = "matchingPods:";
+inline bool is_counter(std::string_view resource) { return resource.starts_with(kMatchingPods); }
+// How much pods may request of the resource on a node that shows `free` of it.
+inline std::int64_t requestable(std::string_view resource, std::int64_t free) {
+  if (!is_implicit(resource)) return free;
+  return is_counter(resource) ? std::numeric_limits<std::int64_t>::max() : free + 1;
 }
 inline constexpr std::string_view kHostPort = "hostPort:";
 // "hostPort:TCP/8080". Ignores the IP address of the port (hostIP): two pods whose ports differ
