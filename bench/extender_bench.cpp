@@ -155,7 +155,7 @@ struct Extender {
   SystemClock clock;
   GroupApi api;
   Stores stores;
-  ClusterCache cache{stores.groups, stores.volumes, clock};
+  ClusterCache cache{stores.groups, stores.pods, stores.volumes, clock};
   Planner planner{api, cache.planner, clock};
   Holds holds{cache.binds, clock};
   LostNodes lost_nodes{api, stores.nodes, stores.pods, clock, std::chrono::seconds(60)};

@@ -10,6 +10,7 @@
 
 #include "extender/observe/parts/node_table.h"
 #include "placement/plan.h"
+#include "placement/spread.h"
 #include "planner/scheduling_cycle.h"
 
 namespace nervex::placement {
@@ -104,6 +105,39 @@ void plan_thousand_selecting_pods(benchmark::State& state) {
        }));
 }
 
+// Collectors are spread over zones, racks and nodes at once.
+void plan_thousand_spread_pods(benchmark::State& state) {
+  auto members = a_gang();
+  gang::MemberSet& collectors = members[2];
+  const kube::PodSelector pods = kube::make_pod_selector("team", "[]");
+  collectors.shape.requests.set(pods.counter, 1);
+  for (const auto& [key, max_skew] : std::vector<std::pair<std::string, int>>{
+           {"topology.kubernetes.io/zone", 1}, {"rack", 2}, {"kubernetes.io/hostname", 1}}) {
+    kube::TopologySpread spread;
+    spread.key = key;
+    spread.max_skew = max_skew;
+    spread.honors_taints = true;
+    spread.pods = pods;
+    collectors.shape.spread.push_back(std::move(spread));
+  }
+  const Cluster nodes = many_nodes(state.range(0), [](int i) {
+    NodeView view = used_node(i);
+    kube::Node node = *view.node;
+    node.labels["rack"] = "rack-" + std::to_string(i % 200);
+    node.labels["topology.kubernetes.io/zone"] = "zone-" + std::to_string(i % 200 % 3);
+    view.node = std::make_shared<kube::Node>(std::move(node));
+    return view;
+  });
+  for (auto _ : state) {
+    const Plan plan = plan_spread(members, nodes, {});
+    if (!std::holds_alternative<std::vector<Assignment>>(plan)) {
+      state.SkipWithError(kWrong);
+      break;
+    }
+    benchmark::DoNotOptimize(plan);
+  }
+}
+
 // One learner more than there are nodes with 8 free GPUs.
 void wait_for_one_node(benchmark::State& state) {
   const auto nodes = many_nodes(state.range(0));
@@ -163,6 +197,7 @@ void cycle_thousand_pods(benchmark::State& state) {
 NERVEX_BENCHMARK(plan_thousand_pods);
 NERVEX_BENCHMARK(plan_thousand_pods_on_used_nodes);
 NERVEX_BENCHMARK(plan_thousand_selecting_pods);
+BENCHMARK(plan_thousand_spread_pods)->Arg(5'000)->Arg(15'000)->Unit(benchmark::kMillisecond);
 NERVEX_BENCHMARK(wait_for_one_node);
 NERVEX_BENCHMARK(cycle_thousand_pods);
 

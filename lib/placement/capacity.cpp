@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
+
+#include <fmt/format.h>
 
 #include "kube/model/anti_affinity.h"
 
@@ -16,7 +17,7 @@ std::vector<std::string> list_resources(std::span<const gang::MemberSet> members
   std::set<std::string> names;
   for (const gang::MemberSet& member : members) {
     for (const auto& [name, amount] : member.shape.requests.amounts()) {
-      if (amount > 0) names.insert(name);
+      if (amount > 0 && !kube::is_counter(name)) names.insert(name);
     }
   }
   return {names.begin(), names.end()};
@@ -61,24 +62,45 @@ void find_columns(Capacity& capacity) {
   }
 }
 
-// More than any gang requests, and far enough from the limits of int64 for sums.
-constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max() / 4;
-
 // '~' sorts after all names of resources.
 std::string group_resource(const GroupLimit& limit) {
   return "~" + limit.label + "/" + limit.resource;
 }
 
 // Pods request as much of it as of the resource that the limit is about.
+void add_group_resource(Capacity& capacity, std::span<const gang::MemberSet> members,
+                        std::string name, std::string_view resource) {
+  ++capacity.group_limits;
+  capacity.resources.push_back(std::move(name));
+  capacity.device.push_back(false);
+  capacity.column.push_back(-1);
+  for (std::size_t set = 0; set < members.size(); ++set) {
+    capacity.sets[set].each.push_back(members[set].shape.requests.get(resource));
+  }
+}
+
+bool has_constraint(const gang::MemberSet& set, const DomainBounds& bounds) {
+  return std::find(bounds.sets.begin(), bounds.sets.end(), set.name) != bounds.sets.end();
+}
+
+// Domains::Skew::has_places.
+bool needs_places(const DomainBounds& bounds, std::span<const gang::MemberSet> members) {
+  return std::any_of(members.begin(), members.end(), [&](const gang::MemberSet& set) {
+    return has_constraint(set, bounds) != (set.shape.requests.get(bounds.counter) > 0);
+  });
+}
+
 void add_group_resources(Capacity& capacity, std::span<const gang::MemberSet> members,
-                         std::span<const GroupLimit> limits) {
-  capacity.group_limits = limits.size();
+                         std::span<const GroupLimit> limits, std::span<const DomainBounds> bounds) {
   for (const GroupLimit& limit : limits) {
-    capacity.resources.push_back(group_resource(limit));
-    capacity.device.push_back(false);
-    capacity.column.push_back(-1);
+    add_group_resource(capacity, members, group_resource(limit), limit.resource);
+  }
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    add_group_resource(capacity, members, fmt::format("~~{}", i), bounds[i].counter);
+    if (!needs_places(bounds[i], members)) continue;
+    add_group_resource(capacity, members, fmt::format("~~{}~", i), "");
     for (std::size_t set = 0; set < members.size(); ++set) {
-      capacity.sets[set].each.push_back(members[set].shape.requests.get(limit.resource));
+      if (has_constraint(members[set], bounds[i])) capacity.sets[set].each.back() = 1;
     }
   }
 }
@@ -103,6 +125,47 @@ void apply_group_limit(Capacity& capacity, std::size_t resource, const GroupLimi
                                                             : kUnbounded;
   }
   capacity.domains.push_back(std::move(out));
+}
+
+// Returns how many resources it has used.
+std::size_t apply_domain_bounds(Capacity& capacity, std::size_t resource,
+                                const DomainBounds& bounds,
+                                std::span<const gang::MemberSet> members) {
+  Domains out{resource, {}, {bounds.domain.begin(), bounds.domain.end()}};
+  out.unbounded = bounds.most.size();
+  out.nodes.resize(bounds.most.size() + 1);
+  const bool has_places = needs_places(bounds, members);
+  Domains::Skew skew{bounds.count, {}, bounds.max_skew, bounds.has_empty_domain, has_places};
+  for (const std::int64_t most : bounds.most) {
+    // Pods without the constraint may go anywhere.
+    skew.most.push_back(has_places ? kUnbounded : std::max<std::int64_t>(0, most));
+  }
+  for (std::size_t i = 0; i < capacity.nodes(); ++i) {
+    if (out.domain[i] == DomainBounds::kNone) {
+      out.domain[i] = out.unbounded;
+    } else {
+      capacity.free.edit(i)[resource] = skew.most[out.domain[i]];
+    }
+    out.nodes[out.domain[i]].push_back(i);
+  }
+  out.skew = std::move(skew);
+  capacity.domains.push_back(std::move(out));
+  if (has_places) {
+    Domains places = capacity.domains.back();
+    places.skew.reset();
+    places.resource = resource + 1;
+    capacity.domains.push_back(std::move(places));
+  }
+  for (std::size_t set = 0; set < members.size(); ++set) {
+    if (!has_constraint(members[set], bounds)) continue;
+    Amounts& at_most = capacity.sets[set].at_most;
+    if (at_most.empty()) at_most.assign(capacity.nodes(), capacity.sets[set].wanted);
+    for (std::size_t i = 0; i < capacity.nodes(); ++i) {
+      const std::size_t domain = bounds.domain[i];
+      if (domain == DomainBounds::kNone || bounds.most[domain] < 0) at_most[i] = 0;
+    }
+  }
+  return has_places ? 2 : 1;
 }
 
 void pick_free(Capacity& capacity) {
@@ -207,7 +270,8 @@ void apply_limits(Capacity& capacity, std::span<const gang::MemberSet> members,
 
 Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluster& cluster,
                           std::span<const NodeLimit> limits,
-                          std::span<const GroupLimit> group_limits) {
+                          std::span<const GroupLimit> group_limits,
+                          std::span<const DomainBounds> bounds) {
   Capacity capacity;
   capacity.cluster = &cluster;
   capacity.delegates = cluster.delegates();
@@ -216,14 +280,15 @@ Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluste
   for (const gang::MemberSet& member : members) {
     capacity.sets.push_back(measure_need(member, capacity.resources, cluster));
   }
-  add_group_resources(capacity, members, group_limits);
+  add_group_resources(capacity, members, group_limits, bounds);
   pick_free(capacity);
   capacity.other_devices = other_devices(capacity);
   find_domains(capacity);
   share_by_domain(capacity);
-  const std::size_t first = capacity.resources.size() - group_limits.size();
-  for (std::size_t i = 0; i < group_limits.size(); ++i) {
-    apply_group_limit(capacity, first + i, group_limits[i]);
+  std::size_t next = capacity.resources.size() - capacity.group_limits;
+  for (const GroupLimit& limit : group_limits) apply_group_limit(capacity, next++, limit);
+  for (const DomainBounds& one : bounds) {
+    next += apply_domain_bounds(capacity, next, one, members);
   }
   apply_limits(capacity, members, limits);
   return capacity;
@@ -286,14 +351,28 @@ bool Capacity::shares_domains(const SetNeed& need) const {
                      [&](const Domains& shared) { return need.each[shared.resource] != 0; });
 }
 
-void Capacity::take(std::size_t node, const SetNeed& need, std::int64_t times) {
-  std::int64_t* row = free.edit(node);
-  for (std::size_t r = 0; r < need.each.size(); ++r) row[r] -= times * need.each[r];
-  for (const Domains& shared : domains) {
-    const std::size_t r = shared.resource;
-    if (need.each[r] == 0 || shared.domain[node] == shared.unbounded) continue;
-    for (const std::size_t other : shared.nodes[shared.domain[node]]) {
-      if (other != node) free.edit(other)[r] -= times * need.each[r];
+void Capacity::take(std::span<const Fill> fills, Direction direction) {
+  std::vector<std::vector<std::int64_t>> shared(domains.size());  // by domain
+  for (std::size_t d = 0; d < domains.size(); ++d) shared[d].resize(domains[d].nodes.size());
+  for (const Fill& fill : fills) {
+    const SetNeed& need = sets[fill.set];
+    const std::int64_t times = direction == Direction::kTake ? fill.count : -fill.count;
+    std::int64_t* row = free.edit(fill.node);
+    for (std::size_t r = 0; r < need.each.size(); ++r) row[r] -= times * need.each[r];
+    for (std::size_t d = 0; d < domains.size(); ++d) {
+      const Domains& one = domains[d];
+      const std::int64_t used = times * need.each[one.resource];
+      if (used == 0 || one.domain[fill.node] == one.unbounded) continue;
+      shared[d][one.domain[fill.node]] += used;
+      row[one.resource] += used;  // with all nodes of the domain below
+    }
+  }
+  for (std::size_t d = 0; d < domains.size(); ++d) {
+    for (std::size_t i = 0; i < shared[d].size(); ++i) {
+      if (shared[d][i] == 0) continue;
+      for (const std::size_t node : domains[d].nodes[i]) {
+        free.edit(node)[domains[d].resource] -= shared[d][i];
+      }
     }
   }
 }

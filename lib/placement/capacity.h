@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +19,9 @@
 #include "placement/cluster.h"
 
 namespace nervex::placement {
+
+// More than any gang requests, and far enough from the limits of int64 for sums.
+inline constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max() / 4;
 
 // Amounts of the resources that a gang asks for, by the index of Capacity::resources.
 using Amounts = std::vector<std::int64_t>;
@@ -40,6 +45,22 @@ struct GroupLimit {
   // No other node may be used for pods that request the resource. False: others have no bound.
   bool closes_others = false;
   bool operator==(const GroupLimit&) const = default;
+};
+
+// A topology spread constraint for the pods of one call: where a pod of `sets` is placed there are
+// in the end at most `max_skew` more pods that request the counter (kube::is_counter()) than in the
+// domain with the fewest.
+struct DomainBounds {
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::string counter;
+  std::span<const std::size_t> domain;  // by node; kNone: pods there do not count. Borrowed
+  std::vector<std::int64_t> count;      // by domain: pods there now
+  // By domain: pods of `sets` of the call that may get there; below zero: too many are there now.
+  std::vector<std::int64_t> most;
+  int max_skew = 1;
+  bool has_empty_domain = false;  // the domain with the fewest is none of these, and is empty
+  // gang::MemberSet::name: these have the constraint, and use nodes of domains only.
+  std::vector<std::string> sets;
 };
 
 struct SetNeed {
@@ -81,6 +102,16 @@ struct Domains {
   std::vector<std::size_t> domain;              // by node
   // This domain has no bound: what its nodes share need not be counted. None: out of range.
   std::size_t unbounded = static_cast<std::size_t>(-1);
+  struct Skew {
+    std::vector<std::int64_t> count;  // by domain: pods there now
+    std::vector<std::int64_t> most;   // by domain: free before any pod is placed
+    std::int64_t max_skew = 1;
+    bool has_empty_domain = false;
+    // The next Domains of Capacity show where pods that have the constraint are: not all that have
+    // it request its counter, or others do, too.
+    bool has_places = false;
+  };
+  std::optional<Skew> skew{};  // of DomainBounds
 };
 
 // `count` pods of a set go to a node.
@@ -98,9 +129,10 @@ struct Capacity {
   const Cluster* cluster = nullptr;
   bool delegates = false;  // Cluster::delegates()
   When when = When::kNow;
-  // Sorted. The last ones stand for the group limits; an empty cluster has no bound of them.
+  // Sorted. The last ones stand for group limits and domain bounds; an empty cluster has no bound
+  // of them.
   std::vector<std::string> resources;
-  std::size_t group_limits = 0;
+  std::size_t group_limits = 0;        // of both
   std::vector<bool> device;            // by resource
   std::vector<std::ptrdiff_t> column;  // of the cluster, by resource; -1: none has it or implicit
   std::vector<SetNeed> sets;           // as given
@@ -123,17 +155,23 @@ struct Capacity {
   // How many more pods of the set the node holds; 0 if the node may not be used.
   std::int64_t times_on(const SetNeed& need, std::size_t node) const;
   bool shares_domains(const SetNeed& need) const;
+  // Domains::skew of domains[i]: how many more pods other domains need, so that no domain with pods
+  // of the gang has too many. `read_free`: of a domain, by index and number. 0: none, or there is
+  // no constraint.
+  template <typename Free>
+  std::int64_t lacking_for_skew(std::size_t i, const Free& read_free) const;
 
-  // Takes capacity for pods of the set from the node and from nodes that share with it. Negative
-  // `times` give it back.
-  void take(const Fill& fill) { take(fill.node, sets[fill.set], fill.count); }
-  void take(std::size_t node, const SetNeed& need, std::int64_t times);
+  // Takes capacity for pods from their nodes and from nodes that share with these, or gives it
+  // back. Cost: fills, and once the nodes of their domains.
+  enum class Direction { kTake, kGiveBack };
+  void take(std::span<const Fill> fills, Direction direction = Direction::kTake);
 };
 
 // Cost: (sets + resources) x nodes. `cluster` is borrowed.
 Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluster& cluster,
                           std::span<const NodeLimit> limits,
-                          std::span<const GroupLimit> group_limits = {});
+                          std::span<const GroupLimit> group_limits = {},
+                          std::span<const DomainBounds> bounds = {});
 // The same gang in the empty cluster.
 Capacity when_empty(const Capacity& capacity);
 
@@ -141,6 +179,28 @@ Capacity when_empty(const Capacity& capacity);
 // number. Never too low, since proofs use it. May be too high for pods that keep apart by two
 // labels.
 std::int64_t most_alone(const Capacity& capacity, const SetNeed& need);
+
+template <typename Free>
+std::int64_t Capacity::lacking_for_skew(std::size_t i, const Free& read_free) const {
+  const Domains& shared = domains[i];
+  if (!shared.skew) return 0;
+  const Domains::Skew& skew = *shared.skew;
+  const auto count = [&](std::size_t d) { return skew.count[d] + skew.most[d] - read_free(i, d); };
+  std::int64_t highest = 0;
+  for (std::size_t d = 0; d < skew.count.size(); ++d) {
+    const bool has_pods =
+        skew.has_places ? read_free(i + 1, d) < kUnbounded : read_free(i, d) < skew.most[d];
+    if (has_pods) highest = std::max(highest, count(d));
+  }
+  const std::int64_t fewest = highest - skew.max_skew;
+  if (fewest <= 0) return 0;
+  if (skew.has_empty_domain) return fewest;
+  std::int64_t lacking = 0;
+  for (std::size_t d = 0; d < skew.count.size(); ++d) {
+    lacking += std::max<std::int64_t>(0, fewest - count(d));
+  }
+  return lacking;
+}
 
 // How many pods of `each` fit in `amounts`, at most `limit`.
 inline std::int64_t times_in(const Amounts& each, AmountsView amounts, std::int64_t limit) {

@@ -184,8 +184,7 @@ std::string_view Cluster::first_lacking(std::size_t node, const kube::Resources&
       },
       [&](const auto& amount) {
         if (!lacking.empty() || amount.amount <= 0) return;
-        const bool one_more = kube::is_implicit(amount.name);
-        const std::int64_t has = one_more ? implicit_[node].get(amount.name) + 1 : 0;
+        const std::int64_t has = kube::requestable(amount.name, implicit_[node].get(amount.name));
         if (amount.amount > has) lacking = amount.name;
       });
   return lacking;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -181,23 +182,58 @@ std::vector<std::size_t> order_sets(std::span<const gang::MemberSet> members,
 
 // ---- the gang
 
+// What domains have left while a set is placed, whose pods share it.
+class SharedLeft {
+ public:
+  SharedLeft(const Capacity& capacity, const SetNeed& need) : need_(need) {
+    for (const Domains& shared : capacity.domains) {
+      if (need.each[shared.resource] == 0) continue;
+      shared_.push_back(&shared);
+      auto& left = left_.emplace_back(shared.nodes.size(), 0);
+      for (std::size_t d = 0; d < left.size(); ++d) {
+        if (shared.nodes[d].empty()) continue;
+        left[d] = capacity.free.row(shared.nodes[d].front())[shared.resource];
+      }
+    }
+  }
+  // How many pods fit on the node, at most `times`, which fit there at first.
+  std::int64_t limit(std::size_t node, std::int64_t times) const {
+    for (std::size_t i = 0; i < shared_.size(); ++i) {
+      const std::int64_t each = need_.each[shared_[i]->resource];
+      times = std::min(times, std::max<std::int64_t>(0, left_[i][shared_[i]->domain[node]]) / each);
+    }
+    return times;
+  }
+  void take(std::size_t node, std::int64_t times) {
+    for (std::size_t i = 0; i < shared_.size(); ++i) {
+      const std::size_t domain = shared_[i]->domain[node];
+      if (domain == shared_[i]->unbounded) continue;
+      left_[i][domain] -= times * need_.each[shared_[i]->resource];
+    }
+  }
+
+ private:
+  const SetNeed& need_;
+  std::vector<const Domains*> shared_;
+  std::vector<std::vector<std::int64_t>> left_;  // by domain
+};
+
 // Fills the best nodes first. Returns how many pods were not placed.
 std::int64_t fill(Capacity& capacity, std::size_t set, Strategy by, std::vector<Fill>& out) {
   const SetNeed& need = capacity.sets[set];
-  const bool shares = capacity.shares_domains(need);
+  SharedLeft shared(capacity, need);
+  const std::size_t first = out.size();
   std::int64_t left = need.wanted;
   for (const Candidate& candidate : best_nodes(capacity, need, by)) {
     if (left == 0) break;
-    std::int64_t times = candidate.times;
-    if (shares) {  // earlier nodes may have taken what this node shares
-      times = times_in(need.each, capacity.free.row(candidate.node), times);
-    }
+    const std::int64_t times = shared.limit(candidate.node, candidate.times);
     const std::int64_t count = std::min(times, left);
     if (count == 0) continue;
     out.push_back({set, candidate.node, count});
-    capacity.take(out.back());
+    shared.take(candidate.node, count);
     left -= count;
   }
+  capacity.take(std::span(out).subspan(first));
   return left;
 }
 
@@ -214,13 +250,22 @@ Attempt attempt(std::span<const gang::MemberSet> members, Capacity& capacity, St
     out.unplaced = fill(capacity, set, strategy, out.fills);
     if (out.unplaced == 0) continue;
     out.failed = set;
-    break;
+    return out;
   }
+  const auto free = [&](std::size_t i, std::size_t domain) {
+    const Domains& shared = capacity.domains[i];
+    return capacity.free.row(shared.nodes[domain].front())[shared.resource];
+  };
+  for (std::size_t i = 0; i < capacity.domains.size(); ++i) {
+    out.unplaced += capacity.lacking_for_skew(i, free);
+  }
+  // Pods of any set that counts there may be what is lacking.
+  if (out.unplaced > 0) out.failed = order_sets(members, capacity, strategy.sets).back();
   return out;
 }
 
 void give_back(Capacity& capacity, const std::vector<Fill>& fills) {
-  for (const Fill& fill : fills) capacity.take(fill.node, capacity.sets[fill.set], -fill.count);
+  capacity.take(fills, Capacity::Direction::kGiveBack);
 }
 
 // Explains the failure and gives back what was placed.
@@ -229,9 +274,10 @@ gang::NoFit explain_and_undo(std::span<const gang::MemberSet> members, Capacity&
   const std::size_t set = *failed.failed;
   Grid before = capacity.free;
   std::swap(before, capacity.free);
-  for (const Fill& fill : failed.fills) {
-    if (fill.set == set) capacity.take(fill.node, capacity.sets[set], -fill.count);
-  }
+  std::vector<Fill> its;
+  std::copy_if(failed.fills.begin(), failed.fills.end(), std::back_inserter(its),
+               [&](const Fill& fill) { return fill.set == set; });
+  give_back(capacity, its);
   std::swap(before, capacity.free);
   gang::NoFit no_fit = diagnose(members[set].role, capacity, set, before, failed.unplaced);
   give_back(capacity, failed.fills);
@@ -262,7 +308,7 @@ SearchResult search_all(std::span<const gang::MemberSet> members, Capacity& capa
   const auto order = order_sets(members, capacity, SetOrder::kLargestFirst);
   SearchResult result = search(capacity, order, steps);
   if (result.outcome != SearchResult::Outcome::kPlaced) return result;
-  for (const Fill& fill : result.fills) capacity.take(fill);
+  capacity.take(result.fills);
   for (const std::size_t set : result.easy) fill(capacity, set, kStrategies[0], result.fills);
   give_back(capacity, result.fills);
   return result;
@@ -410,7 +456,8 @@ Fills find_places(std::span<const gang::MemberSet> members, Capacity& capacity,
 
 Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
                const PlanLimits& limits, SearchBudget budget) {
-  Capacity capacity = measure_capacity(members, cluster, limits.nodes, limits.groups);
+  Capacity capacity =
+      measure_capacity(members, cluster, limits.nodes, limits.groups, limits.domains);
   if (has_evicting_nodes(capacity)) {
     Capacity lasting = without_evicting_nodes(capacity);
     const Fills fills = find_places(members, lasting, budget);

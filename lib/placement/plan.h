@@ -47,13 +47,16 @@ struct SearchBudget {
 struct PlanLimits {
   PlanLimits() = default;
   PlanLimits(std::span<const NodeLimit> on_nodes,  // NOLINT: implicit, as the one below
-             std::span<const GroupLimit> on_groups = {})
-      : nodes(on_nodes), groups(on_groups) {}
+             std::span<const GroupLimit> on_groups = {},
+             std::span<const DomainBounds> on_domains = {})
+      : nodes(on_nodes), groups(on_groups), domains(on_domains) {}
   PlanLimits(const std::vector<NodeLimit>& on_nodes) : nodes(on_nodes) {}  // NOLINT
 
   std::span<const NodeLimit> nodes{};
   // A gang that fits without them may get no place for them: NoFit does not say so.
   std::span<const GroupLimit> groups{};
+  // The same.
+  std::span<const DomainBounds> domains{};
 };
 [[nodiscard]] Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
                              const PlanLimits& limits = {}, SearchBudget budget = {});

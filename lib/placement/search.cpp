@@ -13,6 +13,9 @@ using Outcome = SearchResult::Outcome;
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 // Each level uses stack, and a search this deep does not end in useful time.
 constexpr int kDeepest = 1000;
+// Numbers in all states without a solution that are kept: with a domain for each node, one state
+// has as many.
+constexpr std::size_t kMostKept = 2'000'000;
 // With more sets than this, not all combinations of sets get sums.
 constexpr std::size_t kMostCombined = 5;
 
@@ -60,8 +63,11 @@ class Search {
       domain_offset_.push_back(domain_free_.size());
       for (const auto& nodes : shared.nodes) {
         domain_free_.push_back(
-            std::max<std::int64_t>(0, capacity.free.row(nodes.front())[shared.resource]));
+            nodes.empty()
+                ? 0
+                : std::max<std::int64_t>(0, capacity.free.row(nodes.front())[shared.resource]));
       }
+      bounds_skew_ = bounds_skew_ || shared.skew.has_value();
     }
   }
 
@@ -206,6 +212,7 @@ class Search {
       const std::int64_t later = k < classes_.size() ? pods_from_[s][k + 1] : 0;
       if (left_[s] > add(here, later)) return true;
     }
+    if (bounds_skew_ && !may_keep_skew()) return true;
     if (k >= classes_.size()) return false;
     for (const Sum& sum : sums_) {
       std::int64_t asked = 0;
@@ -218,7 +225,26 @@ class Search {
   }
 
   bool has_placed_all() const {
-    return std::all_of(left_.begin(), left_.end(), [](std::int64_t left) { return left == 0; });
+    return std::all_of(left_.begin(), left_.end(), [](std::int64_t left) { return left == 0; }) &&
+           (!bounds_skew_ || may_keep_skew());
+  }
+
+  // For each constraint the pods that are left are as many as its domains lack.
+  bool may_keep_skew() const {
+    const auto free = [&](std::size_t i, std::size_t domain) {
+      return domain_free_[domain_offset_[i] + domain];
+    };
+    for (std::size_t i = 0; i < capacity_.domains.size(); ++i) {
+      const std::int64_t lacking = capacity_.lacking_for_skew(i, free);
+      if (lacking == 0) continue;
+      if (capacity_.domains[i].skew->has_empty_domain) return false;
+      std::int64_t left = 0;
+      for (std::size_t s = 0; s < sets_.size(); ++s) {
+        left = add(left, multiply(left_[s], need(s).each[capacity_.domains[i].resource]));
+      }
+      if (lacking > left) return false;
+    }
+    return true;
   }
 
   bool is_of_use(const NodeClass& node) const {
@@ -240,13 +266,15 @@ class Search {
     state.insert(state.end(), domain_free_.begin(), domain_free_.end());
     if (dead_.count(state) > 0) return false;
     if (fill_class(k, nodes, nullptr, depth)) return true;
-    if (!gave_up_) dead_.insert(std::move(state));
+    const bool is_kept = (dead_.size() + 1) * state.size() <= kMostKept;
+    if (!gave_up_ && is_kept) dead_.insert(std::move(state));
     return false;
   }
 
   bool take_step() {
     if (steps_ > 0) {
-      --steps_;
+      // With many domains a step takes longer: each state has a number for each of them.
+      steps_ -= 1 + static_cast<std::int64_t>(domain_free_.size() / 64);
       return true;
     }
     gave_up_ = true;
@@ -373,6 +401,7 @@ class Search {
   std::vector<std::int64_t> left_;  // pods, by set
   std::vector<std::int64_t> domain_free_;
   std::vector<Choice> chosen_;
+  bool bounds_skew_ = false;  // DomainBounds
   bool gave_up_ = false;
   // States without a solution: class, left_ and domain_free_.
   std::unordered_set<std::vector<std::int64_t>, HashOfState> dead_;

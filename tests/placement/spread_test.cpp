@@ -1,0 +1,352 @@
+// Topology spread constraints: what a plan keeps, and that no possible plan is missed.
+#include "placement/spread.h"
+
+#include <catch2/catch_message.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_adapters.hpp>
+#include <catch2/generators/catch_generators_random.hpp>
+
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
+#include "kube/model/anti_affinity.h"
+#include "placement/distribute.h"
+#include "placement/explain.h"
+#include "tests/support/gang_builders.h"
+
+namespace nervex::placement::spreads {
+namespace {
+
+using testing::a_node;
+using testing::a_set;
+using testing::ask;
+using testing::capacity;
+using testing::labelled;
+using testing::view;
+
+const std::string kZone = "topology.kubernetes.io/zone";
+const std::string kHost(kube::kHostname);
+
+kube::TopologySpread by(const std::string& key, int max_skew = 1) {
+  kube::TopologySpread spread;
+  spread.key = key;
+  spread.max_skew = max_skew;
+  spread.pods = kube::make_pod_selector("team-a", "[]");
+  return spread;
+}
+
+// The constraint counts the set's own pods.
+gang::MemberSet spread(gang::MemberSet set, kube::TopologySpread constraint) {
+  set.shape.requests.set(constraint.pods.counter, 1);
+  set.shape.spread.push_back(std::move(constraint));
+  return set;
+}
+
+// With capacity for as many pods that ask(1), and `matching` running pods that by() counts.
+NodeView node(const std::string& name, const std::string& zone, int pods, int matching = 0) {
+  auto made = labelled(labelled(a_node(name, 8), kHost, name), kZone, zone);
+  auto used = capacity(8 - pods, 0, 0);
+  if (matching > 0) used.set(by("").pods.counter, matching);
+  return view(std::move(made), used);
+}
+
+// "a:2 b:1", by value of the label, or why not.
+std::string outcome(const std::vector<gang::MemberSet>& members, const std::vector<NodeView>& nodes,
+                    const std::string& key = kZone) {
+  const Plan plan = plan_spread(members, nodes, {});
+  if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) return explain(*no_fit);
+  std::map<std::string, int> pods;
+  for (const Assignment& one : std::get<std::vector<Assignment>>(plan)) {
+    for (const NodeView& each : nodes) {
+      if (each.node->name == one.node) ++pods[each.node->labels.find(key)->second.str()];
+    }
+  }
+  std::string text;
+  for (const auto& [value, count] : pods) {
+    text += (text.empty() ? "" : " ") + value + ":" + std::to_string(count);
+  }
+  return text;
+}
+
+TEST_CASE("pods are spread over the domains within maxSkew", "[placement][spread]") {
+  struct Row {
+    std::string when;
+    kube::TopologySpread constraint;
+    int pods;
+    std::vector<NodeView> nodes;
+    std::string want;
+  };
+  const auto with = [](kube::TopologySpread spread, auto change) {
+    change(spread);
+    return spread;
+  };
+  const std::vector<NodeView> two{node("a1", "a", 8), node("b1", "b", 8)};
+  const std::vector<NodeView> uneven{node("a1", "a", 8), node("b1", "b", 1)};
+  const auto row = GENERATE_COPY(values<Row>({
+      {"all domains have capacity", by(kZone), 4, two, "a:2 b:2"},
+      {"an odd number", by(kZone), 5, two, "a:3 b:2"},
+      {"one has less capacity: as much as maxSkew allows", by(kZone, 2), 4, uneven, "a:3 b:1"},
+      {"one has too little", by(kZone), 4, uneven,
+       "collector: 1 of 4 does not fit within maxSkew 1 of topology.kubernetes.io/zone: b has the "
+       "fewest pods and no capacity for more"},
+      {"running pods count", by(kZone), 3, {node("a1", "a", 8, 2), node("b1", "b", 8)}, "a:1 b:2"},
+      {"a domain that is over is left out",
+       by(kZone),
+       3,
+       {node("a1", "a", 8, 9), node("b1", "b", 8), node("c1", "c", 8)},
+       "b:2 c:1"},
+      {"fewer domains than minDomains: none has more than maxSkew",
+       with(by(kZone, 2), [](auto& one) { one.min_domains = 3; }), 4, two, "a:2 b:2"},
+      {"and more pods do not fit", with(by(kZone, 2), [](auto& one) { one.min_domains = 3; }), 5,
+       two,
+       "collector: 1 of 5 does not fit within maxSkew 2 of topology.kubernetes.io/zone: minDomains "
+       "is 3, and allowed nodes have 2 values of this label"},
+      {"a preference is kept where it can be",
+       with(by(kZone), [](auto& one) { one.is_required = false; }), 4, two, "a:2 b:2"},
+      {"and no longer", with(by(kZone), [](auto& one) { one.is_required = false; }), 5, uneven,
+       "a:4 b:1"},
+      {"no node has the label", by("rack"), 1, two,
+       "collector: 1 of 1 does not fit within maxSkew 1 of rack: no allowed node has this label"},
+  }));
+  INFO("when " << row.when);
+  const auto set = spread(a_set("collector", row.pods, ask(1)), row.constraint);
+  CHECK(outcome({set}, row.nodes) == row.want);
+}
+
+TEST_CASE("which nodes count as domains follows the policies", "[placement][spread]") {
+  std::vector<NodeView> nodes{node("a1", "a", 8), node("b1", "b", 8)};
+  kube::Node other = *node("c1", "c", 8).node;
+  nodes.push_back(view(testing::tainted(labelled(other, "pool", "other"))));
+  const auto selecting = [](kube::TopologySpread constraint) {
+    auto set = spread(a_set("collector", 4, ask(1)), std::move(constraint));
+    set.shape.constraints.edit([](kube::NodeConstraints& its) {
+      its.node_selector_terms =
+          Json::parse(R"([{"matchExpressions": [{"key": "pool", "operator": "DoesNotExist"}]}])");
+    });
+    return set;
+  };
+  CHECK(outcome({selecting(by(kZone))}, nodes) == "a:2 b:2");
+  auto all = by(kZone);
+  all.honors_affinity = false;
+  // Zone c counts, with no pod.
+  CHECK(
+      outcome({selecting(all)}, nodes).starts_with("collector: 2 of 4 do not fit within maxSkew"));
+  // So does a node with a taint, unless the constraint says otherwise.
+  CHECK(outcome({spread(a_set("collector", 4, ask(1)), by(kZone))}, nodes)
+            .starts_with("collector: 2 of 4 do not fit within maxSkew"));
+  auto tolerated = by(kZone);
+  tolerated.honors_taints = true;
+  CHECK(outcome({spread(a_set("collector", 4, ask(1)), tolerated)}, nodes) == "a:2 b:2");
+}
+
+TEST_CASE("two keys at once, and sets that one constraint counts together", "[placement][spread]") {
+  const std::vector<NodeView> nodes{node("a1", "a", 8), node("a2", "a", 8), node("b1", "b", 8),
+                                    node("b2", "b", 8)};
+  const auto both = spread(spread(a_set("collector", 6, ask(1)), by(kHost)), by(kZone));
+  CHECK(outcome({both}, nodes) == "a:3 b:3");
+  CHECK(outcome({both}, nodes, kHost) == "a1:2 a2:1 b1:2 b2:1");
+  const auto collectors = spread(a_set("collector", 3, ask(1)), by(kHost));
+  const auto learners = spread(a_set("learner", 1, ask(8)), by(kHost));
+  CHECK(outcome({collectors, learners}, nodes, kHost) == "a1:1 a2:1 b1:1 b2:1");
+}
+
+TEST_CASE("pods go where the fewest are, of equal domains to the first", "[placement][spread]") {
+  SpreadCells cells(2);  // by zone, then by node
+  cells.add(std::vector<std::size_t>{2, 3}, 1);
+  cells.add(std::vector<std::size_t>{0, 0}, 1);
+  cells.add(std::vector<std::size_t>{0, 1}, 9);
+  cells.add(std::vector<std::size_t>{1, 2}, 9);
+  std::vector<std::vector<std::int64_t>> counts{{0, 1, 0}, {0, 0, 1, 0}};
+  CHECK(distribute(5, cells, counts) == 0);
+  CHECK(counts == std::vector<std::vector<std::int64_t>>{{3, 2, 1}, {1, 2, 2, 1}});
+  CHECK(distribute(20, cells, counts) == 0);
+  CHECK(distribute(21, cells, counts) == 1);
+}
+
+TEST_CASE("pods that a constraint counts and that do not have it go anywhere",
+          "[placement][spread]") {
+  // The selector is a label of the whole job: six learners fit in zone a alone.
+  const std::vector<NodeView> nodes{node("a1", "a", 8), node("b1", "b", 4)};
+  auto learners = testing::selecting(a_set("learner", 6, ask(1)), kZone, "a");
+  learners.shape.requests.set(by("").pods.counter, 1);
+  const auto collectors = spread(a_set("collector", 2, ask(1)), by(kZone));
+  CHECK(outcome({learners, collectors}, nodes) == "a:6 b:2");
+}
+
+// ---- against brute force
+
+struct Case {
+  std::vector<gang::MemberSet> members;
+  std::vector<NodeView> nodes;
+};
+
+Case random_case(std::mt19937& rng) {
+  const auto below = [&rng](unsigned n) { return static_cast<int>(rng() % n); };
+  Case out;
+  const char* const roles[] = {"coordinator", "collector", "learner", "aggregator"};
+  const std::vector<kube::PodSelector> selectors{kube::make_pod_selector("team-a", "[1]"),
+                                                 kube::make_pod_selector("team-a", "[2]")};
+  const int sets = 1 + std::min(below(4), below(4));
+  int left = 8;
+  for (int i = 0; i < sets && left > 0; ++i) {
+    const int slots = 1 + below(static_cast<unsigned>(std::min(left, sets == 1 ? 8 : 4)));
+    left -= slots;
+    auto set = a_set(roles[i], slots, ask(below(4), 1 + below(2)));
+    if (below(4) == 0) set = testing::selecting(std::move(set), "disk", "ssd");
+    if (below(8) == 0) set = testing::apart_by(std::move(set), kHost);
+    for (int k = 0; k < 1 + below(2); ++k) {
+      if (below(4) == 0) continue;
+      auto constraint = by(below(2) == 0 ? kZone : kHost, 1 + std::min(below(3), below(3)));
+      constraint.pods = selectors[static_cast<std::size_t>(below(2))];
+      if (below(5) == 0) constraint.min_domains = 1 + below(4);
+      constraint.honors_affinity = below(3) != 0;
+      constraint.honors_taints = below(3) == 0;
+      const bool counts_itself = below(8) != 0;
+      if (counts_itself) set.shape.requests.set(constraint.pods.counter, 1);
+      set.shape.spread.push_back(std::move(constraint));
+    }
+    out.members.push_back(std::move(set));
+  }
+  const int nodes = 1 + std::max(below(8), below(12));
+  for (int i = 0; i < nodes; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    auto made = a_node(name, 8, 16);
+    if (below(10) != 0) made = labelled(std::move(made), kHost, name);
+    if (below(8) != 0) made = labelled(std::move(made), kZone, std::string(1, "abc"[below(3)]));
+    if (below(2) == 0) made = labelled(std::move(made), "disk", "ssd");
+    if (below(10) == 0) made = testing::tainted(std::move(made));
+    auto used = capacity(below(9), 10 + below(6), 100);
+    for (const kube::PodSelector& pods : selectors) {
+      if (below(4) == 0) used.set(pods.counter, 1 + below(2));
+    }
+    out.nodes.push_back(view(std::move(made), used));
+  }
+  return out;
+}
+
+// Numbers of pods by set and node.
+using Counts = std::vector<std::vector<int>>;
+
+// As kube-scheduler reads the constraint, of the cluster as it is in the end.
+bool is_kept(const Case& c, const Counts& pods, std::size_t set,
+             const kube::TopologySpread& spread) {
+  const gang::MemberSet& its = c.members[set];
+  const kube::NodeConstraints constraints = its.shape.constraints.unpack();
+  const std::string counter = spread.pods.counter;
+  const auto counts_at = [&](std::size_t node) {
+    const kube::Node& on = *c.nodes[node].node;
+    for (const auto& one : its.shape.spread) {
+      if (on.labels.count(one.key) == 0) return false;
+    }
+    if (spread.honors_affinity && !kube::selects(constraints, on)) return false;
+    return !spread.honors_taints || on.taints.empty();
+  };
+  std::map<std::string, int> by_value;
+  for (std::size_t node = 0; node < c.nodes.size(); ++node) {
+    if (!counts_at(node)) continue;
+    int& count = by_value[c.nodes[node].node->labels.find(spread.key)->second.str()];
+    count -= static_cast<int>(c.nodes[node].free.get(counter));
+    for (std::size_t other = 0; other < c.members.size(); ++other) {
+      if (c.members[other].shape.requests.get(counter) > 0) count += pods[other][node];
+    }
+  }
+  int fewest = 1 << 20;
+  for (const auto& [value, count] : by_value) fewest = std::min(fewest, count);
+  if (static_cast<int>(by_value.size()) < spread.min_domains) fewest = 0;
+  for (std::size_t node = 0; node < c.nodes.size(); ++node) {
+    if (pods[set][node] == 0) continue;
+    if (!counts_at(node)) return false;
+    const auto label = c.nodes[node].node->labels.find(spread.key);
+    if (by_value.at(label->second.str()) > fewest + spread.max_skew) return false;
+  }
+  return true;
+}
+
+bool is_kept(const Case& c, const Counts& pods) {
+  for (std::size_t set = 0; set < c.members.size(); ++set) {
+    for (const auto& spread : c.members[set].shape.spread) {
+      if (!is_kept(c, pods, set, spread)) return false;
+    }
+  }
+  return true;
+}
+
+class BruteForce {
+ public:
+  explicit BruteForce(const Case& c)
+      : case_(c), pods_(c.members.size(), std::vector<int>(c.nodes.size(), 0)) {
+    for (const NodeView& one : c.nodes) free_.push_back(one.free);
+  }
+  bool fits() { return place(0, 0, 0); }
+
+ private:
+  bool place(std::size_t set, std::size_t slot, std::size_t first_node) {
+    if (set == case_.members.size()) return is_kept(case_, pods_);
+    const gang::MemberSet& member = case_.members[set];
+    if (slot == member.slots.size()) return place(set + 1, 0, 0);
+    for (std::size_t i = first_node; i < case_.nodes.size(); ++i) {
+      if (!member.shape.requests.fits_in(free_[i])) continue;
+      const kube::NodeConstraints constraints = member.shape.constraints.unpack();
+      if (kube::judge(*case_.nodes[i].node, constraints) != kube::NodeFit::kAllowed) continue;
+      free_[i] -= member.shape.requests;
+      ++pods_[set][i];
+      const bool fits = place(set, slot + 1, i);
+      --pods_[set][i];
+      free_[i] += member.shape.requests;
+      if (fits) return true;
+    }
+    return false;
+  }
+
+  const Case& case_;
+  std::vector<kube::Resources> free_;
+  Counts pods_;
+};
+
+Counts count_pods(const Case& c, const std::vector<Assignment>& plan) {
+  Counts pods(c.members.size(), std::vector<int>(c.nodes.size(), 0));
+  for (const Assignment& one : plan) {
+    for (std::size_t set = 0; set < c.members.size(); ++set) {
+      for (std::size_t node = 0; node < c.nodes.size(); ++node) {
+        if (c.members[set].role == one.role && c.nodes[node].node->name == one.node) {
+          ++pods[set][node];
+        }
+      }
+    }
+  }
+  return pods;
+}
+
+TEST_CASE("plan_spread places a gang exactly if an exhaustive search does",
+          "[placement][spread][property]") {
+  const unsigned seed = GENERATE(take(10, random(0U, 1'000'000'000U)));
+  INFO("seed " << seed);
+  std::mt19937 rng(seed);
+  int possible = 0;
+  int impossible = 0;
+  for (int i = 0; i < 60; ++i) {
+    const Case c = random_case(rng);
+    INFO("case " << i);
+    const Plan plan = plan_spread(c.members, c.nodes, {});
+    const auto* placed = std::get_if<std::vector<Assignment>>(&plan);
+    if (placed != nullptr) {
+      std::size_t wanted = 0;
+      for (const gang::MemberSet& set : c.members) wanted += set.slots.size();
+      CHECK(placed->size() == wanted);
+      CHECK(is_kept(c, count_pods(c, *placed)));
+      ++possible;
+    } else {
+      CHECK_FALSE(BruteForce(c).fits());
+      ++impossible;
+    }
+  }
+  INFO(possible << " possible, " << impossible << " not");
+  CHECK(possible > 10);
+  CHECK(impossible > 10);
+}
+
+}  // namespace
+}  // namespace nervex::placement::spreads
