@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
 
   kube::LeaderApi planner_api(manager->client(), manager->leadership());
   extender::Stores stores;
-  extender::ClusterCache cache(stores.groups, stores.volumes, manager->clock());
+  extender::ClusterCache cache(stores.groups, stores.pods, stores.volumes, manager->clock());
   cache.set_class_label(flags.node_class_label);
   extender::Planner planner(planner_api, cache.planner, manager->clock(), flags.cycle,
                             flags.plan_expiry, extender::kParallelism);

@@ -24,10 +24,11 @@ class ClusterCache {
   ClusterState state_;
 
  public:
-  // Reads PodGroups from `groups` and their volumes from `volumes`, and folds API replies into
-  // `groups`. All arguments must outlive this.
-  ClusterCache(kube::Store<gang::PodGroup>& groups, const VolumeStores& volumes, const Clock& clock)
-      : state_(groups, volumes, clock) {}
+  // Reads PodGroups from `groups`, their volumes from `volumes` and, for a new selector, `pods`;
+  // folds API replies into `groups`. All arguments must outlive this.
+  ClusterCache(kube::Store<gang::PodGroup>& groups, const kube::Store<kube::Pod>& pods,
+               const VolumeStores& volumes, const Clock& clock)
+      : state_(groups, pods, volumes, clock) {}
   ClusterCache(const ClusterCache&) = delete;
   ClusterCache& operator=(const ClusterCache&) = delete;
 

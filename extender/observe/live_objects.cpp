@@ -11,6 +11,7 @@ const kube::PodFilter& pod_filter() {
   static const kube::PodFilter kFilter = [] {
     kube::PodFilter filter = kube::with_foreign_groups(gang::with_slot_annotations({}));
     filter.spec_scheduler = gang::kSchedulerName;
+    filter.keeps_all_labels = true;  // MatchingPods
     return filter;
   }();
   return kFilter;

@@ -38,6 +38,15 @@ bool is_nominated(const kube::PodPtr& pod) {
          !pod->is_finished() && !gang::pod_slot(*pod);
 }
 
+// Of a pod that waits for its plan.
+std::vector<kube::PodSelector> list_selectors(const kube::Pod& pod) {
+  std::vector<kube::PodSelector> selectors;
+  const bool waits = pod.node.empty() && !pod.meta.deleting && !pod.is_finished();
+  if (!waits || !pod.detail || foreign_gang_name(pod).empty()) return selectors;
+  for (const kube::TopologySpread& spread : pod.detail->spread) selectors.push_back(spread.pods);
+  return selectors;
+}
+
 // The planner moves the pods of foreign gangs itself: to it they are a plan that is not committed.
 // Pods of any other scheduler count: it may have preempted others for them, maybe pods of gangs.
 bool is_planned_by_us(const kube::Pod& pod) { return !foreign_gang_name(pod).empty(); }
@@ -103,10 +112,15 @@ Look WatchUpdates::pod_changed(const kube::PodPtr& before, const kube::PodPtr& a
   MutexLock lock(state_.mutex);
   if (before && before->occupies()) state_.nodes.stop_using(before->node, before->requests);
   if (after && after->occupies()) state_.nodes.use(after->node, after->requests);
+  const bool has_matching_changed = state_.matching.pod_changed(before, after);
   update_nominated(state_.nodes, before, after);
   state_.terminating.pod_changed(before, after);
   const bool is_foreign = foreign_pod_matters(before, after);
   if (is_foreign) state_.foreign.pod_changed(before, after);
+  if (before && (!after || before->meta.uid != after->meta.uid)) {
+    state_.matching.set_selectors(before->meta.uid, {});
+  }
+  if (after) state_.matching.set_selectors(after->meta.uid, list_selectors(*after));
   forget_assumed(before, after);
   const PodChange change{before, after};
   const auto& was = change.was;
@@ -126,7 +140,8 @@ Look WatchUpdates::pod_changed(const kube::PodPtr& before, const kube::PodPtr& a
     const auto& node = pod->node.empty() ? pod->nominated_node : pod->node;
     if (!node.empty() && state_.nodes.is_overfull(node.str())) return Look::kNow;
   }
-  return was || is ? look_after_gang_pod(before, after) : look_after_pod(before, after);
+  const Look look = was || is ? look_after_gang_pod(before, after) : look_after_pod(before, after);
+  return look == Look::kNo && has_matching_changed ? Look::kAtCapacity : look;
 }
 
 void WatchUpdates::move_slot_pod(const PodChange& change) {

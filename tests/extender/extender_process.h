@@ -34,7 +34,7 @@ struct ExtenderProcess {
   // Sends its requests to `api`, which may be a Door before `cluster`. Has listed nothing yet.
   ExtenderProcess(kube::Api& api, const FakeApi& cluster, const Clock& clock,
                   const ExtenderOptions& options = {})
-      : cache(groups, volumes, clock),
+      : cache(groups, pods, volumes, clock),
         planner(api, cache.planner, clock,
                 {options.healing, options.preemption, options.reservation}, options.plan_expiry),
         holds(cache.binds, options.hold_clock != nullptr ? *options.hold_clock : clock,

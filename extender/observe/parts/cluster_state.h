@@ -12,6 +12,7 @@
 #include "extender/observe/parts/cached_groups.h"
 #include "extender/observe/parts/existing_pods.h"
 #include "extender/observe/parts/foreign_gangs.h"
+#include "extender/observe/parts/matching_pods.h"
 #include "extender/observe/parts/node_table.h"
 #include "extender/observe/parts/orphaned_pods.h"
 #include "extender/observe/parts/queue_facts.h"
@@ -24,9 +25,9 @@ namespace nervex::extender {
 
 // No I/O under the lock.
 struct ClusterState {
-  ClusterState(kube::Store<gang::PodGroup>& group_store, const VolumeStores& volume_stores,
-               const Clock& time)
-      : store(group_store), volumes(volume_stores), clock(time) {}
+  ClusterState(kube::Store<gang::PodGroup>& group_store, const kube::Store<kube::Pod>& all_pods,
+               const VolumeStores& volume_stores, const Clock& time)
+      : store(group_store), pod_store(all_pods), volumes(volume_stores), clock(time) {}
 
   // The store has a new state of this PodGroup (namespace/name), or none.
   void group_changed(const std::string& key);
@@ -36,6 +37,7 @@ struct ClusterState {
   void release_assumed(const gang::PodSlot& slot, const std::string& pod_uid) REQUIRES(mutex);
 
   kube::Store<gang::PodGroup>& store;
+  const kube::Store<kube::Pod>& pod_store;
   const VolumeStores& volumes;
   const Clock& clock;
   std::function<void(const std::string& uid)> observe_fold = [](const std::string&) {};
@@ -51,6 +53,7 @@ struct ClusterState {
   ForeignGangs foreign GUARDED_BY(mutex);
   OrphanedPods orphaned GUARDED_BY(mutex);
   TerminatingPods terminating GUARDED_BY(mutex);
+  MatchingPods matching GUARDED_BY(mutex){nodes, pod_store};
   AssumedPods assumed GUARDED_BY(mutex){nodes, foreign};
 };
 

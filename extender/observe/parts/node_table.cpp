@@ -202,7 +202,7 @@ bool NodeTable::is_overfull(std::string_view name) const {
   }
   const auto& amounts = node->spare->amounts();
   return std::any_of(amounts.begin(), amounts.end(), [](const kube::ResourceAmount& amount) {
-    return amount.amount < (kube::is_implicit(amount.name) ? -1 : 0);
+    return kube::requestable(amount.name, amount.amount) < 0;
   });
 }
 

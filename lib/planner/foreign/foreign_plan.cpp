@@ -10,6 +10,7 @@
 
 #include "gang/avoided_nodes.h"
 #include "kube/model/resources.h"
+#include "placement/spread.h"
 #include "planner/facts/next_look.h"
 #include "planner/recovery/refusals.h"
 
@@ -22,14 +23,57 @@ constexpr milliseconds kMessagePeriod{60'000};
 // Pods are created one by one: missing pods are not reported at first.
 constexpr milliseconds kFewPods{2'000};
 
+// Of one gang: with more, its pods do not count in all of its constraints. kube-scheduler checks
+// each.
+constexpr std::size_t kMaxSelectors = 16;
+
+struct Counted {
+  kube::PodSelector pods;
+  kube::LabelSelector selector;
+};
+
+// The topology spread constraints of a gang by the pods that they count.
+std::vector<Counted> list_counted(const ForeignGangSeen& seen) {
+  std::vector<Counted> counted;
+  for (const ForeignPod& one : seen.pending) {
+    for (const kube::TopologySpread& spread : one.pod->detail->spread) {
+      const bool is_known = std::any_of(counted.begin(), counted.end(), [&](const Counted& each) {
+        return each.pods == spread.pods;
+      });
+      if (is_known || counted.size() == kMaxSelectors) continue;
+      if (auto selector = kube::decode_selector(spread.pods)) {
+        counted.push_back({spread.pods, *std::move(selector)});
+      }
+    }
+  }
+  return counted;
+}
+
+// The counters of those that count the pod.
+kube::Resources list_counters(const kube::Pod& pod, const std::vector<Counted>& counted) {
+  kube::Resources counters;
+  for (const Counted& one : counted) {
+    if (one.pods.ns != pod.meta.ns || !kube::matches(one.selector, pod.meta.labels)) continue;
+    counters.set(one.pods.counter, 1);
+  }
+  return counters;
+}
+
 // Equal for pods that kube-scheduler and the planner can exchange for each other.
-std::string shape_name(const kube::Pod& pod, const Json& volume_terms) {
+std::string shape_name(const kube::Pod& pod, const kube::Resources& counters,
+                       const Json& volume_terms) {
   std::string text;
   for (const auto& [name, amount] : pod.requests.amounts()) {
     text += fmt::format("{}={};", name, amount);
   }
   text += fmt::format("{};{};", pod.detail->constraints.text(), kube::to_text(volume_terms));
   for (const std::string& claim : pod.detail->claims) text += claim + ";";
+  for (const auto& [name, amount] : counters.amounts()) text += name + ";";
+  for (const auto& spread : pod.detail->spread) {
+    text += fmt::format("{};{};{};{};{};{};{};", spread.key, spread.max_skew, spread.min_domains,
+                        spread.is_required, spread.honors_affinity, spread.honors_taints,
+                        spread.pods.counter);
+  }
   return fmt::format("{:016x}", std::hash<std::string>()(text));
 }
 
@@ -44,7 +88,10 @@ ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang*
                          SysTime now)
     : seen_(seen), now_(now) {
   if (before != nullptr) memory_ = *before;
-  for (const ForeignPod& pod : seen.pending) add_shape(pod);
+  const std::vector<Counted> counted = list_counted(seen);
+  for (const ForeignPod& pod : seen.pending) {
+    add_shape(pod, counted.empty() ? kube::Resources() : list_counters(*pod.pod, counted));
+  }
   for (gang::MemberSet& shape : shapes_) {
     shape.role = seen.group->is_pod    ? "pod"
                  : shapes_.size() == 1 ? "pods"
@@ -57,9 +104,9 @@ ForeignWork::ForeignWork(const ForeignGangSeen& seen, const ForeignMemory::Gang*
   plan_.limits = collect_node_limits(memory_.avoid, now);
 }
 
-void ForeignWork::add_shape(const ForeignPod& one) {
+void ForeignWork::add_shape(const ForeignPod& one, const kube::Resources& counters) {
   const kube::Pod& pod = *one.pod;
-  std::string name = shape_name(pod, one.volume_terms);
+  std::string name = shape_name(pod, counters, one.volume_terms);
   const auto known = std::find_if(shapes_.begin(), shapes_.end(),
                                   [&](const auto& shape) { return shape.name == name; });
   shape_of_.push_back(static_cast<std::size_t>(known - shapes_.begin()));
@@ -68,7 +115,9 @@ void ForeignWork::add_shape(const ForeignPod& one) {
   set.name = std::move(name);
   set.role = pod.meta.name;
   set.shape.requests = pod.requests;
+  set.shape.requests += counters;
   set.shape.constraints = pod.detail->constraints;
+  set.shape.spread = pod.detail->spread;
   if (one.volume_terms.is_array()) {
     set.shape.constraints.edit(
         [&](kube::NodeConstraints& constraints) { constraints.volume_terms = one.volume_terms; });
@@ -354,7 +403,7 @@ placement::Plan ForeignWork::search(const std::vector<std::size_t>& pods,
   std::vector<gang::MemberSet> sets = shapes_;
   for (const std::size_t pod : pods) sets[shape_of_[pod]].slots.push_back(slot_of(pod));
   std::erase_if(sets, [](const gang::MemberSet& set) { return set.slots.empty(); });
-  return placement::plan_gang(sets, ledger.nodes(), {limits_left(plan_), group_limits});
+  return placement::plan_spread(sets, ledger.nodes(), {limits_left(plan_), group_limits});
 }
 
 bool ForeignWork::place(const std::vector<std::size_t>& pods, Ledger& ledger) {

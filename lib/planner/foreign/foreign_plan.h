@@ -117,7 +117,8 @@ class ForeignWork {
   bool holds_unseen() const;
 
  private:
-  void add_shape(const ForeignPod& pod);
+  // `counters`: of the gang's constraints that count it.
+  void add_shape(const ForeignPod& pod, const kube::Resources& counters);
   std::int64_t needed() const { return seen_.counts.needed(seen_.group->min_member); }
   std::int64_t placed() const { return static_cast<std::int64_t>(plan_.placed.size()); }
   bool has_started() const { return placed() >= needed(); }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kube/model/anti_affinity.h"
+#include "placement/spread.h"
 
 namespace nervex::planner {
 namespace {
@@ -53,7 +54,7 @@ class Search {
   placement::Plan plan(const std::vector<gang::MemberSet>& members, std::size_t term = 0) {
     if (term == terms_.size()) {
       --left_;
-      return placement::plan_gang(members, cluster_, limits_);
+      return placement::plan_spread(members, cluster_, limits_);
     }
     const std::string key(kube::topology_key_of_term(terms_[term]));
     const std::vector<Domain> domains = collect_domains(members, terms_[term], key);
@@ -158,7 +159,7 @@ placement::Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
   for (const gang::MemberSet& set : members) {
     terms.insert(set.shape.together.begin(), set.shape.together.end());
   }
-  if (terms.empty()) return placement::plan_gang(members, cluster, limits);
+  if (terms.empty()) return placement::plan_spread(members, cluster, limits);
   return Search(cluster, limits, taken, terms).plan(members);
 }
 

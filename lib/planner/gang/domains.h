@@ -19,11 +19,11 @@ namespace nervex::planner {
 // By term: values of its label where pods with that term already run.
 using TakenDomains = std::map<std::string, std::set<std::string>>;
 
-// As placement::plan_gang(). All pods of a term get one domain, or one of those that have such pods
-// already: the smallest that holds them, and first those without nodes that refused a pod of the
-// set, so that a refused plan is not repeated in the same domain, or whose taints evict its pods or
-// are of effect PreferNoSchedule. Cost: a plan for each combination
-// of domains with enough capacity, at most kMostDomainPlans.
+// As placement::plan_spread(). All pods of a term get one domain, or one of those that have such
+// pods already: the smallest that holds them, and first those without nodes that refused a pod of
+// the set, so that a refused plan is not repeated in the same domain, or whose taints evict its
+// pods or are of effect PreferNoSchedule. Cost: a plan for each combination of domains with enough
+// capacity, at most kMostDomainPlans.
 inline constexpr int kMostDomainPlans = 16;
 [[nodiscard]] placement::Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
                                               const placement::Cluster& cluster,

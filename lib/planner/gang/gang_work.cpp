@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "gang/slot.h"
+#include "placement/spread.h"
 
 namespace nervex::planner {
 namespace {
@@ -231,7 +232,7 @@ std::vector<GangWork> collect_gang_work(const GroupSeen& seen) {
   return works;
 }
 
-void drop_unbindable(GangWork& work, const Ledger& ledger) {
+void drop_unbindable(GangWork& work, Ledger& ledger) {
   for (const OpenSlot* open : work.open) {
     if (open->why != OpenSlot::Why::kUnbound && open->why != OpenSlot::Why::kRefused) continue;
     const auto at = work.find_placed(open->placement.number);
@@ -248,6 +249,7 @@ void drop_unbindable(GangWork& work, const Ledger& ledger) {
     if (gang::is_of_quorum(*at->set, slot)) {
       work.losses.push_back(gang::slot_key(role, slot.ordinal) + " could not be bound: " + why);
     }
+    ledger.stop_counting(*at->set, node);
     add_missing(work, *at->set, slot);
     work.placed.erase(at);
   }
@@ -264,6 +266,16 @@ void yield(GangWork& work, Ledger& ledger) {
   work.move_to(GangStage::kWaiting);
   lend(work, ledger);
   ledger.note_dropped_plan();
+}
+
+bool keeps_spread(const GangWork& work, const Ledger& ledger) {
+  std::vector<placement::SetOnNode> pods;
+  for (const PlacedSlot& slot : work.placed) {
+    if (slot.set->shape.spread.empty()) continue;
+    if (const auto node = ledger.nodes().find(slot.placement.node))
+      pods.emplace_back(slot.set, *node);
+  }
+  return placement::keeps_spread(pods, ledger.nodes());
 }
 
 bool try_take(const GangWork& work, Ledger& ledger) {
@@ -289,6 +301,7 @@ void recheck(GangWork& work, Ledger& ledger) {
   }
   const bool is_taken = try_take(work, ledger);
   work.move_to(is_taken ? GangStage::kAssumed : GangStage::kWaiting);
+  if (is_taken && !keeps_spread(work, ledger)) return yield(work, ledger);
   if (!is_taken) ledger.note_dropped_plan();
 }
 

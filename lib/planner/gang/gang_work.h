@@ -101,7 +101,11 @@ std::vector<GangWork> collect_gang_work(const GroupSeen& seen);
 // Removes the unbound placements of a committed gang from nodes that no longer accept them: the
 // slots become missing. Their capacity stays subtracted until the status is written. Ignores pods
 // created with their node: the kubelet or a lost node decides about those.
-void drop_unbindable(GangWork& work, const Ledger& ledger);
+void drop_unbindable(GangWork& work, Ledger& ledger);
+
+// The placements, which the ledger counts, keep the topology spread constraints of their sets. Pods
+// that others have started since the plan may have changed which domain has the fewest.
+bool keeps_spread(const GangWork& work, const Ledger& ledger);
 
 // Takes the capacity of an uncommitted gang, if every slot has a placement and all of them fit. For
 // a committed gang, takes that of placements from an uncommitted one; slots that do not fit become

@@ -117,7 +117,16 @@ bool Ledger::is_allowed(const gang::MemberSet& set, std::string_view node) const
   return objection(set, node).empty();
 }
 
+void Ledger::stop_counting(const gang::MemberSet& set, std::string_view node) {
+  kube::Resources counters;
+  for (const auto& [name, amount] : set.shape.requests.amounts()) {
+    if (kube::is_counter(name)) counters.set(name, amount);
+  }
+  if (!counters.empty()) hold(counters, node, -1);
+}
+
 void Ledger::take(const gang::MemberSet& set, std::string_view node) {
+  ++changes_;
   if (const auto at = nodes_.find(node)) nodes_.take(*at, set.shape.requests);
 }
 
@@ -128,10 +137,12 @@ void Ledger::give_back(const gang::MemberSet& set, std::string_view node) {
 
 void Ledger::lend(const kube::Resources& requests, std::string_view node) {
   ++gains_;
+  ++changes_;
   if (const auto at = nodes_.find(node)) nodes_.take(*at, requests, -1);
 }
 
 void Ledger::hold(const kube::Resources& amount, std::string_view node, int times) {
+  ++changes_;
   if (const auto at = nodes_.find(node)) nodes_.take(*at, amount, times);
 }
 

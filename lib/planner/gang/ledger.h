@@ -43,8 +43,13 @@ class Ledger {
   // Subtracts capacity that the gang which is planned may not use, and adds it again with `times`
   // below zero. Changes neither gains() nor has_given_back().
   void hold(const kube::Resources& amount, std::string_view node, int times = 1);
+  // A pod of the set is not going to be on the node, whose capacity stays subtracted: topology
+  // spread constraints do not count it there.
+  void stop_counting(const gang::MemberSet& set, std::string_view node);
   // The node has capacity for one pod that is already counted there, and for the others.
   bool has_capacity_for_its_own(const gang::MemberSet& set, std::string_view node);
+  // Counts up with each change.
+  std::size_t changes() const { return changes_; }
   // More is free than the nodes' spare capacity shows: capacity was given back, or an uncommitted
   // plan, which is never taken here at first, was dropped.
   bool has_given_back() const { return has_given_back_; }
@@ -80,6 +85,7 @@ class Ledger {
   std::size_t counted_ = 0;           // of nominated_: subtracted from nodes_
   bool has_given_back_ = false;
   std::size_t gains_ = 0;
+  std::size_t changes_ = 0;
 };
 
 }  // namespace nervex::planner

@@ -53,8 +53,9 @@ std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberS
 }
 
 std::optional<gang::NoFit> place_missing(GangWork& work, Ledger& ledger) {
-  auto no_fit = place(work, work.missing, ledger);
-  if (no_fit) return no_fit;
+  if (!work.missing.empty()) {
+    if (auto no_fit = place(work, work.missing, ledger)) return no_fit;
+  }
   work.missing.clear();
   work.assume();
   return std::nullopt;
@@ -158,7 +159,10 @@ std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const
     const std::vector<gang::MemberSet> members{with_slots(set, std::move(slots))};
     const placement::Plan plan = plan_in_domains(members, ledger.nodes(), limits, taken);
     if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
-      count -= std::max(1, gang::find_set(*no_fit)->unplaced);
+      const gang::UnplacedSet& unplaced = *gang::find_set(*no_fit);
+      // Where several constraints together are the reason, the number says little.
+      const int step = unplaced.skew ? std::max(unplaced.unplaced, count / 8) : unplaced.unplaced;
+      count -= std::max(1, step);
       continue;
     }
     for (const auto& place : std::get<std::vector<placement::Assignment>>(plan)) {
@@ -176,11 +180,14 @@ bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger) {
   });
   limits.push_back({slot.set->name, slot.placement.node, 0});
   const auto group_limits = group_limits_left(work, ledger, &slot);
+  Ledger without = ledger;
+  without.stop_counting(*slot.set, slot.placement.node);
   const std::vector one{with_slots(*slot.set, {slot.placement.slot})};
-  const placement::Plan plan = plan_in_domains(one, ledger.nodes(), {limits, group_limits},
+  const placement::Plan plan = plan_in_domains(one, without.nodes(), {limits, group_limits},
                                                taken_domains(work, ledger, &slot));
   const auto* assigned = std::get_if<std::vector<placement::Assignment>>(&plan);
   if (assigned == nullptr) return false;
+  ledger.stop_counting(*slot.set, slot.placement.node);
   ledger.take(*slot.set, assigned->front().node);
   slot.placement.node = assigned->front().node;
   slot.placement.number = 0;
@@ -189,15 +196,18 @@ bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger) {
 }
 
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
-  if (!work.is_assumed()) keep_what_fits(work, ledger);
-  if (work.missing.empty()) {
-    work.assume();
-    return std::nullopt;
+  const bool may_move = !work.is_assumed();
+  if (may_move) keep_what_fits(work, ledger);
+  if (work.is_committed()) {
+    if (work.missing.empty()) return std::nullopt;
+    return complete_committed(work, ledger);
   }
-  if (work.is_committed()) return complete_committed(work, ledger);
+  const bool keeps_some = !work.placed.empty();
   auto no_fit = place_missing(work, ledger);
-  if (!no_fit || work.placed.empty() || work.is_assumed()) return no_fit;
+  const bool is_good = !no_fit && (!keeps_some || !may_move || keeps_spread(work, ledger));
+  if (is_good || !keeps_some || !may_move) return no_fit;
   give_back(work, ledger);
+  if (work.is_assumed()) work.move_to(GangStage::kWaiting);
   forget_placements(work);
   return place_missing(work, ledger);
 }

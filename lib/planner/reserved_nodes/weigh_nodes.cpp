@@ -45,7 +45,7 @@ kube::Resources excess(const kube::Resources& wanted, const kube::Resources& giv
   kube::Resources left;
   for (const auto& [name, amount] : wanted.amounts()) {
     const std::int64_t rest = amount - given.get(name);
-    if (rest > 0) left.set(name, rest);
+    if (rest > 0 && !kube::is_counter(name)) left.set(name, rest);
   }
   return left;
 }
@@ -55,7 +55,8 @@ kube::Resources excess(const kube::Resources& wanted, const kube::Resources& giv
 kube::Resources at_most(const kube::Resources& wanted, const kube::Resources& free) {
   kube::Resources most;
   for (const auto& [name, amount] : wanted.amounts()) {
-    const std::int64_t has = free.get(name) + (kube::is_implicit(name) ? 1 : 0);
+    if (kube::is_counter(name)) continue;  // pods are counted where they are
+    const std::int64_t has = kube::requestable(name, free.get(name));
     most.set(name, std::clamp<std::int64_t>(has, 0, amount));
   }
   return most;

@@ -19,6 +19,12 @@ bool depends_on_nodes_alone(const GangWork& gang) {
          });
 }
 
+// A pod that was placed since may help it.
+bool is_spread(const GangWork& gang) {
+  return std::any_of(gang.missing.begin(), gang.missing.end(),
+                     [](const gang::MemberSet& set) { return !set.shape.spread.empty(); });
+}
+
 }  // namespace
 
 Placer::Placer(const Snapshot& snapshot, const WaitingGangs& waiting, SysTime now)
@@ -87,6 +93,7 @@ const gang::NoFit* Placer::find_equal_refused(const GroupWork& work, const GangW
   const auto equal =
       std::find_if(refused_now_.begin(), refused_now_.end(), [&](const RefusedNow& known) {
         return known.priority == work.priority() && known.gains == ledger_.gains() &&
+               (known.changes == ledger_.changes() || !is_spread(gang)) &&
                known.group_limits == gang.group_limits &&
                known.group_limit_cause == gang.group_limit_cause &&
                known.gang->missing == gang.missing && known.gang->limits == gang.limits &&
@@ -171,8 +178,8 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
                                   now_,         gang.group_limits, reserved_by};
     refused.emplace(key, std::make_shared<const RefusedGang>(now_refused));
     if (depends_on_nodes_alone(gang)) {
-      refused_now_.push_back({work.priority(), ledger_.gains(), &gang, forbidden, gang.group_limits,
-                              gang.group_limit_cause, *no_fit});
+      refused_now_.push_back({work.priority(), ledger_.gains(), ledger_.changes(), &gang, forbidden,
+                              gang.group_limits, gang.group_limit_cause, *no_fit});
     }
   } else {
     waits_otherwise = true;

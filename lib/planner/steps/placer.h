@@ -85,6 +85,7 @@ class Placer {
   struct RefusedNow {
     int priority = 0;  // what counts as free depends on it
     std::size_t gains = 0;
+    std::size_t changes = 0;
     const GangWork* gang = nullptr;
     ReservedNodes::Indices reserved{};  // what it might not use
     // Of that turn: it may have another one, with other limits.

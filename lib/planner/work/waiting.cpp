@@ -13,10 +13,11 @@ constexpr std::int64_t kMostPodsOnNode = 1 << 20;
 
 bool has_more(const kube::Resources& after, const kube::Resources& before) {
   const auto is_more = [&](const kube::ResourceAmount& amount) {
-    return amount.amount > before.get(amount.name);
+    return amount.amount > before.get(amount.name) && !kube::is_counter(amount.name);
   };
   const auto was_below_zero = [&](const kube::ResourceAmount& amount) {
-    return amount.amount < 0 && after.get(amount.name) > amount.amount;
+    return amount.amount < 0 && after.get(amount.name) > amount.amount &&
+           !kube::is_counter(amount.name);
   };
   return std::any_of(after.amounts().begin(), after.amounts().end(), is_more) ||
          std::any_of(before.amounts().begin(), before.amounts().end(), was_below_zero);
@@ -26,6 +27,15 @@ bool has_more_of_what_is_asked(const gang::PodShape& shape, const NodeChange& ch
   const auto& asked = shape.requests.amounts();
   return std::any_of(asked.begin(), asked.end(), [&](const kube::ResourceAmount& amount) {
     return change.spare_after.get(amount.name) > change.spare_before.get(amount.name);
+  });
+}
+
+// Another number of pods that the shape's constraints count: one more may help, too, where it is in
+// the domain with the fewest.
+bool has_other_count(const gang::PodShape& shape, const NodeChange& change) {
+  return std::any_of(shape.spread.begin(), shape.spread.end(), [&](const auto& spread) {
+    const std::string& counter = spread.pods.counter;
+    return change.spare_after.get(counter) != change.spare_before.get(counter);
   });
 }
 
@@ -46,12 +56,14 @@ class PodsOn {
   kube::UnpackedConstraints constraints_;
 };
 
-bool keeps_apart_by_domain(const gang::PodShape& shape) {
+// Capacity of one node may keep pods off another one.
+bool depends_on_domains(const gang::PodShape& shape) {
   const auto& asked = shape.requests.amounts();
-  return std::any_of(asked.begin(), asked.end(), [](const kube::ResourceAmount& amount) {
-    const std::string_view key = kube::parse_topology_key(amount.name);
-    return !key.empty() && key != kube::kHostname;
-  });
+  return !shape.spread.empty() ||
+         std::any_of(asked.begin(), asked.end(), [](const kube::ResourceAmount& amount) {
+           const std::string_view key = kube::parse_topology_key(amount.name);
+           return !key.empty() && key != kube::kHostname;
+         });
 }
 
 }  // namespace
@@ -76,6 +88,10 @@ void WaitingGangs::note(const std::vector<NodeChange>& changes) {
     if (shape.gangs == 0) continue;
     // Capacity of one node may keep pods off another one of its domain.
     shape.has_gained = is_any_gain && (shape.by_domain || !shape.is_summed);
+    shape.has_gained =
+        shape.has_gained || std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
+          return has_other_count(shape.shape, change);
+        });
     if (!shape.is_summed) continue;
     PodsOn pods_on(shape.shape);
     for (const NodeChange& change : changes) {
@@ -228,7 +244,7 @@ std::optional<std::size_t> WaitingGangs::find_shape(const gang::PodShape& shape)
     unused = shapes_.size();
     shapes_.emplace_back();
   }
-  shapes_[*unused] = Shape{shape, keeps_apart_by_domain(shape), 0, false, false, 0};
+  shapes_[*unused] = Shape{shape, depends_on_domains(shape), 0, false, false, 0};
   return unused;
 }
 

@@ -107,7 +107,7 @@ class WaitingGangs {
  private:
   struct Shape {
     gang::PodShape shape;
-    bool by_domain = false;  // its pods keep apart by domain, not only by node
+    bool by_domain = false;  // its pods keep apart or are spread by domain, not only by node
     std::int64_t total = 0;  // pods that fit, summed over single nodes
     bool is_summed = false;
     bool has_gained = false;  // during note()

@@ -73,7 +73,7 @@ Replay::Replay(const ReplayOptions& options, std::function<void(std::string_view
     : options_(options),
       note_(std::move(note)),
       api_(std::make_unique<RecordedApi>(note_)),
-      cache_(stores_.groups, stores_.volumes, clock_),
+      cache_(stores_.groups, stores_.pods, stores_.volumes, clock_),
       planner_(*api_, cache_.planner, clock_, options.cycle, options.plan_expiry),
       holds_(cache_.binds, clock_, {}),
       lost_nodes_(*api_, stores_.nodes, stores_.pods, clock_, options.node_lost_after) {
