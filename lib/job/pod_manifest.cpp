@@ -247,7 +247,7 @@ Json pod_manifest(const Job& job, const PodOrder& order, const PodContext& conte
     spec["nodeName"] = order.node;
   } else if (!order.node.empty()) {
     pin_to_node(spec, order.node);
-    count_all_domains(spec);
+    leave_spread_to_planner(spec);
   }
   if (context.shared_names && can_share_name(spec)) {
     spec["hostname"] = pod_name(job, order.role, order.slot);

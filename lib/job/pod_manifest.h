@@ -59,14 +59,12 @@ Json make_pod_labels(const Job& job, Role role, bool is_requested, const PodCont
 // start to match.
 void pin_to_node(Json& pod_spec, const std::string& node);
 
-// For a pinned pod: sets nodeAffinityPolicy Ignore on hard topologySpreadConstraints that set none.
-// With Kubernetes' default, Honor, the pinned node's domain is the only one that counts, so any
-// skew would be allowed. With Ignore, kube-scheduler refuses a plan that breaks the constraint, and
-// the planner avoids those nodes next time. The price: nodes that the template's nodeSelector or
-// affinity excludes also count as domains. An explicit Honor is kept.
-void count_all_domains(Json& pod_spec);
-// True for a topologySpreadConstraint that prevents binding when violated.
-bool is_hard_spread(const Json& constraint);
+// For a pinned pod: kube-scheduler accepts its node whatever its topologySpreadConstraints say, as
+// the plan keeps them (placement/spread.h). With nodeAffinityPolicy Honor, also the default, the
+// node's own domain is the only one that kube-scheduler counts, and with minDomains it would count
+// an empty one beside it. With Ignore it would check pod by pod, in the order in which pods happen
+// to reach it.
+void leave_spread_to_planner(Json& pod_spec);
 
 // The port named nervex-port of the main container, else the role's default.
 int main_port(const Json& pod_template_or_spec, Role role);

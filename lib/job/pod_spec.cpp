@@ -114,19 +114,17 @@ void pin_to_node(Json& pod_spec, const std::string& node) {
   object_at(affinity, kRequired)["nodeSelectorTerms"] = std::move(pinned);
 }
 
-void count_all_domains(Json& pod_spec) {
+void leave_spread_to_planner(Json& pod_spec) {
   const auto spreads = pod_spec.find("topologySpreadConstraints");
   if (spreads == pod_spec.end() || !spreads->is_array()) return;
   for (Json& spread : *spreads) {
-    if (!spread.is_object() || !is_hard_spread(spread)) continue;
-    if (kube::string_at(spread, {"nodeAffinityPolicy"}).empty()) {
-      spread["nodeAffinityPolicy"] = "Ignore";
+    if (!spread.is_object()) continue;
+    if (kube::string_at(spread, {"whenUnsatisfiable"}) == "ScheduleAnyway") continue;
+    if (!kube::string_at(spread, {"nodeAffinityPolicy"}).empty()) {
+      spread["nodeAffinityPolicy"] = "Honor";
     }
+    spread.erase("minDomains");
   }
-}
-
-bool is_hard_spread(const Json& constraint) {
-  return kube::string_at(constraint, {"whenUnsatisfiable"}) != "ScheduleAnyway";
 }
 
 }  // namespace nervex::job

@@ -79,40 +79,12 @@ bool is_planned(const Json& terms, const Json& pod_template, const kube::Meta& j
   return kube::self_anti_affinity(terms, job.ns.str(), labels).size() == terms.size();
 }
 
-// The template chooses nodes itself.
-bool selects_nodes(const Json& pod_spec) {
-  const Json* selector = kube::find(pod_spec, {"nodeSelector"});
-  const Json* required = kube::find(
-      pod_spec, {"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
-  return (selector != nullptr && !selector->empty()) || required != nullptr;
-}
-
-// The effect on a hard constraint of a pinned pod: count_all_domains().
-void warn_of_spread(const Json& pod_spec, std::string_view role, Warnings& warnings) {
-  const Json& spreads = kube::array_at(pod_spec, {"topologySpreadConstraints"});
-  for (std::size_t i = 0; i < spreads.size(); ++i) {
-    if (!spreads[i].is_object() || !is_hard_spread(spreads[i])) continue;
-    const std::string policy = kube::string_at(spreads[i], {"nodeAffinityPolicy"});
-    const auto at = fmt::format("spec.{}.template.spec.topologySpreadConstraints[{}]", role, i);
-    if (policy == "Honor") {
-      warnings.push_back(at + ".nodeAffinityPolicy: Honor: ignored, pods are pinned to nodes");
-    } else if (policy.empty() && selects_nodes(pod_spec)) {
-      warnings.push_back(at + ": also counts nodes that the template does not select");
-    }
-  }
-}
-
 }  // namespace
 
 std::string left_to_scheduler(const Json& pod_template, const kube::Meta& job,
-                              std::string_view role, bool only_hard) {
+                              std::string_view role) {
   const Json* pod_spec = kube::find(pod_template, {"spec"});
   if (pod_spec == nullptr) return "";
-  const Json& spreads = kube::array_at(*pod_spec, {"topologySpreadConstraints"});
-  const bool has_spread = std::any_of(spreads.begin(), spreads.end(), [&](const Json& one) {
-    return !only_hard || is_hard_spread(one);
-  });
-  if (has_spread) return "topologySpreadConstraints";
   if (!kube::array_at(*pod_spec, {"resourceClaims"}).empty()) return "resourceClaims";
   for (const auto kind : {"podAntiAffinity", "podAffinity"}) {
     const auto& terms = kube::array_at(
@@ -139,11 +111,10 @@ void warn_of_unplanned(const Json& object, const Json& spec, Warnings& warnings)
                       "gates are removed",
                       role));
     }
-    const std::string what = left_to_scheduler(*pod_template, meta, role, false);
+    const std::string what = left_to_scheduler(*pod_template, meta, role);
     if (what.empty()) continue;
     warnings.push_back(fmt::format(
         "spec.{}.template: {} is best effort: left to kube-scheduler, not planned", role, what));
-    if (const Json* pod = kube::find(*pod_template, {"spec"})) warn_of_spread(*pod, role, warnings);
   }
 }
 

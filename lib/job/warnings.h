@@ -24,10 +24,9 @@ std::vector<std::string> host_access_warnings(const Json& object);
 
 // The first template field, such as "podAffinity", that restricts where pods may run but is not
 // planned, because it depends on other pods or on devices; "": none. kube-scheduler decides on it,
-// and the gang may need several plans. `only_hard`: ignores mere preferences. `job` and `role` give
-// the labels that the controller adds.
+// and the gang may need several plans. `job` and `role` give the labels that the controller adds.
 std::string left_to_scheduler(const Json& pod_template, const kube::Meta& job,
-                              std::string_view role, bool only_hard);
+                              std::string_view role);
 
 // spec.reservationSeconds is above the administrator's limit, which then applies.
 std::vector<std::string> reservation_seconds_warnings(const Json& object, int limit);

@@ -1,51 +1,107 @@
-"""kube-scheduler enforces topology spread: the pin of a planned pod does not disable it (docs/concepts/placement.md,
-"What the planner knows")."""
+"""The plan keeps topologySpreadConstraints of a template (docs/concepts/placement.md, "Topology spread"): a job starts
+with its first plan, beside running pods that match."""
 
 import collections
-import json
 
 from support import nodes
+from support.foreign_gangs import PAUSE
 from support.jobs import job, template
+from support.wait import wait_for
 
 NAME = "spread"
 LABEL = {"e2e-spread": "collector"}
-QUICK = "--hold-deadline=2s"
+HOST = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+A, B = {ZONE: "e2e-a"}, {ZONE: "e2e-b"}
 
 
-def spread(pool, key, collectors, **constraint):
-    pods = template(nodeSelector={nodes.OWN: pool}, topologySpreadConstraints=[
-        {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule",
-         "labelSelector": {"matchLabels": LABEL}, **constraint}])
+def constraint(key, **more):
+    return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": LABEL}, **more}
+
+
+def spread(pool, collectors, *constraints, cpu="100m"):
+    pods = template(nodeSelector={nodes.OWN: pool}, topologySpreadConstraints=list(constraints), cpu=cpu)
     pods["metadata"] = {"labels": LABEL}
-    return job(NAME, collector={"replicas": collectors, "template": pods})
+    return job(NAME, coordinator={"template": template(nodeSelector={nodes.OWN: pool})},
+               collector={"replicas": collectors, "template": pods})
 
 
-def wait_by_node(jobs, count):
-    """Number of collectors per node, highest first, once all of them run."""
-    jobs.wait_phase(NAME, "Running", 240)
-    pods = jobs.wait_pods(NAME, count, "Running", role="collector")
-    return sorted(collections.Counter(pod.spec.node_name for pod in pods).values(), reverse=True)
+def count_by(pods, names=None):
+    """Pods by node, or by the value that `names` has for the node; highest first."""
+    counts = collections.Counter((names or {}).get(pod.spec.node_name, pod.spec.node_name) for pod in pods)
+    return sorted(counts.values(), reverse=True)
 
 
-def test_a_hard_spread_by_node_is_kept_after_some_plans(jobs, programs, quick, starts):
+def wait_collectors(jobs, count):
+    jobs.wait_phase(NAME, "Running", 60)
+    return jobs.wait_pods(NAME, count, "Running", role="collector")
+
+
+def assert_first_plan(jobs, starts):
+    """No plan was refused, and none was made before this one: placement numbers never repeat."""
+    group = jobs.pod_groups(NAME)[0]
+    starts.catch_up()
+    assert starts.is_whole(group["metadata"]["uid"])
+    assert not starts.refusals(group["metadata"]["uid"])
+    assert group["status"]["nextPlacement"] == len(jobs.pods(NAME)) + 1, group["status"]
+
+
+def test_a_spread_by_node_starts_with_the_first_plan(jobs, programs, starts):
+    with nodes.own_nodes(programs.api(), *[{}] * 8) as (pool, machines):
+        nodes.wait_usable(programs.api(), machines)
+        jobs.create(spread(pool, 8, constraint(HOST)))
+        assert count_by(wait_collectors(jobs, 8)) == [1] * 8
+        assert jobs.condition(NAME, "PlacementBestEffort") is None
+        assert_first_plan(jobs, starts)
+
+
+def test_a_spread_by_zone_and_node_at_once(jobs, programs, starts):
+    with nodes.own_nodes(programs.api(), A, A, A, B, B) as (pool, machines):
+        nodes.wait_usable(programs.api(), machines)
+        jobs.create(spread(pool, 6, constraint(ZONE), constraint(HOST, maxSkew=2)))
+        pods = wait_collectors(jobs, 6)
+        assert count_by(pods, {one: "a" if i < 3 else "b" for i, one in enumerate(machines)}) == [3, 3]
+        assert count_by(pods)[0] <= 2
+        assert_first_plan(jobs, starts)
+
+
+def test_running_pods_of_others_count_and_a_domain_without_capacity_is_named(jobs, core, namespace, programs):
+    with nodes.own_nodes(programs.api(), A, B) as (pool, machines):
+        nodes.wait_usable(programs.api(), machines)
+        for i in range(2):  # bound before any scheduler sees them
+            core.create_namespaced_pod(namespace, {
+                "metadata": {"name": f"other-{i}", "labels": LABEL},
+                "spec": {"nodeName": machines[0], "containers": [{"name": "main", "image": PAUSE}]}})
+        jobs.create(spread(pool, 2, constraint(ZONE)))
+        assert {pod.spec.node_name for pod in wait_collectors(jobs, 2)} == {machines[1]}
+        jobs.delete(NAME)
+        core.patch_node(machines[1], {"spec": {"unschedulable": True}})
+        wait_for(lambda: (not jobs.pod_groups(NAME), "PodGroups"), "the job's PodGroup to be deleted")
+        jobs.create(spread(pool, 2, constraint(ZONE)))
+        want = f"maxSkew 1 of {ZONE}: e2e-b has the fewest pods and no capacity for more"
+
+        def look():
+            groups = jobs.pod_groups(NAME)
+            messages = [one.get("message", "") for group in groups for one in group.get("status", {}).get("gangs", [])]
+            return any(want in message for message in messages), messages
+        wait_for(look, "the gang to say which zone keeps it waiting")
+        core.patch_node(machines[1], {"spec": {"unschedulable": None}})
+        assert {pod.spec.node_name for pod in wait_collectors(jobs, 2)} == {machines[1]}
+
+
+def test_plain_pods_of_our_scheduler_are_spread_too(core, namespace, programs):
     with nodes.own_nodes(programs.api(), *[{}] * 4) as (pool, machines):
         nodes.wait_usable(programs.api(), machines)
-        jobs.create(spread(pool, "kubernetes.io/hostname", 4))
-        assert wait_by_node(jobs, 4) == [1, 1, 1, 1]
-        assert "collector: topologySpreadConstraints" in jobs.condition(NAME, "PlacementBestEffort")["message"]
-        uid = jobs.pod_groups(NAME)[0]["metadata"]["uid"]
-        starts.catch_up()
-        assert starts.is_whole(uid)
-        print(f"plans refused: {len(starts.refusals(uid))}")
+        for i in range(4):
+            core.create_namespaced_pod(namespace, {
+                "metadata": {"name": f"plain-{i}", "labels": LABEL},
+                "spec": {"schedulerName": "nervex-scheduler", "nodeSelector": {nodes.OWN: pool},
+                         "topologySpreadConstraints": [constraint(HOST)],
+                         "containers": [{"name": "main", "image": PAUSE}]}})
 
-
-def test_a_spread_that_honours_the_pin_has_no_effect_and_is_warned_of(jobs, programs, quick, kubectl, namespace):
-    with nodes.own_nodes(programs.api(), *[{}] * 2) as (pool, machines):
-        nodes.wait_usable(programs.api(), machines)
-        body = spread(pool, "kubernetes.io/hostname", 4, nodeAffinityPolicy="Honor")
-        said = kubectl("create", "-n", namespace, "-f", "-", body=json.dumps(body))
-        assert ("Warning: spec.collector.template.spec.topologySpreadConstraints[0].nodeAffinityPolicy: Honor: "
-                "ignored, pods are pinned to nodes") in said.stderr.splitlines(), said
-        assert sum(wait_by_node(jobs, 4)) == 4
-        pods = jobs.pods(NAME, "collector")
-        assert {one.node_affinity_policy for pod in pods for one in pod.spec.topology_spread_constraints} == {"Honor"}
+        def look():
+            pods = core.list_namespaced_pod(namespace).items
+            return all(pod.spec.node_name for pod in pods), [pod.spec.node_name for pod in pods]
+        wait_for(look, "the pods to be bound", 60)
+        assert count_by(core.list_namespaced_pod(namespace).items) == [1] * 4

@@ -261,14 +261,17 @@ def test_a_job_is_not_scaled_beyond_5000_pods(jobs, kubectl, namespace):
 
 
 def test_what_the_planner_leaves_to_the_scheduler_is_warned_of(kubectl, namespace):
-    body = job("spread")
-    body["spec"]["learner"]["template"]["spec"]["topologySpreadConstraints"] = [
-        {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule"}]
+    body = job("claims")
+    body["spec"]["learner"]["template"]["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "gpu"}]
+    body["spec"]["collector"]["template"]["spec"]["topologySpreadConstraints"] = [  # planned
+        {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
+         "labelSelector": {}}]
     body["spec"]["collector"]["template"]["spec"]["hostNetwork"] = True  # its ports are planned
     said = kubectl("create", "--dry-run=server", "-n", namespace, "-f", "-", body=json.dumps(body))
     assert said.returncode == 0, said.stderr
-    assert ("Warning: spec.learner.template: topologySpreadConstraints is best effort: "
+    assert ("Warning: spec.learner.template: resourceClaims is best effort: "
             "left to kube-scheduler, not planned") in said.stderr.splitlines()
+    assert "topologySpreadConstraints" not in said.stderr
     assert ("Warning: spec.collector.template.spec.hostNetwork: gives access to the node "
             "(Pod Security baseline: Host Namespaces)") in said.stderr.splitlines()
 

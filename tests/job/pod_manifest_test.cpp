@@ -97,7 +97,7 @@ TEST_CASE("every regular container gets the environment, the main one the port",
   CHECK(pod["spec"]["initContainers"][0] == Json{{"name", "init"}});
 }
 
-TEST_CASE("a hard spread of a pinned pod counts all domains unless it says otherwise",
+TEST_CASE("kube-scheduler does not check the spread of a pinned pod again",
           "[job][pod_manifest][pin]") {
   struct Row {
     std::string when;
@@ -105,18 +105,16 @@ TEST_CASE("a hard spread of a pinned pod counts all domains unless it says other
     Json want;
   };
   const auto row = GENERATE(values<Row>({
-      {"it says nothing",
+      {"it has the default policy",
        {{"maxSkew", 1}, {"whenUnsatisfiable", "DoNotSchedule"}},
-       {{"maxSkew", 1}, {"whenUnsatisfiable", "DoNotSchedule"}, {"nodeAffinityPolicy", "Ignore"}}},
-      {"its policy is null",
-       {{"whenUnsatisfiable", "DoNotSchedule"}, {"nodeAffinityPolicy", nullptr}},
-       {{"whenUnsatisfiable", "DoNotSchedule"}, {"nodeAffinityPolicy", "Ignore"}}},
-      {"it honours the affinity",
-       {{"whenUnsatisfiable", "DoNotSchedule"}, {"nodeAffinityPolicy", "Honor"}},
+       {{"maxSkew", 1}, {"whenUnsatisfiable", "DoNotSchedule"}}},
+      {"it counts all nodes",
+       {{"whenUnsatisfiable", "DoNotSchedule"}, {"nodeAffinityPolicy", "Ignore"}},
        {{"whenUnsatisfiable", "DoNotSchedule"}, {"nodeAffinityPolicy", "Honor"}}},
-      {"it is soft",
-       {{"whenUnsatisfiable", "ScheduleAnyway"}},
-       {{"whenUnsatisfiable", "ScheduleAnyway"}}},
+      {"it asks for a number of domains", {{"maxSkew", 2}, {"minDomains", 3}}, {{"maxSkew", 2}}},
+      {"it is a preference",
+       {{"whenUnsatisfiable", "ScheduleAnyway"}, {"nodeAffinityPolicy", "Ignore"}},
+       {{"whenUnsatisfiable", "ScheduleAnyway"}, {"nodeAffinityPolicy", "Ignore"}}},
       {"it is no constraint", 5, 5},
   }));
   INFO("when " << row.when);

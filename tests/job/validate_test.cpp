@@ -342,6 +342,33 @@ TEST_CASE("the node constraints of a template have a bound", "[job][validate]") 
   CHECK(texts(validate_job(job)).size() == 1);
 }
 
+TEST_CASE("a template has as many spread constraints as can be planned", "[job][validate]") {
+  Json job = a_valid_job();
+  const auto texts_for = [&](int count, std::size_t selector_bytes) {
+    Json spreads = Json::array();
+    for (int i = 0; i < count; ++i) {
+      Json values = Json::array({"v"});
+      while (kube::to_text(values).size() < selector_bytes) {
+        values.push_back(std::string(60, 'v'));
+      }
+      const Json requirement{{"key", "a"}, {"operator", "In"}, {"values", values}};
+      spreads.push_back({{"maxSkew", 1},
+                         {"topologyKey", "k" + std::to_string(i)},
+                         {"whenUnsatisfiable", "DoNotSchedule"},
+                         {"labelSelector", {{"matchExpressions", Json::array({requirement})}}}});
+    }
+    job["spec"]["collector"]["template"]["spec"]["topologySpreadConstraints"] = spreads;
+    return texts(validate_job(job));
+  };
+  const Texts refused{
+      "spec.collector.template.spec.topologySpreadConstraints: Forbidden: may have at most 16 "
+      "constraints, each labelSelector at most 4 KiB as JSON"};
+  CHECK(texts_for(16, 0).empty());
+  CHECK(texts_for(17, 0) == refused);
+  CHECK(texts_for(1, 3'900).empty());
+  CHECK(texts_for(1, 5'000) == refused);
+}
+
 TEST_CASE("a job has at most 5,000 pods", "[job][validate]") {
   struct Row {
     std::string when;

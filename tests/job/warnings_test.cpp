@@ -49,11 +49,6 @@ TEST_CASE("fields without effect cause a warning", "[job][warnings]") {
        {{"spec",
          {{"topologySpreadConstraints",
            {{{"maxSkew", 1}, {"labelSelector", {{"matchLabels", {{"a", "b"}}}}}}}}}}}}};
-  const auto spread_by = [](const std::vector<Json>& constraints, const Json& selector) -> Json {
-    return {{"replicas", 1},
-            {"template",
-             {{"spec", {{"nodeSelector", selector}, {"topologySpreadConstraints", constraints}}}}}};
-  };
   const auto apart = [](const Json& selected, const Json& labels) -> Json {
     const Json term{{"labelSelector", {{"matchLabels", selected}}},
                     {"topologyKey", "kubernetes.io/hostname"}};
@@ -76,31 +71,7 @@ TEST_CASE("fields without effect cause a warning", "[job][warnings]") {
        {{"reservationSeconds", 0}, {"collector", {{"reservedReplicas", 2}}}},
        {"spec.reservationSeconds: with 0, capacity of reservedReplicas is released when the "
         "coordinator runs"}},
-      {"its pods are to be spread",
-       {{"collector", spread}},
-       {"spec.collector.template: topologySpreadConstraints is best effort: left to "
-        "kube-scheduler, not planned"}},
-      {"its pods are to be spread in a way that a pin makes void",
-       {{"collector", spread_by({{{"whenUnsatisfiable", "DoNotSchedule"},
-                                  {"nodeAffinityPolicy", "Honor"},
-                                  {"labelSelector", Json::object()}}},
-                                Json::object())}},
-       {"spec.collector.template: topologySpreadConstraints is best effort: left to "
-        "kube-scheduler, not planned",
-        "spec.collector.template.spec.topologySpreadConstraints[0].nodeAffinityPolicy: Honor: "
-        "ignored, pods are pinned to nodes"}},
-      {"its pods are to be spread over some nodes",
-       {{"learner",
-         spread_by({{{"whenUnsatisfiable", "ScheduleAnyway"}, {"labelSelector", Json::object()}},
-                    {{"whenUnsatisfiable", "DoNotSchedule"},
-                     {"nodeAffinityPolicy", "Ignore"},
-                     {"labelSelector", Json::object()}},
-                    {{"whenUnsatisfiable", "DoNotSchedule"}, {"labelSelector", Json::object()}}},
-                   {{"pool", "gpu"}})}},
-       {"spec.learner.template: topologySpreadConstraints is best effort: left to "
-        "kube-scheduler, not planned",
-        "spec.learner.template.spec.topologySpreadConstraints[2]: also counts nodes that the "
-        "template does not select"}},
+      {"its pods are to be spread, which is planned", {{"collector", spread}}, {}},
       {"its devices are claimed",
        {{"learner",
          {{"replicas", 1}, {"template", {{"spec", {{"resourceClaims", {{{"name", "gpu"}}}}}}}}}}},

@@ -107,7 +107,7 @@ void set_best_effort(const Round& round, job::Status& status) {
   std::string what;
   const auto look_at = [&](job::Role role, const Json& pod_template) {
     const std::string_view name = to_string(role);
-    const std::string field = job::left_to_scheduler(pod_template, round.job.meta, name, true);
+    const std::string field = job::left_to_scheduler(pod_template, round.job.meta, name);
     if (!field.empty()) what += fmt::format("{}{}: {}", what.empty() ? "" : ", ", name, field);
   };
   const job::Spec& spec = round.job.spec;

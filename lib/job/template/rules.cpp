@@ -122,6 +122,7 @@ constexpr std::array kRules{
     NamedRule{"spread", check_spread},
     NamedRule{"gates", check_gates},
     NamedRule{"size of node constraints", check_constraint_size},
+    NamedRule{"number of spread constraints", check_planned_spread},
     NamedRule{"DNS", check_dns},
     NamedRule{"host aliases", check_host_aliases},
     NamedRule{"hostname", check_hostname},

@@ -116,6 +116,7 @@ void check_tolerations(const Place& spec, const Facts& facts);
 void check_spread(const Place& spec, const Facts& facts);
 void check_gates(const Place& spec, const Facts& facts);
 void check_constraint_size(const Place& spec, const Facts& facts);
+void check_planned_spread(const Place& spec, const Facts& facts);
 void check_labels(const Place& labels);
 void check_annotations(const Place& annotations);
 // network.cpp

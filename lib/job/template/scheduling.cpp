@@ -9,6 +9,7 @@
 #include "job/names.h"
 #include "job/template/rules.h"
 #include "job/template/syntax.h"
+#include "kube/model/topology_spread.h"
 
 namespace nervex::job::pod_template {
 namespace {
@@ -388,6 +389,18 @@ void check_constraint_size(const Place& spec, const Facts&) {
   spec.forbidden(
       "nodeSelector, affinity, tolerations and topologySpreadConstraints may have at most 32 KiB "
       "together, as JSON");
+}
+
+// Our own: more would not be planned (kube/model/topology_spread.h).
+void check_planned_spread(const Place& spec, const Facts&) {
+  const Place spreads = spec.at("topologySpreadConstraints");
+  bool is_any_long = false;
+  spreads.each_item([&](const Place& one) {
+    is_any_long =
+        is_any_long || text_size(one.at("labelSelector").value()) > kube::kMaxSelectorBytes;
+  });
+  if (!is_any_long && spreads.size() <= kube::kMaxSpreadConstraints) return;
+  spreads.forbidden("may have at most 16 constraints, each labelSelector at most 4 KiB as JSON");
 }
 
 void check_gates(const Place& spec, const Facts&) {

@@ -378,18 +378,17 @@ TEST_CASE("a job reports that its ordinals are nearly exhausted", "[controller][
 }
 
 TEST_CASE("a job reports which constraints are left to kube-scheduler", "[controller][status]") {
-  const auto told = [](const char* when_unsatisfiable) {
+  const auto told = [](const char* field, const Json& value) {
     World world = a_running_world();
     Json pods = world.seen.job.spec.collector->pod_template.get();
-    pods["spec"]["topologySpreadConstraints"] =
-        Json::array({{{"maxSkew", 1}, {"whenUnsatisfiable", when_unsatisfiable}}});
+    pods["spec"][field] = value;
     world.seen.job.spec.collector->pod_template = pods;
     CHECK(world.settle() >= 0);
     const auto* condition = find_condition(world.seen.job.status, "PlacementBestEffort");
-    return condition == nullptr ? "" : condition->message.substr(0, 36);
+    return condition == nullptr ? "" : condition->message.substr(0, 25);
   };
-  CHECK(told("DoNotSchedule") == "collector: topologySpreadConstraints");
-  CHECK(told("ScheduleAnyway").empty());
+  CHECK(told("resourceClaims", Json::array({{{"name", "gpu"}}})) == "collector: resourceClaims");
+  CHECK(told("topologySpreadConstraints", Json::array({{{"maxSkew", 1}}})).empty());
 }
 
 TEST_CASE("when a job succeeds, what was active has succeeded", "[controller][status]") {
