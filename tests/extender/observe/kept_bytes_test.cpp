@@ -69,6 +69,35 @@ TEST_CASE("what a cache keeps of a waiting pod is at most three times its text",
   }
 }
 
+TEST_CASE("what a cache keeps of a pod's labels and spread constraints has a bound",
+          "[extender][memory]") {
+  if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
+  std::string labels;
+  std::string spreads;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string comma = i == 0 ? "" : ",";
+    labels += comma + "\"" + std::to_string(i) + R"(":"")";
+    spreads += comma + R"({"maxSkew":1,"topologyKey":"k)" + std::to_string(i) +
+               R"(","labelSelector":{"matchLabels":{"a":"b"}}})";
+  }
+  kube::Store<kube::Pod> pods;
+  const auto pod = [&](int number) {
+    return R"({"metadata":{"namespace":"rl","name":"a)" + std::to_string(number) +
+           R"(","uid":"u","resourceVersion":"1","labels":{)" + labels +
+           R"(}},"spec":{"schedulerName":"nervex-scheduler","containers":[{"name":"c"}],)" +
+           R"("topologySpreadConstraints":[)" + spreads + "]}}";
+  };
+  const double kept = testing::kept_per_byte(
+      kube::sink_into<kube::Pod>(
+          pods, [](std::string_view json) { return kube::decode_pod(json, pod_filter()); },
+          nullptr),
+      20, pod);
+  CHECK(pods.size() == 21);
+  const double kept_bytes = kept * static_cast<double>(pod(0).size());
+  INFO(kept_bytes << " bytes of a pod of " << pod(0).size());
+  CHECK(kept_bytes < 32'000);
+}
+
 TEST_CASE("what a cache keeps of a PodGroup is at most three times its text",
           "[extender][memory]") {
   if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");

@@ -106,6 +106,25 @@ TEST_CASE("the PodGroup follows how long the job may keep its nodes", "[controll
   CHECK_FALSE(one.group.spec.grace_seconds);
 }
 
+TEST_CASE("sets of an earlier version get the topology spread of their templates",
+          "[controller][pod-group][spread]") {
+  job::Job job = a_job(2, 0);
+  Json pods = job.spec.collector->pod_template.get();
+  pods["spec"]["topologySpreadConstraints"] =
+      Json::array({{{"maxSkew", 1}, {"topologyKey", "zone"}, {"labelSelector", Json::object()}}});
+  job.spec.collector->pod_template = pods;
+  Followed one(job);
+  const gang::PodShape shape = one.set("collector").shape;
+  REQUIRE(shape.spread.size() == 1);
+  CHECK(shape.requests.get(shape.spread[0].pods.counter) == 1);
+  for (gang::MemberSet& set : gang::all_sets(one.group.spec.gangs)) {
+    set.shape.spread = {};
+    set.shape.requests.set(shape.spread[0].pods.counter, 0);
+  }
+  CHECK(one.follow());
+  CHECK(one.set("collector").shape == shape);
+}
+
 TEST_CASE("a gang that has started stays preemptible and keeps the longest grace period",
           "[controller][pod-group]") {
   job::Job job = a_job(1, 0);
