@@ -96,6 +96,10 @@ faults: ## kill our programs in every state and at every write of a job's life, 
 contention: ## 40 gangs into capacity for 20 for 20 minutes while everything fails (NERVEX_E2E_SEED: the faults of a run before; NERVEX_E2E_PREEMPTION=full: preemption, reservations, changes of queues)
 	@NERVEX_E2E_SEED=$${NERVEX_E2E_SEED:-$$RANDOM} NERVEX_E2E_CONTENTION=$${NERVEX_E2E_CONTENTION:-1200} scripts/test --only e2e -- -k test_gangs_are_whole -s $(ARGS)
 
+.PHONY: test-filters
+test-filters: setup ## plans with topology spread, against the Filter plugins of kube-scheduler (NERVEX_FILTER_PLANS, NERVEX_FILTER_SEED)
+	@scripts/test-filters
+
 .PHONY: simulate
 simulate: setup ## thousands of random schedules of the simulations (ten minutes; NERVEX_SIM_SEEDS, NERVEX_SIM_FIRST)
 	@scripts/simulate

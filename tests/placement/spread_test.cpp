@@ -9,12 +9,12 @@
 
 #include <map>
 #include <random>
-#include <set>
 #include <string>
 
 #include "kube/model/anti_affinity.h"
 #include "placement/distribute.h"
 #include "placement/explain.h"
+#include "tests/placement/random_spread.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::placement::spreads {
@@ -178,54 +178,7 @@ TEST_CASE("pods that a constraint counts and that do not have it go anywhere",
 
 // ---- against brute force
 
-struct Case {
-  std::vector<gang::MemberSet> members;
-  std::vector<NodeView> nodes;
-};
-
-Case random_case(std::mt19937& rng) {
-  const auto below = [&rng](unsigned n) { return static_cast<int>(rng() % n); };
-  Case out;
-  const char* const roles[] = {"coordinator", "collector", "learner", "aggregator"};
-  const std::vector<kube::PodSelector> selectors{kube::make_pod_selector("team-a", "[1]"),
-                                                 kube::make_pod_selector("team-a", "[2]")};
-  const int sets = 1 + std::min(below(4), below(4));
-  int left = 8;
-  for (int i = 0; i < sets && left > 0; ++i) {
-    const int slots = 1 + below(static_cast<unsigned>(std::min(left, sets == 1 ? 8 : 4)));
-    left -= slots;
-    auto set = a_set(roles[i], slots, ask(below(4), 1 + below(2)));
-    if (below(4) == 0) set = testing::selecting(std::move(set), "disk", "ssd");
-    if (below(8) == 0) set = testing::apart_by(std::move(set), kHost);
-    for (int k = 0; k < 1 + below(2); ++k) {
-      if (below(4) == 0) continue;
-      auto constraint = by(below(2) == 0 ? kZone : kHost, 1 + std::min(below(3), below(3)));
-      constraint.pods = selectors[static_cast<std::size_t>(below(2))];
-      if (below(5) == 0) constraint.min_domains = 1 + below(4);
-      constraint.honors_affinity = below(3) != 0;
-      constraint.honors_taints = below(3) == 0;
-      const bool counts_itself = below(8) != 0;
-      if (counts_itself) set.shape.requests.set(constraint.pods.counter, 1);
-      set.shape.spread.push_back(std::move(constraint));
-    }
-    out.members.push_back(std::move(set));
-  }
-  const int nodes = 1 + std::max(below(8), below(12));
-  for (int i = 0; i < nodes; ++i) {
-    const std::string name = "n" + std::to_string(i);
-    auto made = a_node(name, 8, 16);
-    if (below(10) != 0) made = labelled(std::move(made), kHost, name);
-    if (below(8) != 0) made = labelled(std::move(made), kZone, std::string(1, "abc"[below(3)]));
-    if (below(2) == 0) made = labelled(std::move(made), "disk", "ssd");
-    if (below(10) == 0) made = testing::tainted(std::move(made));
-    auto used = capacity(below(9), 10 + below(6), 100);
-    for (const kube::PodSelector& pods : selectors) {
-      if (below(4) == 0) used.set(pods.counter, 1 + below(2));
-    }
-    out.nodes.push_back(view(std::move(made), used));
-  }
-  return out;
-}
+using Case = testing::SpreadCase;
 
 // Numbers of pods by set and node.
 using Counts = std::vector<std::vector<int>>;
@@ -328,7 +281,7 @@ TEST_CASE("plan_spread places a gang exactly if an exhaustive search does",
   int possible = 0;
   int impossible = 0;
   for (int i = 0; i < 60; ++i) {
-    const Case c = random_case(rng);
+    const Case c = testing::random_spread_case(rng);
     INFO("case " << i);
     const Plan plan = plan_spread(c.members, c.nodes, {});
     const auto* placed = std::get_if<std::vector<Assignment>>(&plan);
