@@ -162,11 +162,6 @@ class GangBuilder {
     gang::MemberSet kept = set;
     kept.bind_last = role == Role::kCoordinator;
     kept.heals_alone = demand::heals_alone(gang.kind, role);
-    // A PodGroup of an earlier version has none.
-    if (kept.shape.spread.empty()) {
-      const bool is_requested = gang.kind == gang::GangKind::kRequest;
-      demand::set_topology_spread(job_, role, is_requested, context_, kept.shape);
-    }
     kept.slots.clear();
     const bool may_reserve = gang.kind == gang::GangKind::kBase && role != Role::kCoordinator;
     if (may_reserve && (set.reserved_pods > 0 || set.slots.empty())) reserving_.insert(set.name);
@@ -460,6 +455,21 @@ void set_growing(const Round& round, gang::PodGroupSpec& spec) {
   }
 }
 
+// PodGroups of an earlier version lack it. With other changes only, as above: an older
+// CustomResourceDefinition drops it.
+void add_topology_spread(const Round& round, const job::PodContext& context,
+                         gang::PodGroupSpec& spec) {
+  if (round.attempt.group == nullptr || spec == round.attempt.group->spec) return;
+  for (gang::Gang& gang : spec.gangs) {
+    for (gang::MemberSet& set : gang.members) {
+      if (!set.shape.spread.empty()) continue;
+      const bool is_requested = gang.kind == gang::GangKind::kRequest;
+      demand::set_topology_spread(round.job, *job::parse_role(set.role), is_requested, context,
+                                  set.shape);
+    }
+  }
+}
+
 // Who shares with others in a queue with fairUsers. Kubernetes' role `edit` may impersonate each
 // ServiceAccount of its namespace, and create more: all of a namespace count as one user.
 std::string fair_user(const std::string& submitted_by) {
@@ -499,6 +509,7 @@ gang::PodGroupSpec desired_spec(const Round& round, const job::PodContext& conte
   set_run_limits(round, context, spec);
   set_preempt_after(round, spec);
   set_growing(round, spec);
+  add_topology_spread(round, context, spec);
   return spec;
 }
 

@@ -121,6 +121,8 @@ TEST_CASE("sets of an earlier version get the topology spread of their templates
     set.shape.spread = {};
     set.shape.requests.set(shape.spread[0].pods.counter, 0);
   }
+  CHECK_FALSE(one.follow());  // an older CustomResourceDefinition would drop it again
+  one.job.spec.preemptible = true;
   CHECK(one.follow());
   CHECK(one.set("collector").shape == shape);
 }
