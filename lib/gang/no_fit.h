@@ -34,7 +34,8 @@ struct SkewLimit {
   // If there are too few values of the key: how many, and the constraint's minDomains.
   int domains = 0;
   int min_domains = 0;
-  // Else the value with the fewest pods, and no capacity for more. Empty: no node has the label.
+  // Else the value with the fewest pods, and no capacity for more. Empty: no node has the label, or
+  // the constraint can be kept alone, but not beside others.
   std::string fewest{};
   bool operator==(const SkewLimit&) const = default;
 };

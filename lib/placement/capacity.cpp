@@ -138,7 +138,8 @@ std::size_t apply_domain_bounds(Capacity& capacity, std::size_t resource,
   Domains::Skew skew{bounds.count, {}, bounds.max_skew, bounds.has_empty_domain, has_places};
   for (const std::int64_t most : bounds.most) {
     // Pods without the constraint may go anywhere.
-    skew.most.push_back(has_places ? kUnbounded : std::max<std::int64_t>(0, most));
+    const bool is_bounded = !has_places || bounds.bounds_all;
+    skew.most.push_back(is_bounded ? std::max<std::int64_t>(0, most) : kUnbounded);
   }
   for (std::size_t i = 0; i < capacity.nodes(); ++i) {
     if (out.domain[i] == DomainBounds::kNone) {

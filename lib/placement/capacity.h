@@ -59,6 +59,7 @@ struct DomainBounds {
   std::vector<std::int64_t> most;
   int max_skew = 1;
   bool has_empty_domain = false;  // the domain with the fewest is none of these, and is empty
+  bool bounds_all = false;        // `most` is for all pods that request the counter
   // gang::MemberSet::name: these have the constraint, and use nodes of domains only.
   std::vector<std::string> sets;
 };

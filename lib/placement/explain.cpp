@@ -59,7 +59,7 @@ std::string describe_skew(const UnplacedSet& set, const gang::SkewLimit& skew) {
     return fmt::format("{}: minDomains is {}, and allowed nodes have {} value{} of this label",
                        start, skew.min_domains, skew.domains, skew.domains == 1 ? "" : "s");
   }
-  if (skew.fewest.empty()) return start + ": no allowed node has this label";
+  if (skew.fewest.empty()) return start;
   return fmt::format("{}: {} has the fewest pods and no capacity for more", start, skew.fewest);
 }
 
@@ -79,6 +79,9 @@ std::string say(const OverQuota& cause) {
 const std::string& say(const NotAdmitted& cause) { return cause.text; }
 
 std::string say(const NoNodeAllowed& cause) {
+  if (cause.set.skew && cause.set.skew->min_domains <= 1) {
+    return describe_skew(cause.set, *cause.set.skew) + ": no allowed node has this label";
+  }
   if (cause.set.skew) return describe_skew(cause.set, *cause.set.skew);
   const std::string why = list_barred(cause.set.nodes);
   if (why.empty()) return "the cluster has no nodes";
@@ -109,6 +112,9 @@ std::string say(const NeverFits& cause) {
 
 std::string say(const InsufficientCapacity& cause) {
   const UnplacedSet& set = cause.set;
+  if (set.skew && set.skew->fewest.empty()) {
+    return describe_skew(set, *set.skew) + " beside other constraints";
+  }
   if (set.skew) return describe_skew(set, *set.skew);
   const NodeCounts& nodes = set.nodes;
   const std::string start = start_sentence(

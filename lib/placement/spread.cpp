@@ -1,7 +1,6 @@
 #include "placement/spread.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,8 +14,9 @@ namespace {
 
 constexpr std::size_t kNone = DomainBounds::kNone;
 
-// Of one gang: its sets may have as many each. More are not kept.
-constexpr std::size_t kMaxConstraints = 32;
+// Of one gang: as many as the templates of a job may have. Pods of other operators may have more,
+// which are not kept: kube-scheduler checks them.
+constexpr std::size_t kMaxConstraints = 64;
 
 // Of the search for one distribution: others are tried, too.
 constexpr std::int64_t kFixedSteps = 2'000;
@@ -221,7 +221,7 @@ class SpreadPlanner {
   static DomainBounds make_bounds(const Term& term, std::int64_t level) {
     const Constraint& its = *term.its;
     DomainBounds out{its.spread->pods.counter, its.domain, its.count, {}, its.spread->max_skew,
-                     its.has_empty_domain(),   its.sets};
+                     its.has_empty_domain(),   true,       its.sets};
     for (std::size_t d = 0; d < its.count.size(); ++d) {
       out.most.push_back(find_most(term, d, level));
     }
@@ -292,7 +292,14 @@ class SpreadPlanner {
     if (is_any_fixed) {
       if (auto plan = try_plan(fixed, {kFixedSteps})) return plan;
     }
-    return try_plan(*bounds, {});
+    const bool are_closed =
+        std::all_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.is_closed; });
+    if (are_closed) return try_plan(*bounds, {});
+    if (auto plan = try_plan(*bounds, {kFixedSteps})) return plan;
+    // Pods without the constraint may be more in one domain.
+    Bounds relaxed = *bounds;
+    for (DomainBounds& one : relaxed) one.bounds_all = false;
+    return try_plan(relaxed, {});
   }
 
   // nullopt: a constraint cannot be kept.
@@ -310,10 +317,10 @@ class SpreadPlanner {
   void fix_distribution(Bounds& bounds) const {
     std::vector<bool> is_done(terms_.size(), false);
     for (std::size_t i = 0; i < terms_.size(); ++i) {
-      if (is_done[i] || !terms_[i].is_closed) continue;
+      if (is_done[i]) continue;
       std::vector<std::size_t> same;
       for (std::size_t j = i; j < terms_.size(); ++j) {
-        if (terms_[j].counted != terms_[i].counted || !terms_[j].is_closed) continue;
+        if (terms_[j].counted != terms_[i].counted) continue;
         same.push_back(j);
         is_done[j] = true;
       }
@@ -377,16 +384,18 @@ class SpreadPlanner {
     set.role = its.set->role;
     set.wanted = static_cast<int>(its.set->slots.size());
     set.unplaced = static_cast<int>(std::clamp<std::int64_t>(unplaced, 1, set.wanted));
-    if (its.has_empty_domain()) {
+    // Without counts no constraint alone is the reason.
+    const bool has_too_few = its.has_empty_domain() && !counts.empty();
+    if (has_too_few) {
       skew.domains = static_cast<int>(its.names.size());
       skew.min_domains = its.spread->min_domains;
     }
-    if (its.has_empty_domain() || its.names.empty()) {
+    if (has_too_few || its.names.empty()) {
       set.skew = std::move(skew);
       return gang::NoFit(gang::NoNodeAllowed{std::move(set)});
     }
-    const auto fewest = std::min_element(counts.begin(), counts.end()) - counts.begin();
-    skew.fewest = its.names[counts.empty() ? 0 : static_cast<std::size_t>(fewest)];
+    const auto fewest = std::min_element(counts.begin(), counts.end());
+    if (!counts.empty()) skew.fewest = its.names[static_cast<std::size_t>(fewest - counts.begin())];
     set.skew = std::move(skew);
     const auto at = std::find_if(members_.begin(), members_.end(),
                                  [&](const auto& member) { return member.name == its.set->name; });

@@ -148,6 +148,11 @@ TEST_CASE("two keys at once, and sets that one constraint counts together", "[pl
   const auto both = spread(spread(a_set("collector", 6, ask(1)), by(kHost)), by(kZone));
   CHECK(outcome({both}, nodes) == "a:3 b:3");
   CHECK(outcome({both}, nodes, kHost) == "a1:2 a2:1 b1:2 b2:1");
+  // With three in each zone, a1 has two more than one of the others.
+  CHECK(
+      outcome({both}, {nodes[0], nodes[2], nodes[3]}) ==
+      "collector: 1 of 6 does not fit within maxSkew 1 of topology.kubernetes.io/zone beside other "
+      "constraints");
   const auto collectors = spread(a_set("collector", 3, ask(1)), by(kHost));
   const auto learners = spread(a_set("learner", 1, ask(8)), by(kHost));
   CHECK(outcome({collectors, learners}, nodes, kHost) == "a1:1 a2:1 b1:1 b2:1");
@@ -164,6 +169,17 @@ TEST_CASE("pods go where the fewest are, of equal domains to the first", "[place
   CHECK(counts == std::vector<std::vector<std::int64_t>>{{3, 2, 1}, {1, 2, 2, 1}});
   CHECK(distribute(20, cells, counts) == 0);
   CHECK(distribute(21, cells, counts) == 1);
+}
+
+TEST_CASE("a constraint of one role that counts another one finds its plan in a large cluster",
+          "[placement][spread]") {
+  std::vector<NodeView> nodes;
+  for (int i = 0; i < 600; ++i) nodes.push_back(node("n" + std::to_string(i), "a", 8));
+  auto coordinator = a_set("coordinator", 1, ask(1));
+  coordinator.shape.requests.set(by("").pods.counter, 1);
+  const auto collectors = spread(a_set("collector", 400, ask(1)), by(kHost));
+  const Plan plan = plan_spread({coordinator, collectors}, nodes, {});
+  CHECK(std::holds_alternative<std::vector<Assignment>>(plan));
 }
 
 TEST_CASE("pods that a constraint counts and that do not have it go anywhere",
