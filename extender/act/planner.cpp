@@ -216,8 +216,9 @@ bool Planner::schedule_at_capacity() {
 
 bool Planner::note_changes(const std::vector<planner::NodeChange>& changes) {
   state_.waiting.note(changes);
-  const bool has_gained = std::any_of(changes.begin(), changes.end(),
-                                      [](const auto& change) { return change.is_gain(); });
+  const bool has_gained = std::any_of(changes.begin(), changes.end(), [](const auto& change) {
+    return change.is_gain() || change.has_other_count();
+  });
   has_gained_ = has_gained_ || has_gained;
   return has_gained;
 }

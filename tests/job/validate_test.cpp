@@ -362,7 +362,7 @@ TEST_CASE("a template has as many spread constraints as can be planned", "[job][
   };
   const Texts refused{
       "spec.collector.template.spec.topologySpreadConstraints: Forbidden: may have at most 16 "
-      "constraints, each labelSelector at most 4 KiB as JSON"};
+      "constraints, each labelSelector at most 4 KiB as JSON in matchExpressions"};
   CHECK(texts_for(16, 0).empty());
   CHECK(texts_for(17, 0) == refused);
   CHECK(texts_for(1, 3'900).empty());

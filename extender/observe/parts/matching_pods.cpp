@@ -31,7 +31,7 @@ void MatchingPods::set_selectors(const std::string& owner,
                                  std::vector<kube::PodSelector> selectors) {
   const auto known = by_owner_.find(owner);
   if (known == by_owner_.end() ? selectors.empty() : known->second == selectors) return;
-  for (const kube::PodSelector& pods : selectors) add(pods);
+  std::erase_if(selectors, [this](const auto& pods) { return !add(pods); });
   if (known != by_owner_.end()) {
     for (const kube::PodSelector& pods : known->second) remove(pods);
     by_owner_.erase(known);
@@ -39,9 +39,9 @@ void MatchingPods::set_selectors(const std::string& owner,
   if (!selectors.empty()) by_owner_.emplace(owner, std::move(selectors));
 }
 
-void MatchingPods::add(const kube::PodSelector& pods) {
+bool MatchingPods::add(const kube::PodSelector& pods) {
   auto selector = kube::decode_selector(pods);
-  if (!selector) return;
+  if (!selector) return false;
   Namespace& ns = by_namespace_[pods.ns];
   auto& counters = ns.counters;
   auto at = std::find_if(counters.begin(), counters.end(),
@@ -51,9 +51,9 @@ void MatchingPods::add(const kube::PodSelector& pods) {
     at = std::find_if(counters.begin(), counters.end(),
                       [](const Counter& one) { return one.owners == 0; });
   }
-  if (at == counters.end()) return;
+  if (at == counters.end()) return false;
   ++at->owners;
-  if (!is_new) return;
+  if (!is_new) return true;
   ++ns.selectors;
   at->pods = pods;
   at->selector = *std::move(selector);
@@ -66,6 +66,7 @@ void MatchingPods::add(const kube::PodSelector& pods) {
     mask[index] = true;
     set(ns, pod->meta.uid, {pod->node, mask});
   }
+  return true;
 }
 
 void MatchingPods::remove(const kube::PodSelector& pods) {

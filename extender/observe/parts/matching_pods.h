@@ -54,7 +54,8 @@ class MatchingPods {
   };
   static Mask find_matching(const Namespace& ns, const kube::Pod& pod);
   static kube::Resources make_amounts(const Namespace& ns, const Mask& mask);
-  void add(const kube::PodSelector& pods);
+  // False: the namespace has kMaxSelectors others, or the selector matches no pod.
+  bool add(const kube::PodSelector& pods);
   void remove(const kube::PodSelector& pods);
   // The pod counts so. True if it did not.
   bool set(Namespace& ns, const std::string& uid, const Counted& now);

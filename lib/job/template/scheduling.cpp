@@ -396,11 +396,13 @@ void check_planned_spread(const Place& spec, const Facts&) {
   const Place spreads = spec.at("topologySpreadConstraints");
   bool is_any_long = false;
   spreads.each_item([&](const Place& one) {
-    is_any_long =
-        is_any_long || text_size(one.at("labelSelector").value()) > kube::kMaxSelectorBytes;
+    const Json requirements = kube::list_requirements(one.at("labelSelector").value());
+    is_any_long = is_any_long || text_size(requirements) > kube::kMaxSelectorBytes;
   });
   if (!is_any_long && spreads.size() <= kube::kMaxSpreadConstraints) return;
-  spreads.forbidden("may have at most 16 constraints, each labelSelector at most 4 KiB as JSON");
+  spreads.forbidden(
+      "may have at most 16 constraints, each labelSelector at most 4 KiB as JSON in "
+      "matchExpressions");
 }
 
 void check_gates(const Place& spec, const Facts&) {

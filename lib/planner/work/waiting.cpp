@@ -80,6 +80,18 @@ bool NodeChange::is_gain() const {
   return before != after || has_lost_nominated || has_more(spare_after, spare_before);
 }
 
+bool NodeChange::has_other_count() const {
+  const auto is_missing_in = [](const kube::Resources& other) {
+    return [&other](const kube::ResourceAmount& amount) {
+      return kube::is_counter(amount.name) && other.get(amount.name) != amount.amount;
+    };
+  };
+  const auto& now = spare_after.amounts();
+  const auto& then = spare_before.amounts();
+  return std::any_of(now.begin(), now.end(), is_missing_in(spare_before)) ||
+         std::any_of(then.begin(), then.end(), is_missing_in(spare_after));
+}
+
 void WaitingGangs::note(const std::vector<NodeChange>& changes) {
   if (changes.empty() || gangs_.empty()) return;
   const bool is_any_gain = std::any_of(changes.begin(), changes.end(),
@@ -108,9 +120,11 @@ void WaitingGangs::note(const std::vector<NodeChange>& changes) {
   const bool has_other_node = std::any_of(changes.begin(), changes.end(), [](const auto& change) {
     return change.before != change.after;
   });
+  const bool is_any_counted = std::any_of(
+      changes.begin(), changes.end(), [](const auto& change) { return change.has_other_count(); });
   for (auto& [key, gang] : gangs_) {
     gang.has_changed = true;
-    gang.has_gained = gang.has_gained || (gang.is_untracked && is_any_gain) ||
+    gang.has_gained = gang.has_gained || (gang.is_untracked && (is_any_gain || is_any_counted)) ||
                       std::any_of(gang.wanted.begin(), gang.wanted.end(), [&](const auto& entry) {
                         return shapes_[entry.first].has_gained;
                       });

@@ -41,6 +41,8 @@ struct NodeChange {
 
   // More of some resource is free, or the node itself has changed.
   bool is_gain() const;
+  // More or fewer pods are there that topology spread constraints count.
+  bool has_other_count() const;
 };
 
 // A reservation that keeps a gang off some of the capacity.

@@ -106,8 +106,11 @@ TEST_CASE("selectors beyond the limit of a namespace are not counted, until othe
   CHECK(c.count("n1") == 0);
   CHECK(c.matching.list_counters(c.make("q", "")).amounts().size() == MatchingPods::kMaxSelectors);
   c.matching.set_selectors("many", {});
-  c.matching.set_selectors("group", {});
+  c.matching.set_selectors("other", {kSelector});
+  c.matching.set_selectors("group", {});  // it never had one
+  CHECK(c.count("n1") == 1);
   c.matching.set_selectors("group", {kSelector});
+  c.matching.set_selectors("other", {});
   CHECK(c.count("n1") == 1);
   CHECK(c.set(c.make("p", "n2")));
   CHECK(c.count("n1") == 0);
