@@ -107,9 +107,8 @@ Result<std::optional<planner::NamedPod>> BindCache::assume(const gang::PodSlot& 
   }
   state_.pods.assume(slot, pod, node);
   if (!state_.pods.is_seen_bound(slot, pod.meta.uid)) {
-    kube::Resources used = pod.requests;
-    used += state_.matching.list_counters(pod);
-    state_.assumed.add(pod.meta.uid, {slot, pod.meta.ns, pod.meta.name, node, std::move(used)});
+    state_.assumed.add(pod.meta.uid,
+                       {slot, pod.meta.ns, pod.meta.name, node, state_.matching.list_use(pod)});
   }
   state_.groups.refresh_slot(slot);
   return std::optional<planner::NamedPod>();
@@ -121,10 +120,9 @@ Result<Nothing> BindCache::assume_foreign(std::span<const ForeignBind> binds) {
   for (const auto& [pod, node] : binds) {
     const std::string gang = foreign_gang_name(*pod);
     if (!state_.foreign.is_pending(gang, pod->meta.uid)) continue;  // seen bound, or not seen yet
-    kube::Resources used = pod->requests;
-    used += state_.matching.list_counters(*pod);
-    state_.assumed.add(pod->meta.uid,
-                       {{}, pod->meta.ns, pod->meta.name, node, std::move(used), gang});
+    state_.assumed.add(
+        pod->meta.uid,
+        {{}, pod->meta.ns, pod->meta.name, node, state_.matching.list_use(*pod), gang});
   }
   return ok();
 }

@@ -38,7 +38,7 @@ bool is_nominated(const kube::PodPtr& pod) {
          !pod->is_finished() && !gang::pod_slot(*pod);
 }
 
-// Of a pod that waits for its plan.
+// A pod that waits for its plan has selectors; others have none.
 std::vector<kube::PodSelector> list_selectors(const kube::Pod& pod) {
   std::vector<kube::PodSelector> selectors;
   const bool waits = pod.node.empty() && !pod.meta.deleting && !pod.is_finished();

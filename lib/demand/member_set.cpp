@@ -18,14 +18,6 @@ namespace {
 
 using job::Role;
 
-kube::Labels list_labels(const Json& labels) {
-  kube::Labels texts;
-  for (const auto& [key, value] : labels.items()) {
-    if (value.is_string()) texts.emplace_back(key, value.get_ref<const std::string&>());
-  }
-  return texts;
-}
-
 // Pod anti-affinity, as implicit resources, and pod affinity.
 void add_affinity_of_pods(const Json& spec, std::string_view ns, const kube::Labels& labels,
                           gang::PodShape& shape) {
@@ -62,7 +54,7 @@ void set_topology_spread(const job::Job& job, Role role, bool is_requested,
       return std::vector<kube::TopologySpread>();
     }
     const Json labels = job::make_pod_labels(job, of, is_of_request, context);
-    return kube::list_topology_spread(*spec, ns, list_labels(labels));
+    return kube::list_topology_spread(*spec, ns, kube::list_labels(labels));
   };
   shape.spread = list(role, is_requested);
   std::vector<kube::TopologySpread> counting = shape.spread;
@@ -71,10 +63,11 @@ void set_topology_spread(const job::Job& job, Role role, bool is_requested,
     counting.insert(counting.end(), more.begin(), more.end());
   }
   if (counting.empty()) return;
-  const Json labels = job::make_pod_labels(job, role, is_requested, context);
+  const Json written = job::make_pod_labels(job, role, is_requested, context);
+  const kube::Labels labels = kube::list_labels(written);
   for (const kube::TopologySpread& spread : counting) {
     const auto selector = kube::decode_selector(spread.pods);
-    if (!selector || !kube::selects(*selector, list_labels(labels))) continue;
+    if (!selector || !kube::selects(*selector, labels)) continue;
     shape.requests.set(spread.pods.counter, 1);
   }
 }
@@ -89,7 +82,7 @@ gang::MemberSet make_member_set(const job::Job& job, const gang::Gang& gang,
   set.shape.requests = kube::pod_requests(spec);
   const bool is_requested = slot.entry() != nullptr;
   const Json labels = job::make_pod_labels(job, slot.role, is_requested, context);
-  add_affinity_of_pods(spec, job.meta.ns.str(), list_labels(labels), set.shape);
+  add_affinity_of_pods(spec, job.meta.ns.str(), kube::list_labels(labels), set.shape);
   set_topology_spread(job, slot.role, is_requested, context, set.shape);
   set.shape.constraints = kube::decode_node_constraints(spec);
   set.bind_last = slot.role == Role::kCoordinator;

@@ -58,7 +58,7 @@ struct PodShape {
   // Required affinity of the pods to each other, kube::self_affinity(): pods that share an entry
   // must run in one group of nodes. JSON: podAffinity.
   kube::SharedVector<std::string> together{};
-  // Its domains, and the pods that it counts. JSON: topologySpread. Of `requests` the counters
+  // Topology spread constraints of the pods. JSON: topologySpread. Counters among the `requests`
   // (kube::PodSelector::counter) say which constraints, of any set, count the pods. JSON:
   // matchingPods.
   kube::SharedVector<kube::TopologySpread> spread{};

@@ -59,7 +59,7 @@ Json make_pod_labels(const Job& job, Role role, bool is_requested, const PodCont
 // start to match.
 void pin_to_node(Json& pod_spec, const std::string& node);
 
-// For a pinned pod: kube-scheduler accepts its node whatever its topologySpreadConstraints say, as
+// For a pinned pod: kube-scheduler accepts its node and ignores its topologySpreadConstraints, as
 // the plan keeps them (placement/spread.h). With nodeAffinityPolicy Honor, also the default, the
 // node's own domain is the only one that kube-scheduler counts, and with minDomains it would count
 // an empty one beside it. With Ignore it would check pod by pod, in the order in which pods happen

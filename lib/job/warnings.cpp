@@ -57,21 +57,12 @@ void warn_of_reserved_capacity(const Json&, const Json& spec, Warnings& warnings
   }
 }
 
-kube::Labels template_labels(const Json& pod_template) {
-  kube::Labels labels;
-  const Json* written = kube::find(pod_template, {"metadata", "labels"});
-  if (written == nullptr || !written->is_object()) return labels;
-  for (const auto& [key, value] : written->items()) {
-    if (value.is_string()) labels.emplace_back(key, value.get_ref<const std::string&>());
-  }
-  return labels;
-}
-
 // Whether these terms keep the role's pods apart from each other and from no other pods, which the
 // planner handles. `job` and `role` give the labels that the controller adds.
 bool is_planned(const Json& terms, const Json& pod_template, const kube::Meta& job,
                 std::string_view role) {
-  kube::Labels labels = template_labels(pod_template);
+  const Json* written = kube::find(pod_template, {"metadata", "labels"});
+  kube::Labels labels = written == nullptr ? kube::Labels() : kube::list_labels(*written);
   labels.emplace_back(kGroupLabel, kGroupLabelValue);
   labels.emplace_back(kControllerLabel, kControllerLabelValue);
   labels.emplace_back(kJobLabel, job.name);

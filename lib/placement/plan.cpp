@@ -182,7 +182,7 @@ std::vector<std::size_t> order_sets(std::span<const gang::MemberSet> members,
 
 // ---- the gang
 
-// What domains have left while a set is placed, whose pods share it.
+// Domains, with what they have left for the pods of a set while these are placed.
 class SharedLeft {
  public:
   SharedLeft(const Capacity& capacity, const SetNeed& need) : need_(need) {

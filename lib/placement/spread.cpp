@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::size_t kNone = DomainBounds::kNone;
 
-// Of one gang: as many as the templates of a job may have. Pods of other operators may have more,
-// which are not kept: kube-scheduler checks them.
+// A gang has as many constraints as the templates of a job may have. Pods of other operators may
+// have more, which are not kept: kube-scheduler checks them.
 constexpr std::size_t kMaxConstraints = 64;
 
-// Of the search for one distribution: others are tried, too.
+// The search for one distribution has fewer steps: others are tried, too.
 constexpr std::int64_t kFixedSteps = 2'000;
 
 // A constraint of some sets, on the nodes that they may use.
@@ -276,6 +276,7 @@ class SpreadPlanner {
       if (fit > 0) nodes.add(domains, fit);
     }
     std::vector<std::vector<std::int64_t>> counts;
+    counts.reserve(terms.size());
     for (const std::size_t term : terms) counts.push_back(terms_[term].its->count);
     distribute(first.pods, std::move(nodes), counts);
     return counts;

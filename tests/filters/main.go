@@ -29,7 +29,7 @@ import (
 type testCase struct {
 	Nodes []*v1.Node `json:"nodes"`
 	Pods  []*v1.Pod  `json:"pods"`
-	// As created: Pinned.Spec.NodeName is the planned node. As its template says: Written.
+	// Pinned is the pod as it is created, Written as its template says.
 	Planned []struct {
 		Node    string  `json:"node"`
 		Pinned  *v1.Pod `json:"pinned"`

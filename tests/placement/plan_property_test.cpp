@@ -11,6 +11,7 @@
 
 #include "kube/model/anti_affinity.h"
 #include "placement/plan.h"
+#include "tests/placement/brute_force.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::placement {
@@ -173,57 +174,39 @@ TEST_CASE("a plan depends neither on the order of the sets nor of the nodes",
         plan_gang(shuffled.members, shuffled.nodes, shuffled.limits));
 }
 
-// Tries every node for every pod; knows nothing of how plan_gang counts.
-class BruteForce {
+// A gang with limits, and pods that keep apart by a label.
+class LimitedGang {
  public:
-  explicit BruteForce(const Case& c) : case_(c) {
-    for (const NodeView& view : c.nodes) free_.push_back(view.free);
-    count_.assign(c.members.size(), std::vector<int>(c.nodes.size(), 0));
+  explicit LimitedGang(const Case& c) : case_(c), search_(c.members, c.nodes) {}
+  bool fits() {
+    return search_.fits([this](std::size_t set, std::size_t node) { return is_allowed(set, node); },
+                        [] { return true; });
   }
-  bool fits() { return place(0, 0, 0); }
 
  private:
   bool is_allowed(std::size_t set, std::size_t node) const {
     const gang::MemberSet& member = case_.members[set];
     const kube::Node& on = *case_.nodes[node].node;
     if (kube::judge(on, member.shape.constraints.unpack()) != kube::NodeFit::kAllowed) return false;
-    if (!member.shape.requests.fits_in(free_[node])) return false;
     for (const NodeLimit& limit : case_.limits) {
       const bool is_its = limit.set == member.name && limit.node == on.name;
-      if (is_its && count_[set][node] >= limit.at_most) return false;
+      if (is_its && search_.count()[set][node] >= limit.at_most) return false;
     }
     for (const auto& [resource, amount] : member.shape.requests.amounts()) {
       const std::string_view key = kube::parse_topology_key(resource);
       if (key.empty() || on.labels.count(key) == 0) continue;
-      for (std::size_t other = 0; other < free_.size(); ++other) {
+      for (std::size_t other = 0; other < search_.free().size(); ++other) {
         const auto& labels = case_.nodes[other].node->labels;
         const auto label = labels.find(key);
         if (label == labels.end() || !(label->second == on.labels.find(key)->second)) continue;
-        if (free_[other].get(resource) < 0) return false;
+        if (search_.free()[other].get(resource) < 0) return false;
       }
     }
     return true;
   }
 
-  bool place(std::size_t set, std::size_t slot, std::size_t first_node) {
-    if (set == case_.members.size()) return true;
-    const gang::MemberSet& member = case_.members[set];
-    if (slot == member.slots.size()) return place(set + 1, 0, 0);
-    for (std::size_t i = first_node; i < case_.nodes.size(); ++i) {  // pods of a set are alike
-      if (!is_allowed(set, i)) continue;
-      free_[i] -= member.shape.requests;
-      ++count_[set][i];
-      const bool fits = place(set, slot + 1, i);
-      --count_[set][i];
-      free_[i] += member.shape.requests;
-      if (fits) return true;
-    }
-    return false;
-  }
-
   const Case& case_;
-  std::vector<kube::Resources> free_;
-  std::vector<std::vector<int>> count_;
+  testing::BruteForce search_;
 };
 
 // Every node with nothing on it, ready, not cordoned, without taints; no limits.
@@ -252,7 +235,7 @@ TEST_CASE("plan_gang places a gang exactly if an exhaustive search does",
     const Case c = tight_case(rng);
     INFO("case " << i);
     const Plan plan = plan_gang(c.members, c.nodes, c.limits);
-    const bool fits = BruteForce(c).fits();
+    const bool fits = LimitedGang(c).fits();
     const auto* no_fit = std::get_if<gang::NoFit>(&plan);
     CHECK((no_fit == nullptr) == fits);
     ++(fits ? possible : impossible);
@@ -261,7 +244,7 @@ TEST_CASE("plan_gang places a gang exactly if an exhaustive search does",
       continue;
     }
     CHECK_FALSE(gave_up(*no_fit));
-    const bool fits_empty = BruteForce(emptied(c)).fits();
+    const bool fits_empty = LimitedGang(emptied(c)).fits();
     // Where no node is allowed, that is said, and no proof is needed.
     const bool is_proof = gang::is_proof(*no_fit);
     if (gang::find_need(*no_fit) != nullptr) CHECK(is_proof == !fits_empty);
@@ -272,7 +255,7 @@ TEST_CASE("plan_gang places a gang exactly if an exhaustive search does",
     for (const gang::MemberSet& member : c.members) {
       Case alone = emptied(c);
       alone.members = {member};
-      CHECK(BruteForce(alone).fits());
+      CHECK(LimitedGang(alone).fits());
     }
   }
   INFO(possible << " possible, " << impossible << " not, " << never << " never, of them "

@@ -14,6 +14,7 @@
 #include "kube/model/anti_affinity.h"
 #include "placement/distribute.h"
 #include "placement/explain.h"
+#include "tests/placement/brute_force.h"
 #include "tests/placement/random_spread.h"
 #include "tests/support/gang_builders.h"
 
@@ -196,8 +197,7 @@ TEST_CASE("pods that a constraint counts and that do not have it go anywhere",
 
 using Case = testing::SpreadCase;
 
-// Numbers of pods by set and node.
-using Counts = std::vector<std::vector<int>>;
+using Counts = testing::BruteForce::Counts;
 
 // As kube-scheduler reads the constraint, of the cluster as it is in the end.
 bool is_kept(const Case& c, const Counts& pods, std::size_t set,
@@ -243,37 +243,14 @@ bool is_kept(const Case& c, const Counts& pods) {
   return true;
 }
 
-class BruteForce {
- public:
-  explicit BruteForce(const Case& c)
-      : case_(c), pods_(c.members.size(), std::vector<int>(c.nodes.size(), 0)) {
-    for (const NodeView& one : c.nodes) free_.push_back(one.free);
-  }
-  bool fits() { return place(0, 0, 0); }
-
- private:
-  bool place(std::size_t set, std::size_t slot, std::size_t first_node) {
-    if (set == case_.members.size()) return is_kept(case_, pods_);
-    const gang::MemberSet& member = case_.members[set];
-    if (slot == member.slots.size()) return place(set + 1, 0, 0);
-    for (std::size_t i = first_node; i < case_.nodes.size(); ++i) {
-      if (!member.shape.requests.fits_in(free_[i])) continue;
-      const kube::NodeConstraints constraints = member.shape.constraints.unpack();
-      if (kube::judge(*case_.nodes[i].node, constraints) != kube::NodeFit::kAllowed) continue;
-      free_[i] -= member.shape.requests;
-      ++pods_[set][i];
-      const bool fits = place(set, slot + 1, i);
-      --pods_[set][i];
-      free_[i] += member.shape.requests;
-      if (fits) return true;
-    }
-    return false;
-  }
-
-  const Case& case_;
-  std::vector<kube::Resources> free_;
-  Counts pods_;
-};
+bool fits(const Case& c) {
+  testing::BruteForce search(c.members, c.nodes);
+  const auto is_allowed = [&](std::size_t set, std::size_t node) {
+    const kube::NodeConstraints constraints = c.members[set].shape.constraints.unpack();
+    return kube::judge(*c.nodes[node].node, constraints) == kube::NodeFit::kAllowed;
+  };
+  return search.fits(is_allowed, [&] { return is_kept(c, search.count()); });
+}
 
 Counts count_pods(const Case& c, const std::vector<Assignment>& plan) {
   Counts pods(c.members.size(), std::vector<int>(c.nodes.size(), 0));
@@ -308,7 +285,7 @@ TEST_CASE("plan_spread places a gang exactly if an exhaustive search does",
       CHECK(is_kept(c, count_pods(c, *placed)));
       ++possible;
     } else {
-      CHECK_FALSE(BruteForce(c).fits());
+      CHECK_FALSE(fits(c));
       ++impossible;
     }
   }

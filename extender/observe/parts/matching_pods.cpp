@@ -95,8 +95,8 @@ bool MatchingPods::set(Namespace& ns, const std::string& uid, const Counted& now
     return false;
   }
   if (was) nodes_.stop_using(known->second.node, make_amounts(ns, known->second.in));
-  if (now.in.any()) nodes_.use(now.node, make_amounts(ns, now.in));
   if (now.in.any()) {
+    nodes_.use(now.node, make_amounts(ns, now.in));
     ns.pods.insert_or_assign(uid, now);
   } else if (was) {
     ns.pods.erase(known);
@@ -116,10 +116,11 @@ bool MatchingPods::pod_changed(const kube::PodPtr& before, const kube::PodPtr& a
   return set(ns, after->meta.uid, {after->node, mask}) || has_changed;
 }
 
-kube::Resources MatchingPods::list_counters(const kube::Pod& pod) const {
+kube::Resources MatchingPods::list_use(const kube::Pod& pod) const {
+  kube::Resources use = pod.requests;
   const auto ns = by_namespace_.find(pod.meta.ns.str());
-  return ns == by_namespace_.end() ? kube::Resources()
-                                   : make_amounts(ns->second, find_matching(ns->second, pod));
+  if (ns != by_namespace_.end()) use += make_amounts(ns->second, find_matching(ns->second, pod));
+  return use;
 }
 
 }  // namespace nervex::extender

@@ -22,19 +22,19 @@ namespace nervex::extender {
 // or being deleted do not count. Not thread-safe.
 class MatchingPods {
  public:
-  // Of one namespace. Pods of further ones count only within their own gang: users decide how many
-  // selectors there are, and each change of a pod asks all of its namespace.
+  // A namespace has no more: users decide how many selectors there are, and each change of a pod
+  // asks all of its namespace. Pods of further ones count only within their own gang.
   static constexpr std::size_t kMaxSelectors = 64;
 
   MatchingPods(NodeTable& nodes, const kube::Store<kube::Pod>& pods) : nodes_(nodes), pods_(pods) {}
 
-  // What `owner`, a PodGroup or pod by its UID, wants counted from now on. Cost of a selector that
+  // `owner`, a PodGroup or pod by its UID, has these selectors from now on. Cost of a selector that
   // is new: one look at all pods.
   void set_selectors(const std::string& owner, std::vector<kube::PodSelector> selectors);
   // True if a node has more or fewer matching pods now. Cost: selectors of the pod's namespace.
   bool pod_changed(const kube::PodPtr& before, const kube::PodPtr& after);
-  // The counters that the pod uses once it is bound.
-  kube::Resources list_counters(const kube::Pod& pod) const;
+  // A pod uses this once it is bound: its requests, and counters.
+  kube::Resources list_use(const kube::Pod& pod) const;
 
  private:
   using Mask = std::bitset<kMaxSelectors>;  // of Namespace::counters

@@ -76,6 +76,15 @@ bool matches(const LabelSelector& selector, const StringMap& labels) {
   });
 }
 
+Labels list_labels(const Json& labels) {
+  Labels texts;
+  if (!labels.is_object()) return texts;
+  for (const auto& [key, value] : labels.items()) {
+    if (value.is_string()) texts.emplace_back(key, value.get_ref<const std::string&>());
+  }
+  return texts;
+}
+
 bool selects(const LabelSelector& selector, const Labels& labels) {
   return matches(selector, [&](const std::string& key) -> std::optional<std::string_view> {
     const auto at = std::find_if(labels.begin(), labels.end(),

@@ -39,8 +39,10 @@ bool matches(const LabelSelector& selector, const FindLabel& find_label) {
                      [&](const auto& each) { return holds(each, find_label(each.key)); });
 }
 bool matches(const LabelSelector& selector, const StringMap& labels);
-// Of a pod that is being decoded, or does not exist yet.
+// The labels of a pod that is being decoded, or does not exist yet.
 using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
+// metadata.labels, borrowed; values that are no text are left out.
+Labels list_labels(const Json& labels);
 bool selects(const LabelSelector& selector, const Labels& labels);
 
 // kInvalid names the field below the selector.

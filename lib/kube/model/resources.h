@@ -27,7 +27,7 @@ struct ResourceAmount {
 inline bool is_implicit(std::string_view resource) {
   return resource.find(':') != std::string_view::npos;
 }
-// Of this kind each node has any amount: what is used of it counts the pods on the node that a
+// Nodes have any amount of a resource of this kind: its use counts the pods on the node that a
 // label selector matches (topology_spread.h).
 inline constexpr std::string_view kMatchingPods = "matchingPods:";
 inline bool is_counter(std::string_view resource) { return resource.starts_with(kMatchingPods); }

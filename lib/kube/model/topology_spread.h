@@ -26,8 +26,8 @@ PodSelector make_pod_selector(std::string_view ns, std::string_view requirements
 // kInvalid: the text is none, or matches no pod.
 Result<LabelSelector> decode_selector(const PodSelector& pods);
 
-// What is read of a pod. Any pod may have more, whose cost others would bear: admission refuses a
-// job that has, and of other pods kube-scheduler checks all.
+// A pod's constraints are read up to these. It may have more, at the cost of others: admission
+// refuses a job that has, and of other pods kube-scheduler checks all.
 inline constexpr std::size_t kMaxSpreadConstraints = 16;
 inline constexpr std::size_t kMaxSelectorBytes = 4096;  // of PodSelector::requirements
 

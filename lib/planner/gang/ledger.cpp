@@ -27,6 +27,14 @@ const char* reason_text(kube::NodeFit fit) {
   return "allowed";
 }
 
+kube::Resources list_counters(const gang::MemberSet& set) {
+  kube::Resources counters;
+  for (const auto& [name, amount] : set.shape.requests.amounts()) {
+    if (kube::is_counter(name)) counters.set(name, amount);
+  }
+  return counters;
+}
+
 }  // namespace
 
 Ledger::Ledger(placement::Cluster nodes, std::vector<Nominated> nominated)
@@ -118,11 +126,11 @@ bool Ledger::is_allowed(const gang::MemberSet& set, std::string_view node) const
 }
 
 void Ledger::stop_counting(const gang::MemberSet& set, std::string_view node) {
-  kube::Resources counters;
-  for (const auto& [name, amount] : set.shape.requests.amounts()) {
-    if (kube::is_counter(name)) counters.set(name, amount);
-  }
-  if (!counters.empty()) hold(counters, node, -1);
+  hold(list_counters(set), node, -1);
+}
+
+void Ledger::count_again(const gang::MemberSet& set, std::string_view node) {
+  hold(list_counters(set), node);
 }
 
 void Ledger::take(const gang::MemberSet& set, std::string_view node) {
@@ -142,6 +150,7 @@ void Ledger::lend(const kube::Resources& requests, std::string_view node) {
 }
 
 void Ledger::hold(const kube::Resources& amount, std::string_view node, int times) {
+  if (amount.empty()) return;
   ++changes_;
   if (const auto at = nodes_.find(node)) nodes_.take(*at, amount, times);
 }

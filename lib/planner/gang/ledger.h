@@ -46,6 +46,7 @@ class Ledger {
   // A pod of the set is not going to be on the node, whose capacity stays subtracted: topology
   // spread constraints do not count it there.
   void stop_counting(const gang::MemberSet& set, std::string_view node);
+  void count_again(const gang::MemberSet& set, std::string_view node);
   // The node has capacity for one pod that is already counted there, and for the others.
   bool has_capacity_for_its_own(const gang::MemberSet& set, std::string_view node);
   // Counts up with each change.

@@ -180,14 +180,15 @@ bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger) {
   });
   limits.push_back({slot.set->name, slot.placement.node, 0});
   const auto group_limits = group_limits_left(work, ledger, &slot);
-  Ledger without = ledger;
-  without.stop_counting(*slot.set, slot.placement.node);
+  ledger.stop_counting(*slot.set, slot.placement.node);
   const std::vector one{with_slots(*slot.set, {slot.placement.slot})};
-  const placement::Plan plan = plan_in_domains(one, without.nodes(), {limits, group_limits},
+  const placement::Plan plan = plan_in_domains(one, ledger.nodes(), {limits, group_limits},
                                                taken_domains(work, ledger, &slot));
   const auto* assigned = std::get_if<std::vector<placement::Assignment>>(&plan);
-  if (assigned == nullptr) return false;
-  ledger.stop_counting(*slot.set, slot.placement.node);
+  if (assigned == nullptr) {
+    ledger.count_again(*slot.set, slot.placement.node);
+    return false;
+  }
   ledger.take(*slot.set, assigned->front().node);
   slot.placement.node = assigned->front().node;
   slot.placement.number = 0;
@@ -202,10 +203,9 @@ std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
     if (work.missing.empty()) return std::nullopt;
     return complete_committed(work, ledger);
   }
-  const bool keeps_some = !work.placed.empty();
+  const bool keeps_some = may_move && !work.placed.empty();
   auto no_fit = place_missing(work, ledger);
-  const bool is_good = !no_fit && (!keeps_some || !may_move || keeps_spread(work, ledger));
-  if (is_good || !keeps_some || !may_move) return no_fit;
+  if (!keeps_some || (!no_fit && keeps_spread(work, ledger))) return no_fit;
   give_back(work, ledger);
   if (work.is_assumed()) work.move_to(GangStage::kWaiting);
   forget_placements(work);

@@ -99,11 +99,10 @@ void WaitingGangs::note(const std::vector<NodeChange>& changes) {
   for (Shape& shape : shapes_) {
     if (shape.gangs == 0) continue;
     // Capacity of one node may keep pods off another one of its domain.
-    shape.has_gained = is_any_gain && (shape.by_domain || !shape.is_summed);
-    shape.has_gained =
-        shape.has_gained || std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
-          return has_other_count(shape.shape, change);
-        });
+    shape.has_gained = (is_any_gain && (shape.by_domain || !shape.is_summed)) ||
+                       std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
+                         return has_other_count(shape.shape, change);
+                       });
     if (!shape.is_summed) continue;
     PodsOn pods_on(shape.shape);
     for (const NodeChange& change : changes) {

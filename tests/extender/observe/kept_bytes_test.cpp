@@ -42,6 +42,12 @@ std::string meta(int number) {
          R"(","uid":"u","resourceVersion":"1"},)";
 }
 
+// As nervex-extender watches pods.
+kube::ReflectorSink sink_pods(kube::Store<kube::Pod>& pods) {
+  return kube::sink_into<kube::Pod>(
+      pods, [](std::string_view json) { return kube::decode_pod(json, pod_filter()); }, nullptr);
+}
+
 TEST_CASE("what a cache keeps of a waiting pod is at most three times its text",
           "[extender][memory]") {
   if (testing::kSanitized) SKIP("a sanitizer counts memory of its own");
@@ -57,11 +63,7 @@ TEST_CASE("what a cache keeps of a waiting pod is at most three times its text",
              R"(]},"preferredDuringSchedulingIgnoredDuringExecution":[)" + asked.preferred +
              "]}}}}";
     };
-    const double kept = testing::kept_per_byte(
-        kube::sink_into<kube::Pod>(
-            pods, [](std::string_view json) { return kube::decode_pod(json, pod_filter()); },
-            nullptr),
-        20, pod);
+    const double kept = testing::kept_per_byte(sink_pods(pods), 20, pod);
     CHECK(pods.size() == 21);
     INFO(where << ": " << kept << " bytes for each byte stored");
     CHECK(kept < 1.5);
@@ -87,11 +89,7 @@ TEST_CASE("what a cache keeps of a pod's labels and spread constraints has a bou
            R"(}},"spec":{"schedulerName":"nervex-scheduler","containers":[{"name":"c"}],)" +
            R"("topologySpreadConstraints":[)" + spreads + "]}}";
   };
-  const double kept = testing::kept_per_byte(
-      kube::sink_into<kube::Pod>(
-          pods, [](std::string_view json) { return kube::decode_pod(json, pod_filter()); },
-          nullptr),
-      20, pod);
+  const double kept = testing::kept_per_byte(sink_pods(pods), 20, pod);
   CHECK(pods.size() == 21);
   const double kept_bytes = kept * static_cast<double>(pod(0).size());
   INFO(kept_bytes << " bytes of a pod of " << pod(0).size());

@@ -104,7 +104,7 @@ TEST_CASE("selectors beyond the limit of a namespace are not counted, until othe
   c.matching.set_selectors("group", {kSelector});
   CHECK(c.set(c.make("p", "n1")));
   CHECK(c.count("n1") == 0);
-  CHECK(c.matching.list_counters(c.make("q", "")).amounts().size() == MatchingPods::kMaxSelectors);
+  CHECK(c.matching.list_use(c.make("q", "")).amounts().size() == MatchingPods::kMaxSelectors);
   c.matching.set_selectors("many", {});
   c.matching.set_selectors("other", {kSelector});
   c.matching.set_selectors("group", {});  // it never had one

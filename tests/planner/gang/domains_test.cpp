@@ -4,7 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "planner/scheduling_cycle.h"
+#include "tests/planner/gang/one_cycle.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::planner::domains {
@@ -18,11 +18,13 @@ using testing::ask;
 using testing::capacity;
 using testing::labelled;
 using testing::nth_set;
+using testing::outcome;
 using testing::planned;
+using testing::seen;
 using testing::view;
 
 const std::string kZone = "topology.kubernetes.io/zone";
-const SysTime kNow{std::chrono::seconds(1000)};
+const SysTime kNow = testing::kCycleTime;
 
 placement::NodeView in_zone(const std::string& name, const std::string& zone,
                             std::int64_t used = 0) {
@@ -31,21 +33,6 @@ placement::NodeView in_zone(const std::string& name, const std::string& zone,
 testing::Member together(testing::Member set) {
   set.shape.together = {kZone + "#1"};
   return set;
-}
-GroupSeen seen(gang::PodGroup group) {
-  return {std::make_shared<const gang::PodGroup>(std::move(group)), false, {}};
-}
-// "b1 b2", or why it waits.
-std::string outcome(const std::vector<placement::NodeView>& nodes, const gang::PodGroup& group) {
-  const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
-  if (result.writes.empty()) return "-";
-  const gang::GangStatus& gang = result.writes[0].status.gangs[0];
-  if (!gang.planned) return gang.message;
-  std::string text;
-  for (const auto& placement : gang.placements) {
-    text += (text.empty() ? "" : " ") + placement.node;
-  }
-  return text;
 }
 
 // Zone a has 2 nodes and zone b has 4.

@@ -1,7 +1,7 @@
 // Topology spread in scheduling cycles: placement/spread_test.cpp has the rules.
 #include <catch2/catch_test_macros.hpp>
 
-#include "planner/scheduling_cycle.h"
+#include "tests/planner/gang/one_cycle.h"
 #include "tests/support/gang_builders.h"
 
 namespace nervex::planner::spread {
@@ -14,11 +14,13 @@ using testing::ask;
 using testing::capacity;
 using testing::labelled;
 using testing::nth_set;
+using testing::outcome;
 using testing::planned;
+using testing::seen;
 using testing::view;
 
 const std::string kZone = "topology.kubernetes.io/zone";
-const SysTime kNow{std::chrono::seconds(1000)};
+const SysTime kNow = testing::kCycleTime;
 const kube::PodSelector kPods = kube::make_pod_selector("team-a", "[]");
 
 // With `matching` pods that the constraint counts, each of which uses a GPU.
@@ -34,21 +36,6 @@ testing::Member spread(testing::Member set) {
   set.shape.spread = {by_zone};
   set.shape.requests.set(kPods.counter, 1);
   return set;
-}
-GroupSeen seen(gang::PodGroup group) {
-  return {std::make_shared<const gang::PodGroup>(std::move(group)), false, {}};
-}
-// "a1 b1", or why it waits; "-": nothing is written.
-std::string outcome(const std::vector<placement::NodeView>& nodes, const gang::PodGroup& group) {
-  const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
-  if (result.writes.empty()) return "-";
-  const gang::GangStatus& gang = result.writes[0].status.gangs[0];
-  if (!gang.planned) return gang.message;
-  std::string text;
-  for (const auto& placement : gang.placements) {
-    text += (text.empty() ? "" : " ") + placement.node;
-  }
-  return text;
 }
 
 TEST_CASE("a plan that running pods of others have made uneven is made again",
