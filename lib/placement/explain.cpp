@@ -52,9 +52,9 @@ std::string start_sentence(const UnplacedSet& set, const ResourceNeed& need,
 
 // "3 of 8 do not fit within maxSkew 1 of topology.kubernetes.io/zone: b has the fewest pods ..."
 std::string describe_skew(const UnplacedSet& set, const gang::SkewLimit& skew) {
-  const std::string start = fmt::format(
-      "{} of {} {} within maxSkew {} of {}", set.unplaced, set.wanted,
-      set.unplaced == 1 ? "does not fit" : "do not fit", skew.max_skew, skew.topology_key);
+  std::string start = fmt::format("{} of {} {} within maxSkew {} of {}", set.unplaced, set.wanted,
+                                  set.unplaced == 1 ? "does not fit" : "do not fit", skew.max_skew,
+                                  skew.topology_key);
   if (skew.min_domains > 1) {
     return fmt::format("{}: minDomains is {}, and allowed nodes have {} value{} of this label",
                        start, skew.min_domains, skew.domains, skew.domains == 1 ? "" : "s");
