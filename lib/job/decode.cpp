@@ -149,6 +149,26 @@ CleanPodPolicy read_policy(Fields& spec) {
   return CleanPodPolicy::kNone;
 }
 
+std::optional<Topology> read_topology(Fields& fields) {
+  if (!fields.has("topology")) return std::nullopt;
+  Fields topology = fields.object("topology");
+  const std::string policy = topology.text("policy");
+  if (!policy.empty() && policy != "Required" && policy != "Preferred") {
+    topology.refuse("policy", "supported values: \"Preferred\", \"Required\"");
+  }
+  if (!topology.has("level")) topology.refuse("level", "is missing");
+  return Topology{topology.text("level"), policy != "Preferred"};
+}
+
+std::vector<std::string> read_texts(Fields& fields, std::string_view name) {
+  std::vector<std::string> texts;
+  for (const Json& item : fields.raw(name, Json::value_t::array)) {
+    if (!item.is_string()) fields.refuse(name, "must be a list of strings");
+    if (item.is_string()) texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
 std::optional<RoleSpec> read_role_spec(Fields& spec, std::string_view name) {
   if (!spec.has(name)) return std::nullopt;
   Fields fields = spec.object(name);
@@ -157,6 +177,8 @@ std::optional<RoleSpec> read_role_spec(Fields& spec, std::string_view name) {
   role.replicas = fields.small_integer("replicas", 0, kFirstRequestedOrdinal);
   role.reserved_replicas = fields.small_integer("reservedReplicas", 0, kFirstRequestedOrdinal);
   if (fields.has("maxReplicas")) role.max_replicas = fields.small_integer("maxReplicas", 0);
+  role.topology = read_topology(fields);
+  role.node_classes = read_texts(fields, "nodeClasses");
   return role;
 }
 
@@ -261,6 +283,7 @@ Spec read_spec(Fields fields) {
   spec.coordinator_template = fields.object("coordinator").raw("template", Json::value_t::object);
   spec.collector = read_role_spec(fields, "collector");
   spec.learner = read_role_spec(fields, "learner");
+  spec.topology = read_topology(fields);
   spec.aggregator = fields.text("aggregator");
   spec.reservation_seconds =
       read_count(fields, "reservationSeconds").value_or(spec.reservation_seconds);

@@ -33,6 +33,13 @@ inline bool is_final(Phase phase) { return phase == Phase::kSucceeded || phase =
 // Default administrator limit on reservationSeconds; --max-reservation-seconds sets another.
 inline constexpr int kDefaultMaxReservationSeconds = 3600;
 
+// Nodes with one value of the label `level` are near each other: a rack, a zone.
+struct Topology {
+  std::string level;
+  bool is_required = true;  // policy Required; false: Preferred
+  bool operator==(const Topology&) const = default;
+};
+
 struct RoleSpec {                 // collector or learner
   kube::SharedJson pod_template;  // PodTemplateSpec as written
   int replicas = 0;               // base replicas: part of the gang from the start
@@ -40,6 +47,10 @@ struct RoleSpec {                 // collector or learner
   // the coordinator's first requests.
   int reserved_replicas = 0;
   std::optional<int> max_replicas;
+  std::optional<Topology> topology{};  // of all pods of the role
+  // Values of the node label --node-class-label of nervex-extender, in order of preference. Empty:
+  // any node.
+  std::vector<std::string> node_classes{};
   bool operator==(const RoleSpec&) const = default;
 };
 
@@ -136,7 +147,8 @@ struct Spec {
   kube::SharedJson coordinator_template;
   std::optional<RoleSpec> collector;
   std::optional<RoleSpec> learner;
-  std::string aggregator;         // "", "PerJob", "OnDemand"
+  std::optional<Topology> topology;  // of all pods of the job
+  std::string aggregator;            // "", "PerJob", "OnDemand"
   int reservation_seconds = 600;  // how long capacity of reservedReplicas is kept: reserved_until()
   bool suspend = false;
   bool preemptible = false;  // reservations of other jobs may take its nodes back

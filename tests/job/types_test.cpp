@@ -85,6 +85,24 @@ TEST_CASE("a job may name its queue", "[job][types]") {
   CHECK(job->spec.queue == "vision");
 }
 
+TEST_CASE("a job and its roles may have a topology, a role also node classes", "[job][types]") {
+  Json object = minimal();
+  object["spec"]["topology"] = {{"level", "topology.kubernetes.io/zone"}};
+  object["spec"]["learner"] = {{"topology", {{"level", "rack"}, {"policy", "Required"}}},
+                               {"nodeClasses", {"h100", "a100"}}};
+  object["spec"]["collector"] = {{"topology", {{"level", "rack"}, {"policy", "Preferred"}}}};
+  const auto job = decode_job(object);
+  INFO((job ? "" : job.error().message));
+  REQUIRE(job);
+  CHECK(job->spec.topology == Topology{"topology.kubernetes.io/zone", true});
+  REQUIRE(job->spec.learner);
+  CHECK(job->spec.learner->topology == Topology{"rack", true});
+  CHECK(job->spec.learner->node_classes == std::vector<std::string>{"h100", "a100"});
+  REQUIRE(job->spec.collector);
+  CHECK(job->spec.collector->topology == Topology{"rack", false});
+  CHECK(job->spec.collector->node_classes.empty());
+}
+
 TEST_CASE("limits in time and number are absent unless given", "[job][types]") {
   Json object = minimal();
   const auto without = decode_job(object);
@@ -229,6 +247,12 @@ TEST_CASE("an invalid job is refused with the field's name", "[job][types]") {
       {"spec.collector.replicas", "/spec/collector/replicas", "2"},
       {"spec.collector.replicas", "/spec/collector/replicas", -1},
       {"spec.learner.maxReplicas", "/spec/learner/maxReplicas", 1e30},
+      {"spec.topology", "/spec/topology", "rack"},
+      {"spec.topology.level", "/spec/topology", Json::object()},
+      {"spec.topology.policy", "/spec/topology", {{"level", "rack"}, {"policy", "Always"}}},
+      {"spec.learner.topology.level", "/spec/learner/topology", {{"level", 1}}},
+      {"spec.learner.nodeClasses", "/spec/learner/nodeClasses", "a100"},
+      {"spec.learner.nodeClasses", "/spec/learner/nodeClasses", {"a100", 1}},
       {"spec.volumes", "/spec/volumes", Json::object()},
       {"spec.requests.entries[0].role", "/spec/requests/entries/0/role", "boss"},
       {"spec.requests.entries[0]", "/spec/requests/entries/0", 1},
