@@ -18,7 +18,7 @@
 #include "kube/model/node.h"
 #include "kube/model/resources.h"
 #include "placement/explain.h"
-#include "placement/plan.h"
+#include "placement/topology.h"
 
 namespace nervex::webhook {
 namespace {
@@ -31,8 +31,9 @@ kube::Resources without_anti_affinity(const kube::Resources& requests) {
   return rest;
 }
 
-// The gang that the controller will plan, without an aggregator and without constraints that tie
-// its pods to each other or to volumes: these never count against a job that may be valid.
+// The gang that the controller will plan, without an aggregator and without affinity of its pods to
+// each other, volumes and node classes, whose label is not known here: these never count against a
+// job that may be valid.
 std::vector<gang::MemberSet> make_gang(job::Job job) {
   job.status = {};
   job.spec.requests = {};
@@ -40,6 +41,8 @@ std::vector<gang::MemberSet> make_gang(job::Job job) {
   for (gang::MemberSet& set : sets) {
     set.shape.requests = without_anti_affinity(set.shape.requests);
     set.shape.together.clear();
+    set.shape.spread.clear();
+    set.shape.node_classes.clear();
     set.shape.claims.clear();
     for (int i = 0; i < set.reserved_pods; ++i) set.slots.push_back(gang::reserved_slot(i));
   }
@@ -147,7 +150,7 @@ Result<std::optional<NeverFits>> find_never_fitting(const Json& object,
   if (!job) return job.error();
   const auto sets = make_gang(*std::move(job));
   if (constrains_too_much(sets)) return kMayFit;
-  const auto plan = placement::plan_gang(sets, nodes.for_one_plan());
+  const auto plan = placement::plan_in_domains(sets, nodes.for_one_plan(), {}, {});
   const auto* no_fit = std::get_if<gang::NoFit>(&plan);
   if (no_fit == nullptr || !gang::is_proof(*no_fit)) return kMayFit;
   return std::optional(NeverFits{fmt::format("spec.{}.template", gang::find_set(*no_fit)->role),

@@ -38,11 +38,11 @@ class ClusterCache {
     state_.observe_fold = std::move(observe);
   }
 
-  // The label whose value is the class of a node, for quotas and limits of node classes. Call
-  // before any other.
-  void set_class_label(const std::string& label) {
+  // Call before any other.
+  void set_node_labels(const placement::NodeLabels& labels) {
     MutexLock lock(state_.mutex);
-    state_.queues.set_class_label(label);
+    state_.queues.set_class_label(labels.node_class);
+    state_.nodes.set_labels(labels);
   }
 
   WatchUpdates updates{state_};

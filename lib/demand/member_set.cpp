@@ -31,6 +31,22 @@ void add_affinity_of_pods(const Json& spec, std::string_view ns, const kube::Lab
   shape.together = kube::self_affinity(terms("podAffinity"), ns, labels);
 }
 
+// Topology and node classes. Pods of a multi-GPU learner are those of a learner.
+void set_domains(const job::Spec& spec, Role role, gang::PodShape& shape) {
+  const auto add = [&](const std::optional<job::Topology>& topology, std::string_view group) {
+    if (!topology) return;
+    shape.topology.push_back({topology->level, std::string(group), topology->is_required});
+  };
+  add(spec.topology, gang::kWholeJob);
+  const Role of = role == Role::kDdpLearner ? Role::kLearner : role;
+  const std::optional<job::RoleSpec>* its = of == Role::kCollector ? &spec.collector
+                                            : of == Role::kLearner ? &spec.learner
+                                                                   : nullptr;
+  if (its == nullptr || !*its) return;
+  add((*its)->topology, to_string(of));
+  shape.node_classes = (*its)->node_classes;
+}
+
 // A pod's entry names a claim or a template.
 std::vector<std::string> list_resource_claims(const Json& spec) {
   std::set<std::string> claims;
@@ -84,6 +100,7 @@ gang::MemberSet make_member_set(const job::Job& job, const gang::Gang& gang,
   const Json labels = job::make_pod_labels(job, slot.role, is_requested, context);
   add_affinity_of_pods(spec, job.meta.ns.str(), kube::list_labels(labels), set.shape);
   set_topology_spread(job, slot.role, is_requested, context, set.shape);
+  set_domains(job.spec, slot.role, set.shape);
   set.shape.constraints = kube::decode_node_constraints(spec);
   set.bind_last = slot.role == Role::kCoordinator;
   set.heals_alone = heals_alone(gang.kind, slot.role);

@@ -111,6 +111,16 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
     if (!spread) return invalid_field(where + ".topologySpread", "must be constraints");
     member.shape.spread.push_back(*std::move(spread));
   }
+  for (const Json& term : kube::array_at(from, {"topology"})) {
+    TopologyTerm read{kube::string_at(term, {"level"}), kube::string_at(term, {"group"}),
+                      kube::string_at(term, {"policy"}) != kPreferred};
+    if (read.key.empty()) return invalid_field(where + ".topology", "must have a level each");
+    member.shape.topology.push_back(std::move(read));
+  }
+  for (const Json& node_class : kube::array_at(from, {"nodeClasses"})) {
+    if (!node_class.is_string()) return invalid_field(where + ".nodeClasses", "must be strings");
+    member.shape.node_classes.push_back(node_class.get<std::string>());
+  }
   member.name = *std::move(name);
   member.role = *std::move(role);
   member.slots = *std::move(slots);

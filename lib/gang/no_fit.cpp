@@ -34,7 +34,7 @@ void visit_fields(OfSet& set, const Codec& codec) requires requires {
   codec.number("wanted", set.wanted);
   codec.number("unplaced", set.unplaced);
   codec.number("reserved", set.reserved);
-  codec.text("domain", set.domain);
+  codec.domain(set.domain);
   codec.counts("nodes", set.nodes);
   codec.skew("skew", set.skew);
 }
@@ -49,10 +49,19 @@ void visit_fields(OfNeed& need, const Codec& codec) requires requires {
   codec.flag("enlarged", need.enlarged);
 }
 
-// By PreemptionOutcome and ReservationOutcome; the first one is left out.
+// By PreemptionOutcome, ReservationOutcome and DomainLimit::Reason; the first one is left out.
 constexpr std::array<std::string_view, 6> kPreemptions = {
     "", "NotEnough", "SearchGaveUp", "RateLimited", "BackOff", "ControllerAway"};
 constexpr std::array<std::string_view, 3> kReservations = {"", "Own", "OfOthers"};
+
+constexpr std::array<std::string_view, 3> kDomainReasons = {"", "Topology", "NodeClasses"};
+
+template <typename Limit, typename Codec>
+void visit_domain(Limit& domain, const Codec& codec) {
+  codec.text("domain", domain.key);
+  codec.outcome("domainReason", kDomainReasons, domain.reason);
+  codec.number("domainsNeeded", domain.needed);
+}
 
 template <typename Cause, typename Codec>
 void visit_fields(Cause& cause, const Codec& codec) {
@@ -122,6 +131,13 @@ struct Encoder {
   void skew(const char* name, const std::optional<SkewLimit>& skew) const {
     if (skew) visit_skew(*skew, Encoder{out[name]});
   }
+  void domain(const std::optional<DomainLimit>& domain) const {
+    if (!domain) return;
+    visit_domain(*domain, *this);
+    for (const auto& [value, pods] : domain->capacity) {
+      out["domainCapacity"].push_back({{"value", value}, {"pods", pods}});
+    }
+  }
 };
 
 int read_count(const Json& from, std::string_view name) {
@@ -154,6 +170,13 @@ struct Decoder {
   void skew(const char* name, std::optional<SkewLimit>& skew) const {
     const Json* limit = kube::find(from, {name});
     if (limit != nullptr) visit_skew(skew.emplace(), Decoder{*limit});
+  }
+  void domain(std::optional<DomainLimit>& domain) const {
+    if (kube::string_at(from, {"domain"}).empty()) return;
+    visit_domain(domain.emplace(), *this);
+    for (const Json& one : kube::array_at(from, {"domainCapacity"})) {
+      domain->capacity.push_back({kube::string_at(one, {"value"}), read_count(one, "pods")});
+    }
   }
 };
 
@@ -222,7 +245,9 @@ bool same_cause(const NoFit& a, const NoFit& b) {
     const auto* never = std::get_if<NeverFits>(&no_fit);
     const auto* full = std::get_if<InsufficientCapacity>(&no_fit);
     const NodeCounts& nodes = set.nodes;
-    return std::tuple(std::string_view(set.role), std::string_view(set.domain),
+    return std::tuple(std::string_view(set.role),
+                      set.domain ? std::string_view(set.domain->key) : std::string_view(),
+                      set.domain && !set.domain->capacity.empty(),
                       need == nullptr ? std::string_view() : std::string_view(need->resource),
                       never != nullptr && never->most == 0,
                       set.skew ? std::string_view(set.skew->topology_key) : std::string_view(),

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "kube/model/json.h"
 
@@ -40,15 +41,31 @@ struct SkewLimit {
   bool operator==(const SkewLimit&) const = default;
 };
 
+// Pods that need nodes with one value of a label: a domain.
+struct DomainLimit {
+  enum class Reason { kPodAffinity, kTopology, kNodeClasses };
+  std::string key;  // the label
+  Reason reason = Reason::kPodAffinity;
+  struct Capacity {
+    std::string value;  // of the label
+    int pods = 0;       // of the set that fit there
+    bool operator==(const Capacity&) const = default;
+  };
+  // No domain holds all pods of the set: the ones that hold most, at most two, the largest first.
+  // Empty: one may, but not beside the other sets; then the counts of nodes describe the domain
+  // that comes closest.
+  std::vector<Capacity> capacity{};
+  int needed = 0;  // as many domains would hold the pods; 0: all together do not
+  bool operator==(const DomainLimit&) const = default;
+};
+
 // The first set that could not be placed beside earlier sets, or one that can never be placed.
 struct UnplacedSet {
   std::string role;
   int wanted = 0;    // slots of the set
   int unplaced = 0;  // slots without a node
   int reserved = 0;  // of `wanted`: reserved capacity, which has no pods yet
-  // If not empty, the pods must run on nodes with one value of this label (PodShape::together). The
-  // numbers describe the value that comes closest.
-  std::string domain{};
+  std::optional<DomainLimit> domain{};
   NodeCounts nodes{};
   std::optional<SkewLimit> skew{};  // the reason; then `nodes` are not counted
   bool operator==(const UnplacedSet&) const = default;

@@ -113,6 +113,12 @@ Json encode_member(const MemberSet& member) {
     constraint["namespace"] = spread.pods.ns;
     out["topologySpread"].push_back(std::move(constraint));
   }
+  for (const TopologyTerm& term : member.shape.topology) {
+    out["topology"].push_back({{"level", term.key},
+                               {"group", term.group},
+                               {"policy", term.is_required ? kRequired : kPreferred}});
+  }
+  if (!member.shape.node_classes.empty()) out["nodeClasses"] = member.shape.node_classes.items();
   if (member.from_reserved.count > 0) {
     out["fromReserved"] = {{"set", member.from_reserved.set},
                            {"count", member.from_reserved.count}};

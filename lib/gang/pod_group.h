@@ -27,6 +27,9 @@ inline constexpr std::string_view kKind = "PodGroup";
 inline constexpr std::string_view kBaseGang = "base";  // name of the only gang of kind Base
 inline constexpr std::string_view kDirect = "Direct";  // of spec.placement
 inline constexpr std::string_view kNever = "Never";    // of spec.preemptionPolicy
+// Of spec.gangs[].members[].topology[].policy.
+inline constexpr std::string_view kRequired = "Required";
+inline constexpr std::string_view kPreferred = "Preferred";
 // Of status.gangs[].victims[].reason.
 inline constexpr std::string_view kReclaim = "Reclaim";
 inline constexpr std::string_view kLowerPriority = "LowerPriority";
@@ -48,6 +51,16 @@ struct SlotId {
 // slot), which copies the text and borrows from the temporary copy.
 using SlotKey = std::pair<std::string_view, SlotId>;
 
+// Pods that have to be near each other: on nodes with one value of a label. All sets of the
+// PodGroup with the same key and group are meant together.
+struct TopologyTerm {
+  std::string key;
+  std::string group;        // kWholeJob, or a role: "learner"
+  bool is_required = true;  // false: if the gang fits so, else in as few domains as possible
+  bool operator==(const TopologyTerm&) const = default;
+};
+inline constexpr std::string_view kWholeJob = "job";
+
 // What all pods of a set share and what decides which nodes they may use. Copied and compared as a
 // whole.
 struct PodShape {
@@ -62,6 +75,10 @@ struct PodShape {
   // (kube::PodSelector::counter) say which constraints, of any set, count the pods. JSON:
   // matchingPods.
   kube::SharedVector<kube::TopologySpread> spread{};
+  kube::SharedVector<TopologyTerm> topology{};
+  // Values of the label that names the class of a node (placement::NodeLabels), in order of
+  // preference: the pods may use nodes of these alone. Empty: of any.
+  kube::SharedVector<std::string> node_classes{};
   bool operator==(const PodShape&) const = default;
 };
 

@@ -53,6 +53,31 @@ SetNeed measure_need(const gang::MemberSet& member, const std::vector<std::strin
   return need;
 }
 
+// The verdicts, as if the nodeSelector of the pods selected these nodes alone.
+std::shared_ptr<const Verdicts> restrict_to(const Verdicts& verdicts, const NodeChoice& choice) {
+  auto out = std::make_shared<Verdicts>(verdicts);
+  for (std::size_t i = 0; i < out->fits.size(); ++i) {
+    if (choice.allowed[i]) continue;
+    out->selected[i] = false;
+    if (out->fits[i] == kube::NodeFit::kAllowed) out->fits[i] = kube::NodeFit::kNotSelected;
+  }
+  if (choice.score.empty()) return out;
+  if (out->score.empty()) out->score.assign(out->fits.size(), 0);
+  for (std::size_t i = 0; i < out->score.size(); ++i) out->score[i] += choice.score[i];
+  return out;
+}
+
+void apply_choices(Capacity& capacity, std::span<const gang::MemberSet> members,
+                   std::span<const NodeChoice> choices) {
+  for (const NodeChoice& choice : choices) {
+    for (std::size_t set = 0; set < members.size(); ++set) {
+      if (members[set].name != choice.set) continue;
+      auto& verdicts = capacity.sets[set].verdicts;
+      verdicts = restrict_to(*verdicts, choice);
+    }
+  }
+}
+
 void find_columns(Capacity& capacity) {
   for (const std::string& resource : capacity.resources) {
     const auto column = capacity.cluster->column(resource);
@@ -270,9 +295,7 @@ void apply_limits(Capacity& capacity, std::span<const gang::MemberSet> members,
 }  // namespace
 
 Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluster& cluster,
-                          std::span<const NodeLimit> limits,
-                          std::span<const GroupLimit> group_limits,
-                          std::span<const DomainBounds> bounds) {
+                          const PlanLimits& limits) {
   Capacity capacity;
   capacity.cluster = &cluster;
   capacity.delegates = cluster.delegates();
@@ -281,17 +304,18 @@ Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluste
   for (const gang::MemberSet& member : members) {
     capacity.sets.push_back(measure_need(member, capacity.resources, cluster));
   }
-  add_group_resources(capacity, members, group_limits, bounds);
+  apply_choices(capacity, members, limits.choices);
+  add_group_resources(capacity, members, limits.groups, limits.domains);
   pick_free(capacity);
   capacity.other_devices = other_devices(capacity);
   find_domains(capacity);
   share_by_domain(capacity);
   std::size_t next = capacity.resources.size() - capacity.group_limits;
-  for (const GroupLimit& limit : group_limits) apply_group_limit(capacity, next++, limit);
-  for (const DomainBounds& one : bounds) {
+  for (const GroupLimit& limit : limits.groups) apply_group_limit(capacity, next++, limit);
+  for (const DomainBounds& one : limits.domains) {
     next += apply_domain_bounds(capacity, next, one, members);
   }
-  apply_limits(capacity, members, limits);
+  apply_limits(capacity, members, limits.nodes);
   return capacity;
 }
 

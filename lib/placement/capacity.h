@@ -64,6 +64,31 @@ struct DomainBounds {
   std::vector<std::string> sets;
 };
 
+// On which nodes may a set be placed, as if its nodeSelector said so, and which of them come first?
+struct NodeChoice {
+  std::string set;                  // gang::MemberSet::name
+  std::vector<bool> allowed;        // by node
+  std::vector<std::int64_t> score;  // by node: added to Verdicts::score; empty: all are equal
+};
+
+// What bounds one plan beside the capacity of the nodes. Borrows its parts. Limits for unknown sets
+// or nodes are ignored.
+struct PlanLimits {
+  PlanLimits() = default;
+  PlanLimits(std::span<const NodeLimit> on_nodes,  // NOLINT: implicit, as the one below
+             std::span<const GroupLimit> on_groups = {},
+             std::span<const DomainBounds> on_domains = {})
+      : nodes(on_nodes), groups(on_groups), domains(on_domains) {}
+  PlanLimits(const std::vector<NodeLimit>& on_nodes) : nodes(on_nodes) {}  // NOLINT
+
+  std::span<const NodeLimit> nodes{};
+  // A gang that fits without them may get no place for them: NoFit does not say so.
+  std::span<const GroupLimit> groups{};
+  // The same.
+  std::span<const DomainBounds> domains{};
+  std::span<const NodeChoice> choices{};  // at most one for each set
+};
+
 struct SetNeed {
   Amounts each;                                // of one pod
   std::int64_t wanted = 0;                     // slots
@@ -170,9 +195,7 @@ struct Capacity {
 
 // Cost: (sets + resources) x nodes. `cluster` is borrowed.
 Capacity measure_capacity(std::span<const gang::MemberSet> members, const Cluster& cluster,
-                          std::span<const NodeLimit> limits,
-                          std::span<const GroupLimit> group_limits = {},
-                          std::span<const DomainBounds> bounds = {});
+                          const PlanLimits& limits);
 // The same gang in the empty cluster.
 Capacity when_empty(const Capacity& capacity);
 

@@ -124,6 +124,11 @@ std::optional<std::size_t> Cluster::find(std::string_view name) const {
   return static_cast<std::size_t>(at - nodes.begin());
 }
 
+const NodeLabels& Cluster::labels() const {
+  static const NodeLabels kNone;
+  return labels_ ? *labels_ : kNone;
+}
+
 std::span<const std::string> Cluster::columns() const {
   return nodes_ ? std::span<const std::string>(nodes_->columns) : std::span<const std::string>();
 }

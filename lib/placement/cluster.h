@@ -15,6 +15,12 @@
 
 namespace nervex::placement {
 
+// What labels of nodes mean in a cluster.
+struct NodeLabels {
+  std::string node_class{};             // its value is the class of a node; empty: nodes have none
+  std::vector<std::string> topology{};  // levels, those with the largest domains first
+};
+
 struct NodeView {  // one node, as of the caller's snapshot
   std::shared_ptr<const kube::Node> node;
   // allocatable - occupying pods - reserved capacity; below zero: overcommitted
@@ -50,6 +56,9 @@ class Cluster {
   const kube::Node& node(std::size_t i) const { return *nodes_->nodes[i]; }
   NodeView view(std::size_t i) const { return {nodes_->nodes[i], free(i)}; }
   std::optional<std::size_t> find(std::string_view name) const;
+  const NodeLabels& labels() const;
+  std::shared_ptr<const NodeLabels> shared_labels() const { return labels_; }
+  void set_labels(std::shared_ptr<const NodeLabels> labels) { labels_ = std::move(labels); }
 
   // For implicit resources one less than a pod can have, as in kube::Resources.
   std::int64_t free(std::size_t node, std::string_view resource) const;
@@ -108,6 +117,7 @@ class Cluster {
   std::size_t width() const { return nodes_->columns.size(); }
 
   std::shared_ptr<const Nodes> nodes_;
+  std::shared_ptr<const NodeLabels> labels_;  // null: no label means anything
   std::shared_ptr<Memo> memo_;
   std::vector<std::int64_t> free_;  // rows
   std::vector<kube::Resources> implicit_;

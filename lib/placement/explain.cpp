@@ -63,6 +63,33 @@ std::string describe_skew(const UnplacedSet& set, const gang::SkewLimit& skew) {
   return fmt::format("{}: {} has the fewest pods and no capacity for more", start, skew.fewest);
 }
 
+using gang::DomainLimit;
+
+// "3 of 8 do not fit in one example.com/rack: rack-b has capacity for 5, rack-a for 4; 2 ..."
+std::string describe_domain(const UnplacedSet& set, std::string_view verb,
+                            std::string_view capacity) {
+  const DomainLimit& domain = *set.domain;
+  const bool is_class = domain.reason == DomainLimit::Reason::kNodeClasses;
+  std::string text = fmt::format(
+      "{} of {} {} {}{}", set.unplaced, set.wanted, verb,
+      is_class ? "on nodes of one class" : "in one " + domain.key,
+      domain.reason == DomainLimit::Reason::kPodAffinity ? ", as pod affinity requires" : "");
+  std::string_view start = ": ";
+  for (const auto& [value, pods] : domain.capacity) {
+    text += fmt::format("{}{} {} {}", start, value, start == ": " ? capacity : "for", pods);
+    start = ", ";
+  }
+  return domain.needed < 2 ? text
+                           : text + fmt::format("; {} together would hold all", domain.needed);
+}
+
+// No node is in any domain.
+bool is_without_domain(const UnplacedSet& set) {
+  return set.domain && set.domain->capacity.empty() && set.nodes == NodeCounts{};
+}
+
+bool is_about_domain(const UnplacedSet& set) { return set.domain && !set.domain->capacity.empty(); }
+
 std::string say(const OverQuota& cause) {
   const std::string_view resource = gang::strip_requests(cause.resource);
   const auto text = [&](std::int64_t amount) { return kube::format_amount(resource, amount); };
@@ -83,6 +110,16 @@ std::string say(const NoNodeAllowed& cause) {
     return describe_skew(cause.set, *cause.set.skew) + ": no allowed node has this label";
   }
   if (cause.set.skew) return describe_skew(cause.set, *cause.set.skew);
+  if (is_without_domain(cause.set)) {
+    const DomainLimit& domain = *cause.set.domain;
+    if (domain.reason != DomainLimit::Reason::kNodeClasses) {
+      return fmt::format("no node has the label {}", domain.key);
+    }
+    return domain.key.empty()
+               ? "nodeClasses: nodes have no class, because nervex-extender runs "
+                 "with an empty --node-class-label"
+               : fmt::format("no node has a class of nodeClasses in its label {}", domain.key);
+  }
   const std::string why = list_barred(cause.set.nodes);
   if (why.empty()) return "the cluster has no nodes";
   return "no node is allowed: " + why.substr(2);
@@ -96,6 +133,9 @@ std::string say(const NeverFitsTogether& cause) {
 }
 
 std::string say(const NeverFits& cause) {
+  if (is_about_domain(cause.set)) {
+    return describe_domain(cause.set, "can never fit", "has capacity, even when empty, for");
+  }
   const std::string others = list_barred(cause.set.nodes);
   const std::string start = start_sentence(cause.set, cause.need, "can never fit");
   if (cause.most > 0) {
@@ -116,6 +156,10 @@ std::string say(const InsufficientCapacity& cause) {
     return describe_skew(set, *set.skew) + " beside other constraints";
   }
   if (set.skew) return describe_skew(set, *set.skew);
+  if (is_about_domain(set)) {
+    return describe_domain(set, set.unplaced == 1 ? "does not fit" : "do not fit",
+                           "has capacity for");
+  }
   const NodeCounts& nodes = set.nodes;
   const std::string start = start_sentence(
       set, cause.need, set.wanted == 1 || set.unplaced == 1 ? "does not fit" : "do not fit");
@@ -195,9 +239,18 @@ std::string_view enlarged_part(const ResourceNeed& need) {
              : "";
 }
 
+// Of a domain that holds the pods of the set, but not beside others.
 std::string domain_part(const UnplacedSet& set) {
-  return set.domain.empty() ? ""
-                            : fmt::format("; pod affinity requires them in one {}", set.domain);
+  if (!set.domain || is_about_domain(set) || is_without_domain(set)) return "";
+  switch (set.domain->reason) {
+    case DomainLimit::Reason::kPodAffinity:
+      return fmt::format("; pod affinity requires them in one {}", set.domain->key);
+    case DomainLimit::Reason::kTopology:
+      return fmt::format("; topology requires them in one {}", set.domain->key);
+    case DomainLimit::Reason::kNodeClasses:
+      return "; they may use nodes of their nodeClasses alone";
+  }
+  return "";
 }
 
 }  // namespace

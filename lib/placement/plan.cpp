@@ -456,8 +456,7 @@ Fills find_places(std::span<const gang::MemberSet> members, Capacity& capacity,
 
 Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
                const PlanLimits& limits, SearchBudget budget) {
-  Capacity capacity =
-      measure_capacity(members, cluster, limits.nodes, limits.groups, limits.domains);
+  Capacity capacity = measure_capacity(members, cluster, limits);
   if (has_evicting_nodes(capacity)) {
     Capacity lasting = without_evicting_nodes(capacity);
     const Fills fills = find_places(members, lasting, budget);

@@ -41,23 +41,9 @@ struct SearchBudget {
 // the planner tries other orders, then moves pods out of each other's way, then searches
 // exhaustively (placement/search.h). Guarantees: no node gets more than its `free` or than `limits`
 // allow; each slot is placed once; a gang that can be placed is placed, unless
-// InsufficientCapacity::search_gave_up reports that the budget was used up. Limits for unknown sets
-// or nodes are ignored. Cost: sets x nodes, and log(nodes) for each node used; if the gang does not
-// fit, a few times that, and twice `budget`. Nodes that evict add one more attempt.
-struct PlanLimits {
-  PlanLimits() = default;
-  PlanLimits(std::span<const NodeLimit> on_nodes,  // NOLINT: implicit, as the one below
-             std::span<const GroupLimit> on_groups = {},
-             std::span<const DomainBounds> on_domains = {})
-      : nodes(on_nodes), groups(on_groups), domains(on_domains) {}
-  PlanLimits(const std::vector<NodeLimit>& on_nodes) : nodes(on_nodes) {}  // NOLINT
-
-  std::span<const NodeLimit> nodes{};
-  // A gang that fits without them may get no place for them: NoFit does not say so.
-  std::span<const GroupLimit> groups{};
-  // The same.
-  std::span<const DomainBounds> domains{};
-};
+// InsufficientCapacity::search_gave_up reports that the budget was used up. Cost: sets x nodes, and
+// log(nodes) for each node used; if the gang does not fit, a few times that, and twice `budget`.
+// Nodes that evict add one more attempt.
 [[nodiscard]] Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
                              const PlanLimits& limits = {}, SearchBudget budget = {});
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "placement/distribute.h"
+#include "placement/label_index.h"
 
 namespace nervex::placement {
 namespace {
@@ -46,29 +46,6 @@ std::vector<std::string_view> list_keys(const gang::MemberSet& set, bool is_requ
     if (spread.is_required == is_required) keys.push_back(spread.key);
   }
   return keys;
-}
-
-// The nodes by the value of a label.
-struct LabelIndex {
-  std::vector<std::size_t> domain;  // by node; kNone: it lacks the label
-  std::vector<std::string_view> names;
-};
-
-LabelIndex index_label(std::string_view key, const Cluster& cluster) {
-  LabelIndex out;
-  std::unordered_map<std::string_view, std::size_t> by_value;
-  for (std::size_t i = 0; i < cluster.size(); ++i) {
-    const auto& labels = cluster.node(i).labels;
-    const auto label = labels.find(key);
-    if (label == labels.end()) {
-      out.domain.push_back(kNone);
-      continue;
-    }
-    const auto [at, is_new] = by_value.emplace(label->second.str(), out.names.size());
-    if (is_new) out.names.push_back(at->first);
-    out.domain.push_back(at->second);
-  }
-  return out;
 }
 
 class ConstraintReader {
@@ -162,7 +139,7 @@ class SpreadPlanner {
       : members_(members),
         cluster_(cluster),
         limits_(limits),
-        capacity_(measure_capacity(members, cluster, limits.nodes, limits.groups)) {
+        capacity_(measure_capacity(members, cluster, limits)) {
     for (const Constraint& one : constraints) terms_.push_back(make_term(one));
   }
 
@@ -251,7 +228,9 @@ class SpreadPlanner {
   }
 
   std::optional<Plan> try_plan(const Bounds& bounds, SearchBudget budget) {
-    Plan plan = plan_gang(members_, cluster_, {limits_.nodes, limits_.groups, bounds}, budget);
+    PlanLimits limits = limits_;
+    limits.domains = bounds;
+    Plan plan = plan_gang(members_, cluster_, limits, budget);
     const auto* no_fit = std::get_if<gang::NoFit>(&plan);
     if (no_fit == nullptr) return plan;
     const auto* cause = std::get_if<gang::InsufficientCapacity>(no_fit);

@@ -7,7 +7,7 @@ namespace nervex::gang {
 namespace {
 
 InsufficientCapacity lacking(NodeCounts nodes = {}) {
-  return {{"learner", 4, 2, 0, "", nodes}, {"nvidia.com/gpu", 8}};
+  return {{"learner", 4, 2, 0, {}, nodes}, {"nvidia.com/gpu", 8}};
 }
 
 TEST_CASE("a cause survives its JSON, amounts as quantities", "[gang][no_fit]") {
@@ -17,7 +17,7 @@ TEST_CASE("a cause survives its JSON, amounts as quantities", "[gang][no_fit]") 
   };
   InsufficientCapacity all = lacking({1, 2, 3, 4, 5, 6, 7, 8, 9});
   all.set.reserved = 1;
-  all.set.domain = "zone";
+  all.set.domain = {"zone", DomainLimit::Reason::kTopology, {{"a", 3}, {"b", 2}}, 2};
   all.need.enlarged = true;
   all.search_gave_up = true;
   all.preemption = PreemptionOutcome::kRateLimited;
@@ -30,6 +30,9 @@ TEST_CASE("a cause survives its JSON, amounts as quantities", "[gang][no_fit]") 
         {"unplaced", 2},
         {"reserved", 1},
         {"domain", "zone"},
+        {"domainReason", "Topology"},
+        {"domainCapacity", {{{"value", "a"}, {"pods", 3}}, {{"value", "b"}, {"pods", 2}}}},
+        {"domainsNeeded", 2},
         {"nodes",
          {{"free", 1},
           {"full", 2},
@@ -57,7 +60,7 @@ TEST_CASE("a cause survives its JSON, amounts as quantities", "[gang][no_fit]") 
         {"each", "1500m"},
         {"most", 1},
         {"largestNode", "500m"}}},
-      {NoNodeAllowed{{"learner", 4, 1, 0, "", {}, SkewLimit{"zone", 2, 1, 3, ""}}},
+      {NoNodeAllowed{{"learner", 4, 1, 0, {}, {}, SkewLimit{"zone", 2, 1, 3, ""}}},
        {{"code", "NoNodeAllowed"},
         {"role", "learner"},
         {"wanted", 4},
@@ -150,7 +153,8 @@ TEST_CASE("the cause is the same unless code, role, resource or the kind of barr
       {"only numbers changed", with([](auto& x) { x.set.unplaced = 1, x.set.nodes.free = 3; }),
        true},
       {"another role waits", with([](auto& x) { x.set.role = "collector"; }), false},
-      {"another domain comes nearest", with([](auto& x) { x.set.domain = "zone"; }), false},
+      {"another domain comes nearest", with([](auto& x) { x.set.domain = DomainLimit{"zone"}; }),
+       false},
       {"another resource is short", with([](auto& x) { x.need.resource = "cpu"; }), false},
       {"it can never fit now", NeverFits{before.set, before.need}, false},
       {"the search gave up", with([](auto& x) { x.search_gave_up = true; }), true},

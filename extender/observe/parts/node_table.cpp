@@ -139,6 +139,7 @@ void NodeTable::rebuild() const {
     views.push_back({entry.node, free_resources(entry)});
   }
   cluster_ = placement::Cluster(views);
+  cluster_.set_labels(labels_);
 }
 
 const placement::Cluster& NodeTable::cluster() const {

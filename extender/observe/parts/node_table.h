@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,6 +28,11 @@ class NodeTable {
   // Resources that a DeviceClass backs, sorted: nodes that do not list them have as much of them as
   // is asked for, here and in all views (kube::with_delegated). False: they are these already.
   bool set_delegated(std::vector<std::string> resources);
+
+  // Of all views. Call before any other.
+  void set_labels(const placement::NodeLabels& labels) {
+    labels_ = std::make_shared<const placement::NodeLabels>(labels);
+  }
 
   // Capacity that pods occupy.
   void use(const std::string& node, const kube::Resources& amount);
@@ -105,6 +111,7 @@ class NodeTable {
   bool are_changes_taken_ = false;  // false: changes are not collected (not the leader)
   std::vector<std::string> touched_;
   // The cluster() cache, and what changed since.
+  std::shared_ptr<const placement::NodeLabels> labels_;
   mutable placement::Cluster cluster_;
   mutable bool is_outdated_ = true;              // rebuild all of it
   mutable std::vector<const Entry*> changed_{};  // otherwise: known nodes that changed

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "gang/slot.h"
-#include "kube/model/anti_affinity.h"
+#include "job/types.h"
 
 namespace nervex::planner {
 namespace {
@@ -33,8 +33,8 @@ std::optional<gang::NoFit> place(GangWork& work, const std::vector<gang::MemberS
                                  Ledger& ledger) {
   const auto limits = limits_left(work);
   const auto group_limits = group_limits_left(work, ledger);
-  placement::Plan plan =
-      plan_in_domains(missing, ledger.nodes(), {limits, group_limits}, taken_domains(work, ledger));
+  placement::Plan plan = placement::plan_in_domains(missing, ledger.nodes(), {limits, group_limits},
+                                                    find_domain_facts(work, ledger));
   if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
     return complete_no_fit(*no_fit, missing, work.seen->enlarged);
   }
@@ -69,7 +69,7 @@ std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::
     const auto limits = limits_left(work);
     const auto group_limits = group_limits_left(work, ledger);
     const auto nodes = find_nodes(set, static_cast<int>(set.slots.size()), ledger,
-                                  {limits, group_limits}, taken_domains(work, ledger));
+                                  {limits, group_limits}, find_domain_facts(work, ledger));
     const auto member = std::find_if(work.sets.begin(), work.sets.end(),
                                      [&](const auto* one) { return one->name == set.name; });
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -81,6 +81,15 @@ std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::
     if (!rest.empty()) left.push_back(with_slots(set, std::move(rest)));
   }
   return left;
+}
+
+// Replicas of a job that runs may be on nodes of several classes. The pods of one multi-GPU learner
+// work in step.
+bool is_growth(const GangWork& work) {
+  const bool runs = work.is_committed() || work.kind != gang::GangKind::kBase;
+  return runs && std::none_of(work.sets.begin(), work.sets.end(), [](const auto* set) {
+           return set->role == job::to_string(job::Role::kDdpLearner);
+         });
 }
 
 // Slots that can be placed stay placed if the rest cannot.
@@ -115,24 +124,16 @@ std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
 
 }  // namespace
 
-TakenDomains taken_domains(const GangWork& work, const Ledger& ledger, const PlacedSlot* except) {
-  TakenDomains taken;
+placement::DomainFacts find_domain_facts(const GangWork& work, const Ledger& ledger,
+                                         const PlacedSlot* except) {
+  placement::DomainFacts facts;
   const gang::PodGroupSpec& spec = work.seen->group->spec;
   const auto sets = gang::all_sets(spec.gangs);
-  const bool is_any = std::any_of(sets.begin(), sets.end(),
-                                  [](const auto& set) { return !set.shape.together.empty(); });
-  if (!is_any) return taken;
-  const auto add = [&](const gang::MemberSet& set, std::string_view node) {
-    const auto at = ledger.nodes().find(node);
-    for (const std::string& term : set.shape.together) {
-      if (!at) continue;
-      const auto& labels = ledger.nodes().node(*at).labels;
-      const auto label = labels.find(std::string(kube::topology_key_of_term(term)));
-      if (label != labels.end()) taken[term].insert(label->second);
-    }
-  };
+  if (std::none_of(sets.begin(), sets.end(), placement::has_domain_terms)) return facts;
+  if (is_growth(work)) facts.classes = placement::ClassRule::kForEachPod;
   for (const PlacedSlot& slot : work.placed) {
-    if (&slot != except) add(*slot.set, slot.placement.node);
+    if (&slot == except) continue;
+    placement::add_taken_domains(*slot.set, ledger.nodes(), slot.placement.node, facts);
   }
   for (const gang::GangStatus& gang : work.seen->group->status.gangs) {
     if (gang.name == work.name || !work.seen->is_committed(gang)) continue;
@@ -142,22 +143,23 @@ TakenDomains taken_domains(const GangWork& work, const Ledger& ledger, const Pla
       const auto set =
           std::find_if(wanted->members.begin(), wanted->members.end(),
                        [&](const gang::MemberSet& one) { return one.role == placement.role; });
-      if (set != wanted->members.end()) add(*set, placement.node);
+      if (set == wanted->members.end()) continue;
+      placement::add_taken_domains(*set, ledger.nodes(), placement.node, facts);
     }
   }
-  return taken;
+  return facts;
 }
 
 std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
                                     const placement::PlanLimits& limits,
-                                    const TakenDomains& taken) {
+                                    const placement::DomainFacts& facts) {
   std::vector<std::string> nodes;
   while (count > 0) {
     std::vector<gang::SlotId> slots;
     slots.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) slots.push_back(gang::reserved_slot(i));
     const std::vector<gang::MemberSet> members{with_slots(set, std::move(slots))};
-    const placement::Plan plan = plan_in_domains(members, ledger.nodes(), limits, taken);
+    const placement::Plan plan = placement::plan_in_domains(members, ledger.nodes(), limits, facts);
     if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
       const gang::UnplacedSet& unplaced = *gang::find_set(*no_fit);
       // Where several constraints together are the reason, the number says little.
@@ -182,8 +184,8 @@ bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger) {
   const auto group_limits = group_limits_left(work, ledger, &slot);
   ledger.stop_counting(*slot.set, slot.placement.node);
   const std::vector one{with_slots(*slot.set, {slot.placement.slot})};
-  const placement::Plan plan = plan_in_domains(one, ledger.nodes(), {limits, group_limits},
-                                               taken_domains(work, ledger, &slot));
+  const placement::Plan plan = placement::plan_in_domains(
+      one, ledger.nodes(), {limits, group_limits}, find_domain_facts(work, ledger, &slot));
   const auto* assigned = std::get_if<std::vector<placement::Assignment>>(&plan);
   if (assigned == nullptr) {
     ledger.count_again(*slot.set, slot.placement.node);

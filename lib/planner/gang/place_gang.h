@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/gang/domains.h"
+#include "placement/topology.h"
 #include "planner/gang/gang_work.h"
 #include "planner/gang/ledger.h"
 
@@ -23,12 +23,13 @@ bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger);
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger);
 
 // Where pods of the job already run that others have to join: those of this gang except `except`,
-// and of other committed gangs.
-TakenDomains taken_domains(const GangWork& work, const Ledger& ledger,
-                           const PlacedSlot* except = nullptr);
+// and of other committed gangs; and how the gang may use node classes.
+placement::DomainFacts find_domain_facts(const GangWork& work, const Ledger& ledger,
+                                         const PlacedSlot* except = nullptr);
 
 // Nodes with capacity for as many of these pods as possible, at most `count`. Takes nothing.
 std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
-                                    const placement::PlanLimits& limits, const TakenDomains& taken);
+                                    const placement::PlanLimits& limits,
+                                    const placement::DomainFacts& facts);
 
 }  // namespace nervex::planner

@@ -90,7 +90,9 @@ Result<placement::Cluster> change_nodes(const placement::Cluster& nodes, const W
       views.push_back({std::move(node), std::move(free)});
     }
   }
-  return placement::Cluster(views);
+  placement::Cluster changed(views);
+  changed.set_labels(nodes.shared_labels());
+  return changed;
 }
 
 // -- one question to the scheduling cycle

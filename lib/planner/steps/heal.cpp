@@ -59,9 +59,9 @@ bool keep_for_successors(const GangWork& gang, Ledger& ledger) {
   }
   bool is_any_kept = false;
   for (const auto& [set, count] : stopped) {
-    const TakenDomains taken = taken_domains(gang, ledger);
+    const placement::DomainFacts facts = find_domain_facts(gang, ledger);
     const auto limits = limits_left(gang);
-    for (const std::string& node : find_nodes(*set, count, ledger, {limits, group_limits}, taken)) {
+    for (const std::string& node : find_nodes(*set, count, ledger, {limits, group_limits}, facts)) {
       ledger.take(*set, node);
       ledger.use_up(group_limits, set->shape.requests, node);
       is_any_kept = true;

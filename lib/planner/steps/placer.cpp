@@ -15,7 +15,7 @@ namespace {
 bool depends_on_nodes_alone(const GangWork& gang) {
   return !gang.claims_reserved() && gang.seen->enlarged.empty() &&
          std::all_of(gang.missing.begin(), gang.missing.end(), [](const gang::MemberSet& set) {
-           return set.shape.together.empty() && set.admitted.requests.empty();
+           return !placement::has_domain_terms(set) && set.admitted.requests.empty();
          });
 }
 

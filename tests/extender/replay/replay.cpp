@@ -77,7 +77,7 @@ Replay::Replay(const ReplayOptions& options, std::function<void(std::string_view
       planner_(*api_, cache_.planner, clock_, options.cycle, options.plan_expiry),
       holds_(cache_.binds, clock_, {}),
       lost_nodes_(*api_, stores_.nodes, stores_.pods, clock_, options.node_lost_after) {
-  cache_.set_class_label(options.node_class_label);
+  cache_.set_node_labels({options.node_class_label, {}});
   planner_.begin_cycles_with([this] { return lost_nodes_.mark_pods(); });
   auto& updates = cache_.updates;
   const auto add = [this](const kube::ResourceKind& kind, kube::ReflectorSink sink) {

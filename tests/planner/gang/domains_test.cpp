@@ -1,6 +1,4 @@
-// Pods that required pod affinity keeps together.
-#include "planner/gang/domains.h"
-
+// Pods that have to be near each other: required pod affinity, topology, node classes.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -64,12 +62,15 @@ TEST_CASE("sets with the same term share a domain, others do not", "[extender][d
 TEST_CASE("a gang that fits in no domain says so", "[extender][domains]") {
   const auto five = together(a_set("collector", 5, ask(7)));
   CHECK(outcome(two_zones(), a_group("a", {five})) ==
-        "collector: 1 of 5 does not fit: each needs nvidia.com/gpu 7; 4 nodes have it free, 2 do "
-        "not match nodeSelector or affinity; pod affinity requires them in one "
-        "topology.kubernetes.io/zone");
+        "collector: 1 of 5 can never fit in one topology.kubernetes.io/zone, as pod affinity "
+        "requires: b has capacity, even when empty, for 4, a for 2; 2 together would hold all");
+  std::vector<placement::NodeView> nodes = two_zones();
+  nodes.push_back(in_zone("b5", "b", 7));
+  CHECK(outcome(nodes, a_group("a", {five})) ==
+        "collector: 1 of 5 does not fit in one topology.kubernetes.io/zone, as pod affinity "
+        "requires: b has capacity for 4, a for 2; 2 together would hold all");
   CHECK(outcome({view(a_node("n1", 8))}, a_group("a", {five})) ==
-        "collector: no node is allowed: 1 does not match nodeSelector or affinity; pod affinity "
-        "requires them in one topology.kubernetes.io/zone");
+        "collector: no node has the label topology.kubernetes.io/zone");
 }
 
 TEST_CASE("a refused plan is not repeated in the same domain", "[extender][domains]") {

@@ -1,0 +1,530 @@
+#include "placement/topology.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "kube/model/anti_affinity.h"
+#include "placement/label_index.h"
+#include "placement/spread.h"
+
+namespace nervex::placement {
+namespace {
+
+using gang::DomainLimit;
+
+constexpr std::int64_t kMostPods = 1 << 20;
+
+// Plans of one gang: so many for each node of a small cluster, and a few in any case.
+constexpr std::size_t kMostPlanNodes = 80'000;
+constexpr std::size_t kMostPlans = 1'000;
+constexpr std::size_t kLeastPlans = 16;
+
+// A node of an earlier class is preferred, whatever else is: kube::preference() is less than this.
+constexpr std::int64_t kClassScore = std::int64_t{1} << 50;
+
+std::string name_of(const gang::TopologyTerm& term) {
+  return fmt::format("{}#{}", term.key, term.group);
+}
+
+// A rule that keeps sets in one domain.
+struct Term {
+  std::string name;
+  std::string key;
+  DomainLimit::Reason reason = DomainLimit::Reason::kPodAffinity;
+  bool is_required = true;
+  std::vector<std::size_t> sets{};      // that have it
+  std::vector<std::string> in_order{};  // node classes: these domains alone, the best first
+  LabelIndex label{};
+  std::vector<bool> is_taken{};  // by domain; empty: none is
+};
+
+// What a domain holds of the sets of a term.
+struct Domain {
+  std::size_t index = 0;
+  std::vector<std::int64_t> fit;  // by Term::sets
+  std::int64_t spare = 0;         // pods that would fit beside, of the set with the fewest
+  bool is_avoided = false;        // it has nodes that refused a pod, or with such taints
+};
+
+// Nodes that the sets of a term are tried on.
+struct Candidate {
+  const LabelIndex* label = nullptr;  // null: all nodes
+  std::vector<std::size_t> domains{};
+};
+
+// A plan is first tried with each term in one domain, also preferred ones.
+enum class Pass { kOneDomain, kFewDomains };
+
+// Calls visit(name, key, reason, is_required) for each term of the set but node classes.
+template <typename Visit>
+void each_term(const gang::MemberSet& set, const Visit& visit) {
+  for (const gang::TopologyTerm& term : set.shape.topology) {
+    visit(name_of(term), term.key, DomainLimit::Reason::kTopology, term.is_required);
+  }
+  for (const std::string& term : set.shape.together) {
+    visit(term, std::string(kube::topology_key_of_term(term)), DomainLimit::Reason::kPodAffinity,
+          true);
+  }
+}
+
+class DomainSearch {
+ public:
+  DomainSearch(const std::vector<gang::MemberSet>& members, const Cluster& cluster,
+               const PlanLimits& limits, const DomainFacts& facts)
+      : members_(members),
+        cluster_(cluster),
+        limits_(limits),
+        capacity_(measure_capacity(members, cluster, limits)),
+        plans_left_(std::clamp(kMostPlanNodes / (cluster.size() + 1), kLeastPlans, kMostPlans)) {
+    for (std::size_t set = 0; set < members.size(); ++set) {
+      choices_.push_back({members[set].name, std::vector<bool>(cluster.size(), true), {}});
+      each_term(members[set], [&](std::string name, std::string key, auto reason, bool required) {
+        add_term(set, {std::move(name), std::move(key), reason, required}, facts);
+      });
+      if (!members[set].shape.node_classes.empty()) add_classes(set, facts);
+    }
+    for (std::size_t set = 0; set < members.size(); ++set) fit_.push_back(find_fit(capacity_, set));
+    // Large domains first, and what is required before what is preferred.
+    std::stable_sort(terms_.begin(), terms_.end(), [](const Term& a, const Term& b) {
+      return std::tuple(!a.is_required, a.label.names.size()) <
+             std::tuple(!b.is_required, b.label.names.size());
+    });
+  }
+
+  Plan plan() {
+    const bool has_preferred = std::any_of(terms_.begin(), terms_.end(),
+                                           [](const Term& term) { return !term.is_required; });
+    if (has_preferred) {
+      if (auto plan = try_terms(0, Pass::kOneDomain)) return *std::move(plan);
+      nearest_.reset();
+      plans_left_ = std::max(plans_left_, kLeastPlans);
+    }
+    if (auto plan = try_terms(0, Pass::kFewDomains)) return *std::move(plan);
+    return explain();
+  }
+
+ private:
+  // -- terms
+
+  void add_term(std::size_t set, Term term, const DomainFacts& facts) {
+    const auto known = std::find_if(terms_.begin(), terms_.end(), [&](const Term& one) {
+      return one.name == term.name && one.reason == term.reason;
+    });
+    if (known != terms_.end()) {
+      known->sets.push_back(set);
+      known->is_required = known->is_required || term.is_required;
+      return;
+    }
+    term.sets = {set};
+    term.label = index_label(term.key, cluster_);
+    if (const auto taken = facts.taken.find(term.name); taken != facts.taken.end()) {
+      for (const std::string_view value : term.label.names) {
+        term.is_taken.push_back(taken->second.count(std::string(value)) > 0);
+      }
+    }
+    terms_.push_back(std::move(term));
+  }
+
+  void add_classes(std::size_t set, const DomainFacts& facts) {
+    const auto& classes = members_[set].shape.node_classes;
+    const std::string& key = cluster_.labels().node_class;
+    if (facts.classes == ClassRule::kOneForSet) {
+      Term term{members_[set].name, key, DomainLimit::Reason::kNodeClasses, true};
+      term.in_order.assign(classes.begin(), classes.end());
+      return add_term(set, std::move(term), facts);
+    }
+    const LabelIndex label = index_label(key, cluster_);
+    NodeChoice& choice = choices_[set];
+    choice.score.assign(cluster_.size(), 0);
+    for (std::size_t i = 0; i < cluster_.size(); ++i) {
+      const auto at = label.domain[i] == LabelIndex::kNone
+                          ? classes.end()
+                          : std::find(classes.begin(), classes.end(), label.names[label.domain[i]]);
+      choice.allowed[i] = at != classes.end();
+      choice.score[i] = (classes.end() - at) * kClassScore;
+    }
+  }
+
+  // By node: pods of the set that fit there without the rest of its gang.
+  std::vector<std::int64_t> find_fit(const Capacity& capacity, std::size_t set) const {
+    SetNeed need = capacity.sets[set];
+    need.wanted = kMostPods;
+    std::vector<std::int64_t> fit;
+    fit.reserve(cluster_.size());
+    for (std::size_t i = 0; i < cluster_.size(); ++i) {
+      fit.push_back(capacity.times_on(need, i));
+    }
+    return fit;
+  }
+
+  std::int64_t wanted(std::size_t set) const { return capacity_.sets[set].wanted; }
+
+  // -- domains
+
+  // What the domains of a label hold of the sets of a term, on nodes that these may still use.
+  std::vector<Domain> measure(const Term& term, const LabelIndex& label,
+                              const std::vector<std::vector<std::int64_t>>& fit) const {
+    std::vector<Domain> domains(label.names.size());
+    for (std::size_t d = 0; d < domains.size(); ++d) {
+      domains[d] = {d, std::vector<std::int64_t>(term.sets.size(), 0), kMostPods, false};
+    }
+    for (std::size_t s = 0; s < term.sets.size(); ++s) {
+      const std::size_t set = term.sets[s];
+      const SetNeed& need = capacity_.sets[set];
+      const auto& score = need.verdicts->score;
+      for (std::size_t i = 0; i < cluster_.size(); ++i) {
+        if (label.domain[i] == LabelIndex::kNone || !choices_[set].allowed[i]) continue;
+        Domain& domain = domains[label.domain[i]];
+        domain.fit[s] += fit[set][i];
+        // Its taints evict the pods, or keep them away if there is another.
+        const bool is_refused = !need.at_most.empty() && need.at_most[i] < need.wanted;
+        const bool is_disliked = fit[set][i] > 0 && !score.empty() && score[i] < 0;
+        domain.is_avoided = domain.is_avoided || is_refused || is_disliked;
+      }
+      for (Domain& domain : domains) {
+        domain.spare = std::min(domain.spare, domain.fit[s] - need.wanted);
+      }
+    }
+    return domains;
+  }
+
+  // Domains that hold all pods of the term, the best first.
+  static std::vector<Domain> keep_holding(std::vector<Domain> domains) {
+    std::erase_if(domains, [](const Domain& domain) { return domain.spare < 0; });
+    std::stable_sort(domains.begin(), domains.end(), [](const Domain& a, const Domain& b) {
+      return std::pair(a.is_avoided, a.spare) < std::pair(b.is_avoided, b.spare);
+    });
+    return domains;
+  }
+
+  // Those that the term may use: of node classes the listed ones, in their order; where pods with
+  // the term run, those with such pods.
+  std::vector<Domain> list_domains(const Term& term,
+                                   const std::vector<std::vector<std::int64_t>>& fit) const {
+    std::vector<Domain> domains = measure(term, term.label, fit);
+    const auto name = [&](const Domain& domain) { return term.label.names[domain.index]; };
+    const bool is_any_taken =
+        std::find(term.is_taken.begin(), term.is_taken.end(), true) != term.is_taken.end();
+    std::erase_if(domains,
+                  [&](const Domain& one) { return is_any_taken && !term.is_taken[one.index]; });
+    if (term.reason != DomainLimit::Reason::kNodeClasses) {
+      std::sort(domains.begin(), domains.end(),
+                [&](const Domain& a, const Domain& b) { return name(a) < name(b); });
+      return domains;
+    }
+    std::vector<Domain> in_order;
+    for (const std::string& node_class : term.in_order) {
+      const auto at = std::find_if(domains.begin(), domains.end(),
+                                   [&](const Domain& one) { return name(one) == node_class; });
+      if (at != domains.end()) in_order.push_back(std::move(*at));
+    }
+    return in_order;
+  }
+
+  // As few domains of these as together hold the pods of the term: those that are taken, then the
+  // largest; the last one is the smallest that suffices. nullopt: all together do not hold them.
+  std::optional<std::vector<std::size_t>> find_fewest(const Term& term,
+                                                      const std::vector<Domain>& domains) const {
+    std::vector<std::int64_t> left;
+    for (const std::size_t set : term.sets) left.push_back(wanted(set));
+    const auto use = [&](const Domain& domain) {
+      std::int64_t pods = 0;
+      for (std::size_t s = 0; s < left.size(); ++s) pods += std::min(domain.fit[s], left[s]);
+      return pods;
+    };
+    const auto suffices = [&](const Domain& domain) {
+      for (std::size_t s = 0; s < left.size(); ++s) {
+        if (domain.fit[s] < left[s]) return false;
+      }
+      return true;
+    };
+    const auto is_taken = [&](const Domain& domain) {
+      return !term.is_taken.empty() && term.is_taken[domain.index];
+    };
+    std::vector<const Domain*> order;
+    for (const Domain& domain : domains) {
+      if (use(domain) > 0) order.push_back(&domain);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](const Domain* a, const Domain* b) {
+      return std::tuple(!is_taken(*a), a->is_avoided, -use(*a)) <
+             std::tuple(!is_taken(*b), b->is_avoided, -use(*b));
+    });
+    std::vector<std::size_t> chosen;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Domain* next = order[i];
+      if (suffices(*next)) {
+        for (std::size_t j = i + 1; j < order.size(); ++j) {
+          const bool is_smaller = order[j]->spare < next->spare;
+          if (is_smaller && !is_taken(*next) && suffices(*order[j])) next = order[j];
+        }
+        chosen.push_back(next->index);
+        return chosen;
+      }
+      chosen.push_back(next->index);
+      for (std::size_t s = 0; s < left.size(); ++s) {
+        left[s] = std::max<std::int64_t>(0, left[s] - next->fit[s]);
+      }
+    }
+    const bool is_enough =
+        std::all_of(left.begin(), left.end(), [](std::int64_t pods) { return pods == 0; });
+    return is_enough ? std::optional(std::move(chosen)) : std::nullopt;
+  }
+
+  // -- candidates
+
+  std::vector<Candidate> list_candidates(const Term& term, Pass pass) const {
+    std::vector<Candidate> out;
+    std::vector<Domain> domains = list_domains(term, fit_);
+    if (term.reason == DomainLimit::Reason::kNodeClasses) {
+      std::erase_if(domains, [](const Domain& domain) { return domain.spare < 0; });
+    } else {
+      domains = keep_holding(std::move(domains));
+    }
+    for (const Domain& domain : domains) out.push_back({&term.label, {domain.index}});
+    if (!term.is_required && pass == Pass::kFewDomains) add_few_domains(term, out);
+    return out;
+  }
+
+  // Where the pods of a preferred term go that no domain holds.
+  void add_few_domains(const Term& term, std::vector<Candidate>& out) const {
+    for (const LabelIndex& larger : list_larger(term)) {
+      for (const Domain& domain : keep_holding(measure(term, larger, fit_))) {
+        if (has_taken_elsewhere(term, larger, domain.index)) continue;
+        std::vector<std::vector<std::int64_t>> inside = fit_;
+        for (const std::size_t set : term.sets) {
+          for (std::size_t i = 0; i < cluster_.size(); ++i) {
+            if (larger.domain[i] != domain.index) inside[set][i] = 0;
+          }
+        }
+        const auto fewest = find_fewest(term, measure(term, term.label, inside));
+        if (fewest) out.push_back({&term.label, *fewest});
+        out.push_back({&larger, {domain.index}});
+      }
+    }
+    const auto fewest = find_fewest(term, measure(term, term.label, fit_));
+    if (fewest) out.push_back({&term.label, *fewest});
+    out.push_back({});
+  }
+
+  // The levels with larger domains than the term's, the next one first.
+  const std::vector<LabelIndex>& list_larger(const Term& term) const {
+    const auto known = larger_.find(term.key);
+    if (known != larger_.end()) return known->second;
+    std::vector<LabelIndex>& out = larger_[term.key];
+    const auto& levels = cluster_.labels().topology;
+    const auto level = std::find(levels.begin(), levels.end(), term.key);
+    if (level == levels.end()) return out;
+    for (auto at = level; at != levels.begin();) out.push_back(index_label(*--at, cluster_));
+    return out;
+  }
+
+  bool has_taken_elsewhere(const Term& term, const LabelIndex& larger, std::size_t domain) const {
+    bool is_any = false;
+    for (std::size_t i = 0; i < cluster_.size() && !term.is_taken.empty(); ++i) {
+      const std::size_t own = term.label.domain[i];
+      if (own == LabelIndex::kNone || !term.is_taken[own]) continue;
+      if (larger.domain[i] == domain) return false;
+      is_any = true;
+    }
+    return is_any;
+  }
+
+  // -- plans
+
+  // The sets of the term may use the candidate's nodes alone.
+  void restrict_to(const Candidate& candidate, const Term& term) {
+    if (candidate.label == nullptr) return;
+    std::vector<bool> is_in(candidate.label->names.size(), false);
+    for (const std::size_t domain : candidate.domains) is_in[domain] = true;
+    for (const std::size_t set : term.sets) {
+      std::vector<bool>& allowed = choices_[set].allowed;
+      for (std::size_t i = 0; i < allowed.size(); ++i) {
+        const std::size_t domain = candidate.label->domain[i];
+        if (domain == LabelIndex::kNone || !is_in[domain]) allowed[i] = false;
+      }
+    }
+  }
+
+  std::optional<Plan> try_terms(std::size_t at, Pass pass) {
+    if (at == terms_.size()) return try_plan();
+    const Term& term = terms_[at];
+    for (const Candidate& candidate : list_candidates(term, pass)) {
+      if (plans_left_ == 0) break;
+      const std::vector<NodeChoice> before = choices_;
+      restrict_to(candidate, term);
+      auto plan = try_terms(at + 1, pass);
+      choices_ = before;
+      if (plan) return plan;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Plan> try_plan() {
+    --plans_left_;
+    PlanLimits limits = limits_;
+    limits.choices = choices_;
+    Plan plan = plan_spread(members_, cluster_, limits);
+    auto* no_fit = std::get_if<gang::NoFit>(&plan);
+    if (no_fit == nullptr) return plan;
+    has_several_ = nearest_.has_value();
+    if (!nearest_) nearest_ = std::move(*no_fit);
+    return std::nullopt;
+  }
+
+  // -- why the gang waits
+
+  Plan explain() {
+    const Term* last = nullptr;
+    for (const Term& term : terms_) {
+      if (!term.is_required) continue;
+      const std::vector<Domain> domains = list_domains(term, fit_);
+      const bool holds = std::any_of(domains.begin(), domains.end(),
+                                     [](const Domain& domain) { return domain.spare >= 0; });
+      if (!holds) return name_limit(term, domains);
+      last = &term;
+    }
+    // Each term alone has a domain, but none inside the domain of another.
+    if (!nearest_) return name_limit(*last, list_domains(*last, fit_));
+    gang::NoFit no_fit = *std::move(nearest_);
+    gang::UnplacedSet& unplaced = *gang::find_set(no_fit);
+    if (!unplaced.skew) note_domain(unplaced);
+    if (has_several_) no_fit = without_proof(std::move(no_fit));
+    auto* cause = std::get_if<gang::InsufficientCapacity>(&no_fit);
+    if (cause != nullptr && plans_left_ == 0) cause->search_gave_up = true;
+    return no_fit;
+  }
+
+  // Nodes outside of the domain are not counted.
+  void note_domain(gang::UnplacedSet& unplaced) const {
+    const auto at = std::find_if(members_.begin(), members_.end(),
+                                 [&](const auto& member) { return member.role == unplaced.role; });
+    const auto set = static_cast<std::size_t>(at - members_.begin());
+    const auto term = std::find_if(terms_.begin(), terms_.end(), [&](const Term& one) {
+      return one.is_required && std::find(one.sets.begin(), one.sets.end(), set) != one.sets.end();
+    });
+    if (term != terms_.end()) {
+      unplaced.domain = DomainLimit{term->key, term->reason};
+    } else if (!at->shape.node_classes.empty()) {
+      unplaced.domain =
+          DomainLimit{cluster_.labels().node_class, DomainLimit::Reason::kNodeClasses};
+    }
+    const auto& fits = capacity_.sets[set].verdicts->fits;
+    unplaced.nodes.not_selected =
+        static_cast<int>(std::count(fits.begin(), fits.end(), kube::NodeFit::kNotSelected));
+  }
+
+  // Pods that never fit one domain may fit another.
+  static gang::NoFit without_proof(gang::NoFit no_fit) {
+    if (!gang::is_proof(no_fit)) return no_fit;
+    return gang::InsufficientCapacity{std::move(*gang::find_set(no_fit)),
+                                      std::move(*gang::find_need(no_fit))};
+  }
+
+  // No domain of the term holds its pods.
+  gang::NoFit name_limit(const Term& term, const std::vector<Domain>& domains) const {
+    const Capacity empty = when_empty(capacity_);
+    std::vector<std::vector<std::int64_t>> fit_empty(members_.size());
+    for (const std::size_t set : term.sets) fit_empty[set] = find_fit(empty, set);
+    const std::vector<Domain> at_best = list_domains(term, fit_empty);
+    const bool is_proof =
+        term.is_taken.empty() && std::all_of(at_best.begin(), at_best.end(),
+                                             [](const Domain& one) { return one.spare < 0; });
+    if (domains.empty()) return gang::NoNodeAllowed{describe(term, domains, 0)};
+    const std::vector<Domain>& said = is_proof ? at_best : domains;
+    const auto nearest =
+        std::max_element(said.begin(), said.end(),
+                         [](const Domain& a, const Domain& b) { return a.spare < b.spare; });
+    const auto lacking = [&](std::size_t s) { return nearest->fit[s] - wanted(term.sets[s]); };
+    std::size_t worst = 0;
+    for (std::size_t s = 1; s < term.sets.size(); ++s) {
+      if (lacking(s) < lacking(worst)) worst = s;
+    }
+    if (nearest->fit[worst] == 0) {  // what keeps them from each node says more
+      Plan plan = plan_spread(members_, cluster_, limits_);
+      if (auto* no_fit = std::get_if<gang::NoFit>(&plan)) return *std::move(no_fit);
+    }
+    gang::UnplacedSet set = describe(term, said, worst);
+    const SetNeed& need = capacity_.sets[term.sets[worst]];
+    gang::ResourceNeed scarce;
+    if (!capacity_.resources.empty()) {
+      scarce = {capacity_.resources[need.scarce], need.each[need.scarce]};
+    }
+    if (!is_proof) return gang::InsufficientCapacity{std::move(set), std::move(scarce)};
+    const int most = set.wanted - set.unplaced;
+    return gang::NeverFits{std::move(set), std::move(scarce), most};
+  }
+
+  // `worst`: of Term::sets.
+  gang::UnplacedSet describe(const Term& term, const std::vector<Domain>& domains,
+                             std::size_t worst) const {
+    constexpr std::size_t kMostNamed = 2;
+    gang::UnplacedSet out;
+    out.role = members_[term.sets[worst]].role;
+    out.wanted = static_cast<int>(wanted(term.sets[worst]));
+    out.unplaced = out.wanted;
+    DomainLimit& limit = out.domain.emplace(DomainLimit{term.key, term.reason});
+    std::vector<const Domain*> largest;
+    for (const Domain& domain : domains) {
+      if (domain.fit[worst] < out.wanted) largest.push_back(&domain);
+    }
+    std::stable_sort(largest.begin(), largest.end(), [&](const Domain* a, const Domain* b) {
+      return std::pair(-a->spare, -a->fit[worst]) < std::pair(-b->spare, -b->fit[worst]);
+    });
+    for (const Domain* one : largest) {
+      if (limit.capacity.size() == kMostNamed) break;
+      limit.capacity.push_back(
+          {std::string(term.label.names[one->index]), static_cast<int>(one->fit[worst])});
+    }
+    if (!limit.capacity.empty()) out.unplaced = out.wanted - limit.capacity.front().pods;
+    if (term.is_taken.empty()) {
+      const auto fewest = find_fewest(term, domains);
+      limit.needed = fewest ? static_cast<int>(fewest->size()) : 0;
+    }
+    return out;
+  }
+
+  const std::vector<gang::MemberSet>& members_;
+  const Cluster& cluster_;
+  const PlanLimits& limits_;
+  const Capacity capacity_;
+  std::vector<Term> terms_;
+  std::vector<NodeChoice> choices_;             // by set: as the terms so far allow
+  std::vector<std::vector<std::int64_t>> fit_;  // by set and node
+  mutable std::map<std::string, std::vector<LabelIndex>> larger_;
+  std::size_t plans_left_;
+  std::optional<gang::NoFit> nearest_;  // the answer of the first plan
+  bool has_several_ = false;            // plans have failed
+};
+
+}  // namespace
+
+bool has_domain_terms(const gang::MemberSet& set) {
+  return !set.shape.together.empty() || !set.shape.topology.empty() ||
+         !set.shape.node_classes.empty();
+}
+
+void add_taken_domains(const gang::MemberSet& set, const Cluster& cluster, std::string_view node,
+                       DomainFacts& facts) {
+  const auto at = cluster.find(node);
+  if (!at) return;
+  each_term(set, [&](const std::string& name, const std::string& key, auto, bool) {
+    const auto& labels = cluster.node(*at).labels;
+    const auto label = labels.find(key);
+    if (label != labels.end()) facts.taken[name].insert(label->second);
+  });
+}
+
+Plan plan_in_domains(const std::vector<gang::MemberSet>& members, const Cluster& cluster,
+                     const PlanLimits& limits, const DomainFacts& facts) {
+  if (std::none_of(members.begin(), members.end(), has_domain_terms)) {
+    return plan_spread(members, cluster, limits);
+  }
+  return DomainSearch(members, cluster, limits, facts).plan();
+}
+
+}  // namespace nervex::placement
