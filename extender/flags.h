@@ -7,7 +7,6 @@
 #include "base/tls/certificate_files.h"
 #include "extender/bind/holds.h"
 #include "kube/leader/flags.h"
-#include "placement/cluster.h"
 #include "planner/facts/cycle_facts.h"
 #include "planner/recovery/plan_expiry.h"
 
@@ -21,8 +20,8 @@ struct Flags {
   planner::PlanExpiryOptions plan_expiry;
   planner::CycleOptions cycle;
   std::chrono::milliseconds node_lost_after{60'000};  // 0: never
-  placement::NodeLabels node_labels{"nvidia.com/gpu.product",
-                                    {"topology.kubernetes.io/zone", "kubernetes.io/hostname"}};
+  std::string node_class_label = "nvidia.com/gpu.product";
+  std::vector<std::string> topology_levels = kube::default_topology_levels();
   std::string aggregator_config = "nervex-system/aggregator-config";  // of simulated jobs
 };
 

@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   kube::LeaderApi planner_api(manager->client(), manager->leadership());
   extender::Stores stores;
   extender::ClusterCache cache(stores.groups, stores.pods, stores.volumes, manager->clock());
-  cache.set_node_labels(flags.node_labels);
+  cache.set_node_labels({flags.node_class_label, flags.topology_levels});
   extender::Planner planner(planner_api, cache.planner, manager->clock(), flags.cycle,
                             flags.plan_expiry, extender::kParallelism);
   extender::Holds holds(cache.binds, manager->clock(), flags.holds);

@@ -151,13 +151,16 @@ std::vector<Candidate> best_nodes(const Capacity& capacity, const SetNeed& need,
 
 // ---- the order of the sets
 
-// Devices, cpu and memory of one pod, then the name. A total order, so input order does not matter.
+// Devices of one pod, then its role, cpu and memory, then the name. A total order, so input order
+// does not matter. Learners work in step and are packed; collectors, which come and go, get what is
+// left.
 auto size_key(const gang::MemberSet& member) {
   std::int64_t devices = 0;
   for (const auto& [name, amount] : member.shape.requests.amounts()) {
     if (is_device(name)) devices = std::max(devices, amount);
   }
-  return std::tuple(-devices, -member.shape.requests.get("cpu"),
+  const bool is_collector = devices > 0 && member.role == "collector";
+  return std::tuple(-devices, is_collector, -member.shape.requests.get("cpu"),
                     -member.shape.requests.get("memory"), std::string_view(member.name));
 }
 

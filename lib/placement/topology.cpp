@@ -24,8 +24,10 @@ constexpr std::size_t kMostPlanNodes = 80'000;
 constexpr std::size_t kMostPlans = 1'000;
 constexpr std::size_t kLeastPlans = 16;
 
-// A node of an earlier class is preferred, whatever else is: kube::preference() is less than this.
-constexpr std::int64_t kClassScore = std::int64_t{1} << 50;
+// Nodes of an earlier class come first, of them those in an earlier domain, whatever their other
+// preferences: kube::preference() is less than these.
+constexpr std::int64_t kClassScore = std::int64_t{1} << 56;
+constexpr std::int64_t kDomainScore = std::int64_t{1} << 44;
 
 std::string name_of(const gang::TopologyTerm& term) {
   return fmt::format("{}#{}", term.key, term.group);
@@ -53,8 +55,8 @@ struct Domain {
 
 // Nodes that the sets of a term are tried on.
 struct Candidate {
-  const LabelIndex* label = nullptr;  // null: all nodes
-  std::vector<std::size_t> domains{};
+  const LabelIndex* label = nullptr;   // null: all nodes
+  std::vector<std::size_t> domains{};  // the first one is filled first
 };
 
 // A plan is first tried with each term in one domain, also preferred ones.
@@ -339,13 +341,21 @@ class DomainSearch {
   // The sets of the term may use the candidate's nodes alone.
   void restrict_to(const Candidate& candidate, const Term& term) {
     if (candidate.label == nullptr) return;
-    std::vector<bool> is_in(candidate.label->names.size(), false);
-    for (const std::size_t domain : candidate.domains) is_in[domain] = true;
+    std::vector<std::int64_t> rank(candidate.label->names.size(), 0);  // 0: not one of these
+    for (std::size_t k = 0; k < candidate.domains.size(); ++k) {
+      rank[candidate.domains[k]] = static_cast<std::int64_t>(candidate.domains.size() - k);
+    }
     for (const std::size_t set : term.sets) {
-      std::vector<bool>& allowed = choices_[set].allowed;
-      for (std::size_t i = 0; i < allowed.size(); ++i) {
+      NodeChoice& choice = choices_[set];
+      const bool is_ranked = candidate.domains.size() > 1;
+      if (is_ranked && choice.score.empty()) choice.score.assign(cluster_.size(), 0);
+      for (std::size_t i = 0; i < cluster_.size(); ++i) {
         const std::size_t domain = candidate.label->domain[i];
-        if (domain == LabelIndex::kNone || !is_in[domain]) allowed[i] = false;
+        if (domain == LabelIndex::kNone || rank[domain] == 0) {
+          choice.allowed[i] = false;
+        } else if (is_ranked) {
+          choice.score[i] += rank[domain] * kDomainScore;
+        }
       }
     }
   }
@@ -404,10 +414,11 @@ class DomainSearch {
     const auto at = std::find_if(members_.begin(), members_.end(),
                                  [&](const auto& member) { return member.role == unplaced.role; });
     const auto set = static_cast<std::size_t>(at - members_.begin());
-    const auto term = std::find_if(terms_.begin(), terms_.end(), [&](const Term& one) {
+    // The smallest domain says most.
+    const auto term = std::find_if(terms_.rbegin(), terms_.rend(), [&](const Term& one) {
       return one.is_required && std::find(one.sets.begin(), one.sets.end(), set) != one.sets.end();
     });
-    if (term != terms_.end()) {
+    if (term != terms_.rend()) {
       unplaced.domain = DomainLimit{term->key, term->reason};
     } else if (!at->shape.node_classes.empty()) {
       unplaced.domain =
@@ -481,7 +492,7 @@ class DomainSearch {
           {std::string(term.label.names[one->index]), static_cast<int>(one->fit[worst])});
     }
     if (!limit.capacity.empty()) out.unplaced = out.wanted - limit.capacity.front().pods;
-    if (term.is_taken.empty()) {
+    if (term.is_taken.empty() && term.reason != DomainLimit::Reason::kNodeClasses) {
       const auto fewest = find_fewest(term, domains);
       limit.needed = fewest ? static_cast<int>(fewest->size()) : 0;
     }

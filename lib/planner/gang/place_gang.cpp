@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "gang/slot.h"
-#include "job/types.h"
 
 namespace nervex::planner {
 namespace {
@@ -83,13 +82,11 @@ std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::
   return left;
 }
 
-// Replicas of a job that runs may be on nodes of several classes. The pods of one multi-GPU learner
-// work in step.
+// Replicas of a job that runs may be on nodes of several classes. The pods of a multi-GPU learner,
+// of which a request has several sets, work in step.
 bool is_growth(const GangWork& work) {
-  const bool runs = work.is_committed() || work.kind != gang::GangKind::kBase;
-  return runs && std::none_of(work.sets.begin(), work.sets.end(), [](const auto* set) {
-           return set->role == job::to_string(job::Role::kDdpLearner);
-         });
+  const bool has_multi_gpu = work.kind == gang::GangKind::kRequest && work.sets.size() > 1;
+  return !has_multi_gpu && (work.is_committed() || work.kind != gang::GangKind::kBase);
 }
 
 // Slots that can be placed stay placed if the rest cannot.
