@@ -154,7 +154,7 @@ std::optional<Topology> read_topology(Fields& fields) {
   Fields topology = fields.object("topology");
   const std::string policy = topology.text("policy");
   if (!policy.empty() && policy != "Required" && policy != "Preferred") {
-    topology.refuse("policy", "supported values: \"Preferred\", \"Required\"");
+    topology.refuse("policy", "supported values: \"Required\", \"Preferred\"");
   }
   if (!topology.has("level")) topology.refuse("level", "is missing");
   return Topology{topology.text("level"), policy != "Preferred"};

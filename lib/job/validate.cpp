@@ -21,6 +21,7 @@ namespace nervex::job {
 namespace {
 
 constexpr int kGeneratedSuffix = 5;  // characters that the API server appends to generateName
+constexpr std::size_t kMaxNodeClasses = 16;
 
 void check_name(const Json& object, FieldErrors& errors) {
   const std::string name = kube::string_at(object, {"metadata", "name"});
@@ -169,6 +170,38 @@ void check_base_replicas(const Json& object, FieldErrors& errors) {
   }
 }
 
+void check_topology(const pod_template::Place& section) {
+  const pod_template::Place topology = section.at("topology");
+  if (!topology.is_object()) return;
+  const pod_template::Place level = topology.at("level");
+  if (level.has_text()) level.must_be(pod_template::label_key_problem(level.text()));
+  const pod_template::Place policy = topology.at("policy");
+  policy.exactly_one_of({"Required", "Preferred"});
+}
+
+void check_node_classes(const pod_template::Place& section) {
+  const pod_template::Place classes = section.at("nodeClasses");
+  if (classes.size() > kMaxNodeClasses) return classes.too_many(kMaxNodeClasses);
+  std::set<std::string_view> seen;
+  classes.each_item([&](const pod_template::Place& one) {
+    if (!one.has_text()) return;
+    one.must_be(pod_template::label_value_problem(one.text()));
+    if (!seen.insert(one.text()).second) one.duplicate();
+  });
+}
+
+void check_placement(const Json& object, FieldErrors& errors) {
+  const Json* found = kube::find(object, {"spec"});
+  if (found == nullptr) return;
+  const pod_template::Place spec(*found, "spec", errors);
+  check_topology(spec);
+  for (const std::string_view role : {"collector", "learner"}) {
+    const pod_template::Place section = spec.at(role);
+    check_topology(section);
+    check_node_classes(section);
+  }
+}
+
 // People write them into the template, since a Deployment has them beside it.
 void check_misplaced_replicas(const Json& pod_template, std::string_view role,
                               FieldErrors& errors) {
@@ -272,9 +305,9 @@ std::int64_t requested_pods(const Json& object) {
 }
 
 using Check = void (*)(const Json& object, FieldErrors& errors);
-constexpr std::array<Check, 9> kChecks{
+constexpr std::array<Check, 10> kChecks{
     check_name,    check_queue,       check_clean_pod_policy, check_aggregator, check_times,
-    check_volumes, check_coordinator, check_base_replicas,    check_templates,
+    check_volumes, check_coordinator, check_base_replicas,    check_placement,  check_templates,
 };
 
 }  // namespace

@@ -70,6 +70,32 @@ TEST_CASE("validate_job reports every wrong field of a job with its path", "[job
       {"the queue is no name",
        R"({"spec": {"queue": "Vision_A"}})",
        {R"(spec.queue: Invalid value: "Vision_A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character)"}},
+      {"topologies and node classes are right",
+       R"({"spec": {"topology": {"level": "topology.kubernetes.io/zone"},
+           "collector": {"topology": {"level": "rack", "policy": "Preferred"}},
+           "learner": {"topology": {"level": "rack", "policy": "Required"},
+                       "nodeClasses": ["NVIDIA-H100-80GB-HBM3", "a100"]}}})",
+       {}},
+      {"topologies and node classes are null or empty",
+       R"({"spec": {"topology": null, "learner": {"topology": null, "nodeClasses": []},
+                    "collector": {"nodeClasses": null}}})",
+       {}},
+      {"a level is missing or is no label key",
+       R"({"spec": {"topology": {}, "collector": {"topology": {"level": ""}},
+                    "learner": {"topology": {"level": "example.com/the rack"}}}})",
+       {"spec.topology.level: Required value", "spec.collector.topology.level: Required value",
+        R"(spec.learner.topology.level: Invalid value: "example.com/the rack": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character)"}},
+      {"a policy is unknown or empty",
+       R"({"spec": {"topology": {"level": "rack", "policy": "Always"},
+                    "learner": {"topology": {"level": "rack", "policy": ""}}}})",
+       {R"(spec.topology.policy: Unsupported value: "Always": supported values: "Required", "Preferred")",
+        R"(spec.learner.topology.policy: Unsupported value: "": supported values: "Required", "Preferred")"}},
+      {"node classes are empty, invalid or duplicate",
+       R"({"spec": {"learner": {"nodeClasses": ["a100", "", null, "a 100", "a100"]}}})",
+       {"spec.learner.nodeClasses[1]: Required value",
+        "spec.learner.nodeClasses[2]: Required value",
+        R"(spec.learner.nodeClasses[3]: Invalid value: "a 100": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character)",
+        R"(spec.learner.nodeClasses[4]: Duplicate value: "a100")"}},
       {"there is no spec", R"({"spec": null})", {"spec.coordinator: Required value"}},
       {"there is no coordinator",
        R"({"spec": {"coordinator": null}})",
@@ -287,6 +313,20 @@ TEST_CASE("every accepted number can be decoded", "[job][validate]") {
   }
   job["metadata"]["namespace"] = "rl";
   if (validate_job(job).empty()) CHECK(decode_job(job).has_value());
+}
+
+TEST_CASE("a role has at most 16 node classes", "[job][validate]") {
+  Json job = a_valid_job();
+  Json& classes = job["spec"]["collector"]["nodeClasses"];
+  for (int i = 0; i < 16; ++i) classes.push_back("class-" + std::to_string(i));
+  CHECK(validate_job(job).empty());
+  classes.push_back("class-16");
+  CHECK(texts(validate_job(job)) ==
+        Texts{"spec.collector.nodeClasses: Too many: 17: must have at most 16 items"});
+  classes = {std::string(63, 'a')};
+  CHECK(validate_job(job).empty());
+  classes = {std::string(64, 'a')};
+  CHECK(validate_job(job).size() == 1);
 }
 
 TEST_CASE("default_patch fills in the clean-up policy once", "[job][default]") {

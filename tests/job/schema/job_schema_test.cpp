@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_all.hpp>
 
+#include "job/types.h"
 #include "tests/job/schema/samples.h"
 
 namespace nervex::job {
@@ -68,6 +69,31 @@ TEST_CASE("a document that is not the core group's OpenAPI is refused", "[job][j
   CHECK_FALSE(make_job_check(schemas::nervex_job(), "<html>"));
   CHECK_FALSE(make_job_check("{}", schemas::pod_template()));
   CHECK_FALSE(make_offline_job_check("{}", schemas::pod_template()));
+}
+
+// A job that is accepted and cannot be read is invisible to all programs.
+TEST_CASE("every accepted topology and node class can be decoded", "[job][job_schema]") {
+  Json job = testing::a_job();
+  job["spec"]["topology"] = {{"level", "zone"}, {"policy", "Required"}};
+  job["spec"]["collector"]["topology"] = {{"level", "rack"}, {"policy", "Preferred"}};
+  job["spec"]["collector"]["nodeClasses"] = {"h100", "a100"};
+  REQUIRE(job_errors(job, *testing::job_check()).empty());
+  int accepted = 0;
+  for (const char* at : {"/spec/topology", "/spec/topology/level", "/spec/topology/policy",
+                         "/spec/collector/topology", "/spec/collector/topology/level",
+                         "/spec/collector/topology/policy", "/spec/collector/nodeClasses",
+                         "/spec/collector/nodeClasses/1"}) {
+    for (const Json& value : {Json(), Json(true), Json(-1), Json(1.5), Json(""), Json("x"),
+                              Json::array(), Json::object(), Json::array({nullptr, 1})}) {
+      CAPTURE(at, value);
+      Json changed = job;
+      changed[Json::json_pointer(at)] = value;
+      if (!job_errors(changed, *testing::job_check()).empty()) continue;
+      ++accepted;
+      CHECK(decode_job(changed).has_value());
+    }
+  }
+  CHECK(accepted >= 8);
 }
 
 }  // namespace nervex::job
