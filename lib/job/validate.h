@@ -18,8 +18,8 @@ inline constexpr std::array<std::string_view, 4> kRolesWithTemplates{"coordinato
                                                                      "learner", "aggregator"};
 
 // Rules beyond the schema: the clean-up policy's text, names and lengths, whole quantities for
-// devices, duplicate volumes, base replicas against bounds. `object` is a NerveXJob as JSON; it may
-// violate its schema, as no types are assumed.
+// devices, duplicate volumes, base replicas against bounds, labels of nodes. `object` is a
+// NerveXJob as JSON; it may violate its schema, as no types are assumed.
 FieldErrors validate_job(const Json& object);
 // The same for an AggregatorConfig: its template.
 FieldErrors validate_aggregator_config(const Json& object);
@@ -33,10 +33,10 @@ FieldErrors check_pod_count(const Json& object, const Json& old_object);
 
 // ---- updates (validate_update.cpp)
 
-// Reports forbidden changes of an update: templates, roles and volumes of a job whose coordinator
-// runs, unless the update suspends the job; and `suspend` back to false before the controller has
-// ended the attempt. Replicas, their limits, time limits, clean-up and retries may always change.
-// Each error says what to do instead.
+// Reports forbidden changes of an update: templates, roles, volumes, topologies and node classes of
+// a job whose coordinator runs, unless the update suspends the job; and `suspend` back to false
+// before the controller has ended the attempt. Replicas, their limits, time limits, clean-up and
+// retries may always change. Each error says what to do instead.
 FieldErrors check_update(const Json& object, const Json& old_object);
 
 inline constexpr std::string_view kFixedWhileRunning =

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -139,6 +140,37 @@ void check_kept_volumes(const Json& object, const Json& old_object, FieldErrors&
       {FieldErrorType::kForbidden, "spec.volumes", "", std::string(kFixedWhileRunning)});
 }
 
+// The topology of a section, with the default policy; null: none.
+Json find_topology(const Json* section) {
+  const Json* found = section == nullptr ? nullptr : kube::find(*section, {"topology"});
+  if (found == nullptr) return Json();
+  Json topology = *found;
+  const bool has_default = topology.is_object() && kube::find(topology, {"policy"}) == nullptr;
+  if (has_default) topology["policy"] = "Required";
+  return topology;
+}
+
+// The PodGroup keeps the topologies and node classes that it was made with, and pods do not move.
+void check_kept_placement(const Json& object, const Json& old_object, FieldErrors& errors) {
+  const auto check = [&errors](std::string field, const Json& sent, const Json& stored) {
+    if (is_same(sent, stored)) return;
+    errors.push_back(
+        {FieldErrorType::kForbidden, std::move(field), "", std::string(kFixedWhileRunning)});
+  };
+  check("spec.topology", find_topology(kube::find(object, {"spec"})),
+        find_topology(kube::find(old_object, {"spec"})));
+  for (const std::string_view role : {"collector", "learner"}) {
+    const bool had_pods = kube::find(old_object, {"spec", role, "template"}) != nullptr;
+    const bool is_removed = kube::find(object, {"spec", role, "template"}) == nullptr;
+    if (!had_pods || is_removed) continue;  // new, or reported by check_kept_templates()
+    check(fmt::format("spec.{}.topology", role), find_topology(kube::find(object, {"spec", role})),
+          find_topology(kube::find(old_object, {"spec", role})));
+    check(fmt::format("spec.{}.nodeClasses", role),
+          kube::array_at(object, {"spec", role, "nodeClasses"}),
+          kube::array_at(old_object, {"spec", role, "nodeClasses"}));
+  }
+}
+
 // Until the controller ends the attempt, its pods run, and a resume would let it continue, perhaps
 // with changed templates that none of its pods match. The phase shows the end of the attempt; the
 // same write makes the next one.
@@ -150,8 +182,8 @@ void check_suspension(const Json& /*object*/, const Json& old_object, FieldError
 }
 
 using UpdateCheck = void (*)(const Json& object, const Json& old_object, FieldErrors& errors);
-constexpr std::array<UpdateCheck, 3> kRunningChecks{check_kept_templates, check_kept_volumes,
-                                                    check_suspension};
+constexpr std::array<UpdateCheck, 4> kRunningChecks{check_kept_templates, check_kept_volumes,
+                                                    check_kept_placement, check_suspension};
 
 }  // namespace
 

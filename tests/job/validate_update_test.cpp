@@ -85,6 +85,64 @@ TEST_CASE("templates do not change while the job runs", "[job][validate][update]
   CHECK(messages(check_update(edited(job_in(), row.patch), job_in())) == row.want);
 }
 
+TEST_CASE("topologies and node classes do not change while the job runs",
+          "[job][validate][update]") {
+  struct Row {
+    std::string when;
+    std::string patch;
+    Messages want;
+  };
+  Json job = job_in();
+  job["spec"]["topology"] = {{"level", "zone"}, {"policy", "Required"}};
+  job["spec"]["learner"]["topology"] = {{"level", "rack"}, {"policy", "Preferred"}};
+  job["spec"]["learner"]["nodeClasses"] = {"h100", "a100"};
+  const auto row = GENERATE(values<Row>({
+      {"nothing changes", "[]", {}},
+      {"the default is left out",
+       R"([{"op": "remove", "path": "/spec/topology/policy"},
+           {"op": "add", "path": "/spec/collector/nodeClasses", "value": []}])",
+       {}},
+      {"a level changes",
+       R"([{"op": "replace", "path": "/spec/topology/level", "value": "host"}])",
+       {fixed("spec.topology")}},
+      {"a policy changes",
+       R"([{"op": "remove", "path": "/spec/learner/topology/policy"}])",
+       {fixed("spec.learner.topology")}},
+      {"topologies come and go",
+       R"([{"op": "remove", "path": "/spec/topology"},
+           {"op": "add", "path": "/spec/collector/topology", "value": {"level": "zone"}}])",
+       {fixed("spec.topology"), fixed("spec.collector.topology")}},
+      {"the order of classes changes",
+       R"([{"op": "replace", "path": "/spec/learner/nodeClasses", "value": ["a100", "h100"]}])",
+       {fixed("spec.learner.nodeClasses")}},
+      {"classes come and go",
+       R"([{"op": "remove", "path": "/spec/learner/nodeClasses"},
+           {"op": "add", "path": "/spec/collector/nodeClasses", "value": ["a100"]}])",
+       {fixed("spec.collector.nodeClasses"), fixed("spec.learner.nodeClasses")}},
+      {"a role goes",
+       R"([{"op": "remove", "path": "/spec/learner"}])",
+       {"spec.learner.template: Forbidden: may not be removed while the job runs: set "
+        "spec.learner.replicas to 0 to delete the role's pods, or suspend the job first"}},
+      {"they change, and the job is suspended",
+       R"([{"op": "remove", "path": "/spec/topology"},
+           {"op": "remove", "path": "/spec/learner/nodeClasses"},
+           {"op": "add", "path": "/spec/suspend", "value": true}])",
+       {}},
+  }));
+  INFO("when " << row.when);
+  CHECK(messages(check_update(edited(job, row.patch), job)) == row.want);
+}
+
+TEST_CASE("a role that is added to a running job brings its topology and node classes",
+          "[job][validate][update]") {
+  Json serial = job_in();
+  serial["spec"]["learner"] = Json::object();
+  Json job = job_in();
+  job["spec"]["learner"]["topology"] = {{"level", "rack"}};
+  job["spec"]["learner"]["nodeClasses"] = {"h100"};
+  CHECK(check_update(job, serial).empty());
+}
+
 TEST_CASE("templates do not change while pods are being created", "[job][validate][update]") {
   Json job = job_in("Created");
   const std::string image = R"([{"op": "replace", "value": "j",
