@@ -58,6 +58,23 @@ std::string hash_part(const Json& made_of) {
                            : fmt::format("{:016x}", hash_json(made_of, fnv1a("")));
 }
 
+Json encode_placement(const std::optional<job::Topology>& topology,
+                      const std::vector<std::string>& node_classes) {
+  Json placement = Json::object();
+  if (topology) {
+    placement["topology"] = {{"level", topology->level}, {"required", topology->is_required}};
+  }
+  if (!node_classes.empty()) placement["nodeClasses"] = node_classes;
+  return placement;
+}
+
+// Adds `placement` to the part of a role. An empty one changes nothing: versions up to 0.2 wrote
+// none, and an upgrade must not plan jobs again. A role without a template has no pods to place.
+std::string with_placement(std::string part, const Json& placement) {
+  if (placement.empty() || part == kNoTemplate) return part;
+  return fmt::format("{:016x}", hash_json(placement, fnv1a(part)));
+}
+
 // Capacity for aggregators of multi-GPU learners (reserved_capacity.h).
 bool may_reserve_aggregators(const job::Spec& spec) {
   if (!spec.learner || spec.learner->reserved_replicas <= spec.learner->replicas) return false;
@@ -76,11 +93,16 @@ std::string aggregator_part(const job::Spec& spec, const job::AggregatorConfig* 
 
 std::string templates_hash(const job::Spec& spec, const job::AggregatorConfig* config) {
   const auto hash_role = [&](const std::optional<job::RoleSpec>& role) {
-    return hash_part(role ? role->pod_template.get() : Json());
+    if (!role) return std::string(kNoTemplate);
+    return with_placement(hash_part(role->pod_template.get()),
+                          encode_placement(role->topology, role->node_classes));
   };
-  return fmt::format("{} {} {} {} {} {}", kHashVersion, hash_part(spec.volumes),
-                     hash_part(spec.coordinator_template), hash_role(spec.collector),
-                     hash_role(spec.learner), aggregator_part(spec, config));
+  // The coordinator's part has spec.topology, because every job has a coordinator.
+  const std::string coordinator =
+      with_placement(hash_part(spec.coordinator_template), encode_placement(spec.topology, {}));
+  return fmt::format("{} {} {} {} {} {}", kHashVersion, hash_part(spec.volumes), coordinator,
+                     hash_role(spec.collector), hash_role(spec.learner),
+                     aggregator_part(spec, config));
 }
 
 bool has_other_templates(std::string_view planned, std::string_view now, bool is_committed) {

@@ -1,5 +1,5 @@
-// controller/decide/attempt/templates_hash.h - have templates changed since the PodGroup was made?
-// Pure.
+// controller/decide/attempt/templates_hash.h - have templates, topologies or node classes changed
+// since the PodGroup was made? Pure.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace nervex::controller {
 
-// A version, and a hash for each part; the last one is of the aggregator's template, if the gang
-// has a slot for an aggregator, or says that the job waits for one. `config` may be null. Cost: the
-// templates' size.
+// A version, and a hash for each part: volumes, then each role's template with its topology and
+// node classes. The last part is of the aggregator's template, if the gang has a slot for an
+// aggregator, or says that the job waits for one. `config` may be null. Cost: the templates' size.
 std::string templates_hash(const job::Spec& spec, const job::AggregatorConfig* config);
 // Whether a part differs from `planned`. If `is_committed`, ignores a role that had no template
 // then, and the aggregator's template: none of the gang's pods is created again. False if another

@@ -149,8 +149,8 @@ SysTime failing_since(const Observed& seen) {
 AttemptTransition begin_again(const Round& round) {
   const Observed& seen = round.seen;
   constexpr std::string_view kMessage =
-      "the job's templates or the aggregator's template changed before the job ran: it is planned "
-      "again and keeps its place in the queue";
+      "the job's templates, topology or node classes, or the aggregator's template changed before "
+      "the job ran: it is planned again and keeps its place in the queue";
   job::Status status = next_attempt(round, kTemplateChanged, std::string(kMessage));
   status.waiting_since = seen.job.status.waiting_since;
   // The refusals were about the old templates.

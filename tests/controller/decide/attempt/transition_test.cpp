@@ -519,6 +519,67 @@ TEST_CASE("an added role requeues no committed gang", "[controller][attempts]") 
   CHECK(world.seen.job.status.attempt == (committed ? 1 : 2));
 }
 
+TEST_CASE("a changed topology or node class plans a waiting job again", "[controller][attempts]") {
+  struct Row {
+    std::string when;
+    void (*change)(job::Spec& spec);
+    int want_attempt;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"nothing changes", [](job::Spec&) {}, 1},
+      {"the job gets a topology",
+       [](job::Spec& spec) {
+         spec.topology = {"zone", true};
+       },
+       2},
+      {"a policy changes", [](job::Spec& spec) { spec.collector->topology->is_required = false; },
+       2},
+      {"a role loses its topology", [](job::Spec& spec) { spec.collector->topology.reset(); }, 2},
+      {"the order of classes changes",
+       [](job::Spec& spec) {
+         spec.collector->node_classes = {"a100", "h100"};
+       },
+       2},
+      {"a role loses its classes", [](job::Spec& spec) { spec.collector->node_classes.clear(); },
+       2},
+      {"a role without pods gets a topology",
+       [](job::Spec& spec) {
+         spec.learner = job::RoleSpec{};
+         spec.learner->topology = {"zone", true};
+       },
+       1},
+  }));
+  INFO("when " << row.when);
+  job::Job job = a_job(1, 0);
+  job.spec.learner.reset();
+  job.spec.collector->topology = {"rack", true};
+  job.spec.collector->node_classes = {"h100", "a100"};
+  World world(std::move(job));
+  world.settle();
+  world.refuse("collector: 1 of 1 do not fit");
+  world.settle();
+  REQUIRE(world.seen.job.status.attempt == 1);
+  const auto queued = world.seen.job.status.queued_since;
+  world.seen.now += 1h;
+
+  row.change(world.seen.job.spec);
+  ++world.seen.job.meta.generation;
+  CHECK(world.settle() >= 0);
+  CHECK(world.seen.job.status.attempt == row.want_attempt);
+  CHECK(world.seen.job.status.queued_since == queued);
+  CHECK(world.seen.pod_groups.size() == 1);
+}
+
+TEST_CASE("an upgrade keeps the hash of jobs without topology and node classes",
+          "[controller][attempts]") {
+  job::Spec spec;
+  spec.coordinator_template = Json::parse(R"({"spec": {"a": 1}})");
+  spec.collector = job::RoleSpec{};
+  spec.collector->pod_template = Json::parse(R"({"spec": {"b": 2}})");
+  CHECK(templates_hash(spec, nullptr) ==
+        "1 af64104c860244e8 44794e96a1499e74 95ef417b0c109ee6 - -");
+}
+
 TEST_CASE("templates that admission treats as equal have the same hash", "[controller][attempts]") {
   const auto hash = [](const char* pod_template) {
     job::Spec spec;
