@@ -43,10 +43,11 @@ HttpReply answer(const HttpRequest& request, Hook hook, const Sources& sources) 
     if (too_large == TooLarge::kNo) facts = sources.facts(asked, hook, request);
   };
   const auto judge = [&](kube::AdmissionRequest asked) {
-    return review(std::move(asked), hook,
-                  {*check, sources.server_user, sources.host_access, sources.pod_access,
-                   sources.capacity, sources.max_reservation_seconds, too_large},
-                  facts);
+    return review(
+        std::move(asked), hook,
+        {*check, sources.server_user, sources.host_access, sources.pod_access, sources.capacity,
+         sources.max_reservation_seconds, too_large, sources.topology_levels},
+        facts);
   };
   // A review consumes its request.
   const auto decode_again = [&] { return *kube::decode_review(request.body); };

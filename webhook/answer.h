@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/http/messages.h"
@@ -29,6 +30,7 @@ struct Sources {
   std::string server_user;  // who may write spec.requests
   Strictness host_access = Strictness::kWarn;
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;
+  std::vector<std::string> topology_levels = job::default_topology_levels();
   Strictness pod_access = Strictness::kRefuse;
   Strictness capacity = Strictness::kWarn;
   // Memory limit of one review (webhook/review_memory.h).

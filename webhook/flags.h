@@ -3,9 +3,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/program.h"
 #include "base/tls/certificate_files.h"
+#include "job/topology_levels.h"
 #include "webhook/review.h"
 
 namespace nervex::webhook {
@@ -18,6 +20,7 @@ struct Flags {
   std::string dry_run_namespace = "nervex-system";
   std::string aggregator_config = "nervex-system/aggregator-config";
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;
+  std::vector<std::string> topology_levels = job::default_topology_levels();
   Strictness host_access = Strictness::kWarn;
   Strictness pod_access = Strictness::kRefuse;
   Strictness capacity = Strictness::kWarn;

@@ -12,6 +12,7 @@
 #include "job/host_access.h"
 #include "job/names.h"
 #include "job/schema/job_schema.h"
+#include "job/topology_levels.h"
 #include "job/types.h"
 #include "job/validate.h"
 #include "job/warnings.h"
@@ -210,6 +211,12 @@ job::FieldErrors all_errors(const AdmissionRequest& request, const Rules& rules,
   };
   job::FieldErrors errors = news(find_errors(object, rules, config),
                                  [&] { return find_errors(old_object, rules, config); });
+  if (!config) {
+    const auto levels = [&](const Json& job) {
+      return job::check_topology_levels(job, rules.topology_levels);
+    };
+    append_unreported(errors, news(levels(object), [&] { return levels(old_object); }));
+  }
   if (rules.host_access == Strictness::kRefuse) {
     append_unreported(errors,
                       news(forbidden_access(object), [&] { return forbidden_access(old_object); }));

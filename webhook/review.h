@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "job/schema/schema_check.h"
+#include "job/topology_levels.h"
 #include "job/types.h"
 #include "kube/model/admission.h"
 #include "kube/model/json.h"
@@ -41,6 +42,8 @@ struct Rules {
   // Higher reservationSeconds have no effect: nervex-controller --max-reservation-seconds.
   int max_reservation_seconds = job::kDefaultMaxReservationSeconds;
   TooLarge too_large = TooLarge::kNo;
+  // Levels that topologies may name: --topology-levels.
+  std::vector<std::string> topology_levels = job::default_topology_levels();
 };
 
 // The outcome of a review.

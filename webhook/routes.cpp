@@ -149,6 +149,7 @@ void add_routes(HttpServer& server, LiveCheck& check, TemplateDryRuns& dry_runs,
       .server_user = flags.server_user,
       .host_access = flags.host_access,
       .max_reservation_seconds = flags.max_reservation_seconds,
+      .topology_levels = flags.topology_levels,
       .pod_access = flags.pod_access,
       .capacity = flags.capacity,
       .review_bytes = memory.bytes()};

@@ -22,7 +22,7 @@ from support.jobs import load
 from support.wait import wait_for
 
 EXAMPLES = ["nervex-mock-agconfig.yaml", "nervex-mock-nervexjob.yaml", "gang-first.yaml", "gang-second.yaml",
-            "limits-and-retries.yaml", "queues.yaml", "reserved-capacity.yaml"]
+            "limits-and-retries.yaml", "queues.yaml", "reserved-capacity.yaml", "topology.yaml"]
 PROGRAMS = ["nervex-controller", "nervex-extender", "nervex-server", "nervex-webhook", "nervexctl"]
 SCHEDULER = "registry.k8s.io/kube-scheduler"
 MANIFEST = os.path.join(ROOT, "manifests", "nervex-manager.yaml")

@@ -96,5 +96,28 @@ TEST_CASE("leader election is set by flag or environment, and must make sense",
   CHECK(output.exit_code == row.exit_code);
 }
 
+TEST_CASE("the webhook's topology levels are node labels", "[programs][flags]") {
+  CHECK(has(run_program("webhook", {"--help"}).text,
+            "--topology-levels LABELS=topology.kubernetes.io/zone,kubernetes.io/hostname"));
+  struct Row {
+    std::vector<std::string> flags, environment;
+    int exit_code;  // 1: as far as the kubeconfig, which does not exist
+    std::string said;
+  };
+  const auto row = GENERATE(values<Row>({
+      {{"--topology-levels=topology.kubernetes.io/zone,example.com/rack"}, {}, 1, ""},
+      {{}, {"NERVEX_TOPOLOGY_LEVELS=rack"}, 1, ""},
+      {{}, {"NERVEX_TOPOLOGY_LEVELS=the rack"}, 2, "\"the rack\" is not a label key"},
+      {{"--topology-levels=zone,zone"}, {}, 2, "zone is named twice"},
+      {{"--topology-levels=zone,"}, {}, 2, "\"\" is not a label key"},
+  }));
+  auto flags = row.flags;
+  flags.insert(flags.end(), {"--kubeconfig", "/no/such/file"});
+  const Output output = run_program("webhook", flags, row.environment);
+  INFO(output.text);
+  CHECK(output.exit_code == row.exit_code);
+  CHECK(has(output.text, row.said));
+}
+
 }  // namespace
 }  // namespace nervex::testing

@@ -52,6 +52,25 @@ TEST_CASE("every review is answered with a review", "[webhook][answer]") {
   CHECK(Json::parse(refused.body)["response"]["status"]["code"] == 422);
 }
 
+TEST_CASE("the levels of topologies are those of the flag", "[webhook][answer]") {
+  Json job = a_job();
+  job["spec"]["topology"] = {{"level", "rack"}};
+  Sources sources = sources_with(job_check());
+  const auto is_allowed = [&] {
+    const HttpReply reply = answer({.method = "POST",
+                                    .path = "/",
+                                    .query = {},
+                                    .headers = {},
+                                    .body = make_review(job),
+                                    .peer = ""},
+                                   Hook::kValidate, sources);
+    return Json::parse(reply.body)["response"]["allowed"] == true;
+  };
+  CHECK_FALSE(is_allowed());
+  sources.topology_levels = {"rack"};
+  CHECK(is_allowed());
+}
+
 TEST_CASE("the cluster is asked once about a valid job, and not about an invalid one",
           "[webhook][answer]") {
   int asked = 0;

@@ -375,6 +375,45 @@ TEST_CASE("a job that runs keeps its templates, no matter who changes them", "[w
   CHECK(ask(update(running, changed), hook).allowed);
 }
 
+TEST_CASE("a job's topology names levels of the cluster only", "[webhook][review]") {
+  Rules rules{*job_check(), kServer};
+  rules.topology_levels = {"zone", "rack"};
+  const auto hook = GENERATE(Hook::kMutate, Hook::kValidate);
+  const auto judge = [&](const kube::AdmissionRequest& request) {
+    return review(request, hook, rules).response;
+  };
+  Json job = a_job();
+  job["spec"]["collector"]["topology"] = {{"level", "rack"}};
+  CHECK(judge(create(job)).allowed);
+  job["spec"]["collector"]["topology"]["level"] = "row";
+  const auto refused = judge(create(job));
+  REQUIRE(refused.details.causes.size() == 1);
+  CHECK(refused.details.causes[0].field == "spec.collector.topology.level");
+  CHECK(
+      refused.details.causes[0].message ==
+      R"(Unsupported value: "row": must be one of: zone, rack; an administrator adds node labels )"
+      "with --topology-levels of nervex-webhook and nervex-extender");
+
+  SECTION("a level that was removed from the list stays, but is not chosen again") {
+    Json changed = job;
+    changed["spec"]["group"] = "h";
+    CHECK(judge(update(job, changed)).allowed);
+    changed["spec"]["topology"] = {{"level", "row"}};
+    CHECK(judge(update(job, changed)).details.causes.at(0).field == "spec.topology.level");
+    changed["spec"].erase("topology");
+    changed["spec"]["collector"]["topology"]["level"] = "column";
+    CHECK_FALSE(judge(update(job, changed)).allowed);
+    changed["spec"]["collector"]["topology"]["level"] = "zone";
+    CHECK(judge(update(job, changed)).allowed);
+  }
+  SECTION("a level that is no label key has one error") {
+    job["spec"]["collector"]["topology"]["level"] = "a row";
+    const auto causes = judge(create(job)).details.causes;
+    REQUIRE(causes.size() == 1);
+    CHECK(causes[0].message.find("name part") != std::string::npos);
+  }
+}
+
 TEST_CASE("requests outside our configuration pass the mutating hook, not the validating one",
           "[webhook][review]") {
   struct Row {
