@@ -20,7 +20,7 @@ Classes of the package `nervex` ([sdk/python](../../sdk/python/README.md)), from
 Python](../tasks/use-python.md).
 """
 SECTIONS = (
-    ("Jobs", (nervex.Job, nervex.Role, nervex.Workers)),
+    ("Jobs", (nervex.Job, nervex.Role, nervex.Workers, nervex.Topology)),
     ("Client", (nervex.Client, nervex.JobHandle)),
     ("Values", (nervex.Status, nervex.JobList, nervex.Event, nervex.Explanation, nervex.Wait, nervex.Problem, nervex.RoleCounts,
                 nervex.PlannedNode, nervex.AvoidedNode, nervex.Reservation, nervex.NodeReservation, nervex.NodeUser,

@@ -6,7 +6,7 @@ import os
 import unittest
 
 from support import ROOT
-from nervex import Job, Role, Workers
+from nervex import Job, Role, Topology, Workers
 from nervex.job import camel_case
 
 NOT_FOR_USERS = {"requests"}  # written by nervex-server
@@ -55,6 +55,14 @@ class Manifest(unittest.TestCase):
                          {"replicas": 2, "reservedReplicas": 4, "maxReplicas": 8})
         self.assertEqual(list(spec["learner"]), ["template"])
 
+    def test_a_job_and_its_workers_may_have_a_topology(self):
+        spec = Job("dqn", coordinator=Role("a"), topology=Topology("topology.kubernetes.io/zone"),
+                   learner=Workers("b", topology=Topology("kubernetes.io/hostname", policy="Preferred"),
+                                   node_classes=["h100", "a100"])).to_manifest()["spec"]
+        self.assertEqual(spec["topology"], {"level": "topology.kubernetes.io/zone"})
+        self.assertEqual({name: value for name, value in spec["learner"].items() if name != "template"},
+                         {"topology": {"level": "kubernetes.io/hostname", "policy": "Preferred"}, "nodeClasses": ["h100", "a100"]})
+
     def test_fields_of_the_spec_have_kubernetes_names(self):
         spec = Job("dqn", coordinator=Role("a"), priority_class_name="high", queue="vision", backoff_limit=0, suspend=False,
                    preemptible=True, active_deadline_seconds=60, volumes=[{"name": "data", "emptyDir": {}}]).to_manifest()["spec"]
@@ -86,6 +94,8 @@ class Manifest(unittest.TestCase):
         for make, error in ((lambda: Job("DQN", coordinator=Role("a")), ValueError),
                             (lambda: Job("dqn", coordinator=Role("a"), backof_limit=1), TypeError),
                             (lambda: Workers("a", replica=1), TypeError),
+                            (lambda: Workers("a", node_classes="a100").to_spec(), TypeError),
+                            (lambda: Topology("zone", polcy="Preferred"), TypeError),
                             (lambda: Role("a", command="python3 t.py").to_template(), TypeError)):
             self.assertRaises(error, make)
 

@@ -35,7 +35,7 @@ from nervex.errors import (
     Unavailable,
     WaitTimeout,
 )
-from nervex.job import Job, Role, Workers
+from nervex.job import Job, Role, Topology, Workers
 from nervex.replicas import Change, ReplicaRequest, Replicas, ReplicasClient
 from nervex.status import JobList, Status
 from nervex.view import (
@@ -61,7 +61,7 @@ __all__ = [
     "AlreadyExists", "ApiError", "AvoidedNode", "CannotStart", "Change", "Client", "Event", "Explanation", "Forbidden", "Invalid",
     "Job", "JobDeleted", "JobFailed", "JobFinished", "JobHandle", "JobList", "NervexError", "NodeReservation", "NodeUser", "NotFound", "Notice",
     "PlannedNode", "Problem", "ReplicaRequest", "Replicas", "ReplicasClient", "ReplicasError", "ReplicasRefused",
-    "ReplicasUnavailable", "Reservation", "Role", "RoleCounts", "Status", "Unavailable", "Wait", "WaitTimeout", "Workers",
+    "ReplicasUnavailable", "Reservation", "Role", "RoleCounts", "Status", "Topology", "Unavailable", "Wait", "WaitTimeout", "Workers",
 ]
 
 SUBMODULES = ("kubeflow", "operator_server", "replicas")

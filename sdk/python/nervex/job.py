@@ -108,6 +108,24 @@ class Role:
 
 
 @dataclass
+class Topology:
+    """Nodes that are near each other: those with one value of a label.
+
+    level    key of the node label, one of the cluster's levels: "topology.kubernetes.io/zone"
+    policy   if the pods do not fit on nodes with one value: "Required" (default) waits, "Preferred" uses as few values as
+             possible
+    """
+
+    level: str
+    policy: Optional[str] = None
+
+    def to_spec(self) -> Json:
+        spec: Json = {"level": self.level}
+        put(spec, "policy", self.policy)
+        return spec
+
+
+@dataclass
 class Workers(Role):
     """Collectors or learners.
 
@@ -115,17 +133,25 @@ class Workers(Role):
     reserved_replicas  capacity for this many, `replicas` included, is planned with the job and kept for the
                        coordinator's first requests
     max_replicas       the replicas API refuses to go above this
+    topology           run all pods of the role near each other
+    node_classes       the only classes of nodes that the pods may use, in order of preference
     """
 
     replicas: int = 0
     reserved_replicas: int = 0
     max_replicas: Optional[int] = None
+    topology: Optional[Topology] = None
+    node_classes: Sequence[str] = ()
 
     def to_spec(self) -> Json:
         spec: Json = {"template": self.to_template()}
         put(spec, "replicas", self.replicas or None)
         put(spec, "reservedReplicas", self.reserved_replicas or None)
         put(spec, "maxReplicas", self.max_replicas)
+        put(spec, "topology", self.topology and self.topology.to_spec())
+        if isinstance(self.node_classes, str):
+            raise TypeError('node_classes is a list of texts: ["NVIDIA-A100-SXM4-80GB"]')
+        put(spec, "nodeClasses", list(self.node_classes) or None)
         return spec
 
 
@@ -147,6 +173,7 @@ class Job:
     group: Optional[str] = None
     priority_class_name: Optional[str] = None
     queue: Optional[str] = None  # default: the queue of the namespace
+    topology: Optional[Topology] = None  # of all pods of the job
     aggregator: Optional[str] = None
     clean_pod_policy: Optional[str] = None
     suspend: Optional[bool] = None
@@ -173,6 +200,7 @@ class Job:
         for one in dataclasses.fields(self):
             if one.name not in NOT_IN_SPEC:
                 put(spec, camel_case(one.name), getattr(self, one.name))
+        put(spec, "topology", self.topology and self.topology.to_spec())
         put(spec, "volumes", [dict(one) for one in self.volumes] or None)
         spec["coordinator"] = {"template": self.coordinator.to_template()}
         for name, workers in (("collector", self.collector), ("learner", self.learner)):
@@ -181,7 +209,7 @@ class Job:
         return {"apiVersion": API_VERSION, "kind": "NerveXJob", "metadata": metadata, "spec": spec}
 
 
-NOT_IN_SPEC = {"name", "namespace", "labels", "annotations", "coordinator", "collector", "learner", "volumes"}
+NOT_IN_SPEC = {"name", "namespace", "labels", "annotations", "coordinator", "collector", "learner", "topology", "volumes"}
 
 
 def put(into: Json, name: str, value: Any) -> None:
