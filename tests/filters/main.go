@@ -3,7 +3,8 @@
 // It reads a case from each line of standard input: nodes, bound pods, and the planned pods, each as its template says
 // and with its node. Each pod is asked about twice: pinned to its node, as nervex-controller creates it, in the order
 // given; and as it is written, in any order in which kube-scheduler would accept all of them one by one. It prints how
-// many cases have such an order, and each pod that is refused.
+// many cases have such an order, and each pod that is refused. A pinned pod must also be what asCreated() makes, since
+// the tests of this folder ask about such pods.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"os"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kube-scheduler/framework"
@@ -139,6 +141,11 @@ func run(ctx context.Context) (bad int, err error) {
 		cases++
 		bound := one.Pods
 		for _, planned := range one.Planned {
+			if !equality.Semantic.DeepEqual(asCreated(planned.Written, planned.Node), planned.Pinned) {
+				bad++
+				fmt.Printf("case %d: asCreated() differs from the controller for pod %s: %s\n", cases, planned.Pinned.Name,
+					lines.Text())
+			}
 			why, err := accepts(ctx, one.Nodes, bound, planned.Pinned, planned.Node)
 			if err != nil {
 				return bad, err

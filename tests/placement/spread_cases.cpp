@@ -26,11 +26,30 @@ Json make_pod(const std::string& name, const kube::Resources& requests) {
              {{{"name", "main"}, {"image", "x"}, {"resources", {{"requests", resources}}}}})}}}};
 }
 
+// The node selector as required node affinity. Of the three terms one matches.
+void require_labels(Json& spec, const Json& node_selector) {
+  Json expressions = Json::array();
+  for (const auto& [key, value] : node_selector.items()) {
+    expressions.push_back({{"key", key}, {"operator", "In"}, {"values", Json::array({value})}});
+  }
+  const Json fields = Json::array(
+      {{{"key", "metadata.name"}, {"operator", "In"}, {"values", Json::array({"no-such-node"})}}});
+  spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = {
+      {"nodeSelectorTerms", Json::array({Json{{"matchExpressions", expressions}},
+                                         Json{{"matchFields", fields}}, Json::object()})}};
+}
+
 Json make_written(const gang::MemberSet& set, const std::string& name) {
   Json pod = make_pod(name, set.shape.requests);
   pod["metadata"]["labels"]["set"] = set.name;
   const kube::NodeConstraints constraints = set.shape.constraints.unpack();
-  if (!constraints.node_selector.empty()) pod["spec"]["nodeSelector"] = constraints.node_selector;
+  if (!constraints.node_selector.empty()) {
+    if (set.role == "learner") {
+      require_labels(pod["spec"], constraints.node_selector);
+    } else {
+      pod["spec"]["nodeSelector"] = constraints.node_selector;
+    }
+  }
   for (const kube::TopologySpread& spread : set.shape.spread) {
     Json constraint = kube::encode_topology_spread(spread);
     constraint["whenUnsatisfiable"] = "DoNotSchedule";
