@@ -97,7 +97,7 @@ contention: ## 40 gangs into capacity for 20 for 20 minutes while everything fai
 	@NERVEX_E2E_SEED=$${NERVEX_E2E_SEED:-$$RANDOM} NERVEX_E2E_CONTENTION=$${NERVEX_E2E_CONTENTION:-1200} scripts/test --only e2e -- -k test_gangs_are_whole -s $(ARGS)
 
 .PHONY: test-filters
-test-filters: setup ## plans with topology spread, against the Filter plugins of kube-scheduler (NERVEX_FILTER_PLANS, NERVEX_FILTER_SEED)
+test-filters: setup ## pinned pods, and plans with topology spread, against the Filter plugins of kube-scheduler (NERVEX_FILTER_PLANS, NERVEX_FILTER_SEED)
 	@scripts/test-filters
 
 .PHONY: simulate
