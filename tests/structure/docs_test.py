@@ -71,6 +71,8 @@ class Tree:
                     if path.endswith((".cpp", ".h")) and path.startswith(tuple(f + "/" for f in PROGRAM_FOLDERS))}
         self.literals = set(re.findall(r'"([^"\\\n]*)"', "\n".join(self.cpp.values())))
         texts = [*self.cpp.values()] + [read(path) for path in self.files if path.startswith(("schemas/", "manifests/", "sdk/"))]
+        # Plugins of kube-scheduler: the tests in Go compare them with kube-scheduler's own list.
+        texts.append(read("tests/filters/table_test.go"))
         self.words = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", "\n".join(texts)))
         self.names = self.words | self.stems | FOREIGN_NAMES | set(re.findall(r"\w+", "\n".join(
             read(path) for path in self.files if path.startswith("tests/") and path.endswith((".py", ".h"))
