@@ -71,19 +71,19 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   add_duration(app, "--healing-deadline", flags.cycle.healing.deadline,
                "requeue a gang that has lost pods and is not whole again within this time; 0: let "
                "it run on in part");
-  app.add_option("--node-class-label", flags.node_class_label,
-                 "label of nodes whose value is their class: quotas and limits of Queues name "
-                 "classes; the default is the GPU model, set by NVIDIA's GPU feature discovery; "
-                 "empty: nodes have no class")
+  app.add_option(
+         "--node-class-label", flags.node_class_label,
+         "label of nodes whose value is their class: quotas and limits of Queues and nodeClasses "
+         "of "
+         "jobs name classes; the default is the GPU model, set by NVIDIA's GPU feature discovery; "
+         "empty: nodes have no class")
       ->type_name("LABEL")
       ->capture_default_str();
-  app.add_option("--topology-levels", flags.topology_levels,
-                 "labels of nodes that are near each other if they have the same value, those with "
-                 "the largest domains first: pods with topology policy Preferred that one domain "
-                 "does not hold stay within one of the next level before it; as in nervex-webhook")
-      ->type_name("LABEL,...")
-      ->delimiter(',')
-      ->capture_default_str();
+  add_list(
+      app, "--topology-levels", flags.topology_levels, job::parse_topology_levels,
+      "node labels that a job's topology may name, those with the largest domains first: pods "
+      "with policy Preferred that one domain does not hold stay within one of the level before "
+      "it; as in nervex-webhook");
   add_object_name(app, "--aggregator-config", flags.aggregator_config,
                   "the AggregatorConfig of simulated jobs; as in nervex-controller");
   std::string preemption = "off";

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/program.h"
 #include "base/tls/certificate_files.h"
 #include "extender/bind/holds.h"
+#include "job/topology_levels.h"
 #include "kube/leader/flags.h"
 #include "planner/facts/cycle_facts.h"
 #include "planner/recovery/plan_expiry.h"
@@ -21,7 +23,7 @@ struct Flags {
   planner::CycleOptions cycle;
   std::chrono::milliseconds node_lost_after{60'000};  // 0: never
   std::string node_class_label = "nvidia.com/gpu.product";
-  std::vector<std::string> topology_levels = kube::default_topology_levels();
+  std::vector<std::string> topology_levels = job::default_topology_levels();
   std::string aggregator_config = "nervex-system/aggregator-config";  // of simulated jobs
 };
 

@@ -23,23 +23,6 @@ void add_strictness(CLI::App& app, const std::string& flag, Strictness& value,
       ->default_str(value == Strictness::kRefuse ? "refuse" : "warn");
 }
 
-void add_topology_levels(CLI::App& app, std::vector<std::string>& levels) {
-  const auto set = [&levels](const std::string& text) {
-    levels = *job::parse_topology_levels(text);
-  };
-  const auto check = [](const std::string& text) {
-    const auto parsed = job::parse_topology_levels(text);
-    return parsed ? std::string() : parsed.error().message;
-  };
-  app.add_option_function<std::string>(
-         "--topology-levels", set,
-         "node labels that a job's topology may name, separated by commas, coarse first; as in "
-         "nervex-extender")
-      ->check(CLI::Validator(check, ""))
-      ->type_name("LABELS")
-      ->default_str(std::string(job::kDefaultTopologyLevels));
-}
-
 }  // namespace
 
 std::optional<int> parse(int argc, char** argv, Flags& flags) {
@@ -72,7 +55,9 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
       ->type_name("SECONDS")
       ->check(CLI::Range(0, std::numeric_limits<int>::max()))
       ->capture_default_str();
-  add_topology_levels(app, flags.topology_levels);
+  add_list(app, "--topology-levels", flags.topology_levels, job::parse_topology_levels,
+           "node labels that a job's topology may name, those with the largest domains first; as "
+           "in nervex-extender");
   add_help_footer(app, "nervex-webhook --tls-cert-file tls.crt --tls-key-file tls.key");
   return parse_flags(app, argc, argv, flags.common);
 }

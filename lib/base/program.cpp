@@ -118,6 +118,19 @@ CLI::Option* add_object_name(CLI::App& app, const std::string& flag, std::string
       ->capture_default_str();
 }
 
+CLI::Option* add_list(CLI::App& app, const std::string& flag, std::vector<std::string>& values,
+                      const ParseList& parse, const std::string& help) {
+  const auto set = [&values, parse](const std::string& text) { values = *parse(text); };
+  const auto check = [parse](const std::string& text) {
+    const auto parsed = parse(text);
+    return parsed ? std::string() : parsed.error().message;
+  };
+  return app.add_option_function<std::string>(flag, set, help)
+      ->type_name("LIST")
+      ->check(CLI::Validator(check, ""))
+      ->default_str(fmt::format("{}", fmt::join(values, ",")));
+}
+
 void add_help_footer(CLI::App& app, const std::string& example) {
   app.footer(fmt::format(
       "Each flag can also be set by the environment variable shown; the command line wins.\n"

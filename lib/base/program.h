@@ -2,8 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <CLI/App.hpp>
 
@@ -43,6 +46,12 @@ CLI::Option* add_duration(CLI::App& app, const std::string& flag, std::chrono::m
 // A flag for an object: NAMESPACE/NAME. `value` is its default, and must live as long as `app`.
 CLI::Option* add_object_name(CLI::App& app, const std::string& flag, std::string& value,
                              const std::string& help);
+
+// A flag for a list of texts, separated by commas, as `parse` reads it. `values` is its default,
+// and must live as long as `app`.
+using ParseList = std::function<Result<std::vector<std::string>>(std::string_view text)>;
+CLI::Option* add_list(CLI::App& app, const std::string& flag, std::vector<std::string>& values,
+                      const ParseList& parse, const std::string& help);
 
 // The text below the flags in --help: exit codes, and one example command line.
 void add_help_footer(CLI::App& app, const std::string& example);

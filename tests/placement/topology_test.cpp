@@ -142,8 +142,8 @@ TEST_CASE("a role has a domain inside that of its job", "[placement][topology]")
   CHECK(outcome({learners(3), collectors(3)}, three_racks()) == "b1-1:2 b1-2:2 b1-3:2");
   CHECK(
       outcome({learners(5), collectors(2)}, three_racks()) ==
-      "learner: 1 of 5 does not fit: each needs nvidia.com/gpu 1; 2 nodes have it free, 1 more is "
-      "full; topology requires them in one example.com/rack");
+      "collector: 1 of 2 does not fit: each needs nvidia.com/gpu 1; 1 node has it free, 2 more are "
+      "full; topology requires them in one topology.kubernetes.io/zone");
 }
 
 TEST_CASE("pods that come later join those that run", "[placement][topology]") {

@@ -96,9 +96,10 @@ TEST_CASE("leader election is set by flag or environment, and must make sense",
   CHECK(output.exit_code == row.exit_code);
 }
 
-TEST_CASE("the webhook's topology levels are node labels", "[programs][flags]") {
-  CHECK(has(run_program("webhook", {"--help"}).text,
-            "--topology-levels LABELS=topology.kubernetes.io/zone,kubernetes.io/hostname"));
+TEST_CASE("topology levels are node labels", "[programs][flags]") {
+  const std::string program = GENERATE("webhook", "extender");
+  CHECK(has(run_program(program, {"--help"}).text,
+            "--topology-levels LIST=topology.kubernetes.io/zone,kubernetes.io/hostname"));
   struct Row {
     std::vector<std::string> flags, environment;
     int exit_code;  // 1: as far as the kubeconfig, which does not exist
@@ -113,8 +114,8 @@ TEST_CASE("the webhook's topology levels are node labels", "[programs][flags]") 
   }));
   auto flags = row.flags;
   flags.insert(flags.end(), {"--kubeconfig", "/no/such/file"});
-  const Output output = run_program("webhook", flags, row.environment);
-  INFO(output.text);
+  const Output output = run_program(program, flags, row.environment);
+  INFO(program << ": " << output.text);
   CHECK(output.exit_code == row.exit_code);
   CHECK(has(output.text, row.said));
 }

@@ -65,7 +65,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
       "base"}},
     {"extender",
      {"extender", "extender/observe", "extender/bind", "extender/act", "planner/facts",
-      "planner/recovery", "planner/simulation", "gang", "queue", "kube", "kube/model", "base"}},
+      "planner/recovery", "planner/simulation", "gang", "job", "queue", "kube", "kube/model",
+      "base"}},
     // The parts of the cache are seen by the cache alone, but for the volumes, which simulations
     // read.
     {"extender/observe",
