@@ -11,6 +11,7 @@
 #include "extender/observe/parts/node_table.h"
 #include "placement/plan.h"
 #include "placement/spread.h"
+#include "placement/topology.h"
 #include "planner/scheduling_cycle.h"
 
 namespace nervex::placement {
@@ -105,6 +106,41 @@ void plan_thousand_selecting_pods(benchmark::State& state) {
        }));
 }
 
+// 200 racks in three zones.
+NodeView racked_node(int i) {
+  NodeView view = used_node(i);
+  kube::Node node = *view.node;
+  node.labels["rack"] = "rack-" + std::to_string(i % 200);
+  node.labels["topology.kubernetes.io/zone"] = "zone-" + std::to_string(i % 200 % 3);
+  view.node = std::make_shared<kube::Node>(std::move(node));
+  return view;
+}
+
+// The whole job is in one zone, its learners in one rack, its collectors in few racks.
+void plan_thousand_near_pods(benchmark::State& state) {
+  auto members = a_gang();
+  for (gang::MemberSet& set : members) {
+    set.shape.topology.push_back({"topology.kubernetes.io/zone", "job", true});
+  }
+  gang::MemberSet& learners = members.back();
+  learners.slots.resize(8);
+  learners.shape.topology.push_back({"rack", "learner", true});
+  gang::MemberSet& collectors = members[2];
+  for (int i = 898; i < 990; ++i) collectors.slots.push_back({i, 0});
+  collectors.shape.topology.push_back({"rack", "collector", false});
+  Cluster nodes = many_nodes(state.range(0), racked_node);
+  nodes.set_labels(std::make_shared<NodeLabels>(
+      NodeLabels{"", {"topology.kubernetes.io/zone", "rack", "kubernetes.io/hostname"}}));
+  for (auto _ : state) {
+    const Plan plan = plan_in_domains(members, nodes, {}, {});
+    if (!std::holds_alternative<std::vector<Assignment>>(plan)) {
+      state.SkipWithError(kWrong);
+      break;
+    }
+    benchmark::DoNotOptimize(plan);
+  }
+}
+
 // Collectors are spread over zones, racks and nodes at once.
 void plan_thousand_spread_pods(benchmark::State& state) {
   auto members = a_gang();
@@ -120,14 +156,7 @@ void plan_thousand_spread_pods(benchmark::State& state) {
     spread.pods = pods;
     collectors.shape.spread.push_back(std::move(spread));
   }
-  const Cluster nodes = many_nodes(state.range(0), [](int i) {
-    NodeView view = used_node(i);
-    kube::Node node = *view.node;
-    node.labels["rack"] = "rack-" + std::to_string(i % 200);
-    node.labels["topology.kubernetes.io/zone"] = "zone-" + std::to_string(i % 200 % 3);
-    view.node = std::make_shared<kube::Node>(std::move(node));
-    return view;
-  });
+  const Cluster nodes = many_nodes(state.range(0), racked_node);
   for (auto _ : state) {
     const Plan plan = plan_spread(members, nodes, {});
     if (!std::holds_alternative<std::vector<Assignment>>(plan)) {
@@ -197,6 +226,7 @@ void cycle_thousand_pods(benchmark::State& state) {
 NERVEX_BENCHMARK(plan_thousand_pods);
 NERVEX_BENCHMARK(plan_thousand_pods_on_used_nodes);
 NERVEX_BENCHMARK(plan_thousand_selecting_pods);
+BENCHMARK(plan_thousand_near_pods)->Arg(5'000)->Arg(15'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(plan_thousand_spread_pods)->Arg(5'000)->Arg(15'000)->Unit(benchmark::kMillisecond);
 NERVEX_BENCHMARK(wait_for_one_node);
 NERVEX_BENCHMARK(cycle_thousand_pods);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -19,10 +20,14 @@ using gang::DomainLimit;
 
 constexpr std::int64_t kMostPods = 1 << 20;
 
-// Plans of one gang: so many for each node of a small cluster, and a few in any case.
+// Bounds on the work for one gang: few plans in a large cluster, more in a small one; and for each
+// of them so many looks at the domains of a term.
 constexpr std::size_t kMostPlanNodes = 80'000;
 constexpr std::size_t kMostPlans = 1'000;
 constexpr std::size_t kLeastPlans = 16;
+constexpr std::size_t kLooksPerPlan = 16;
+// Domains of a larger level that a preferred term is tried in.
+constexpr std::size_t kMostLarger = 4;
 
 // Nodes of an earlier class come first, of them those in an earlier domain, whatever their other
 // preferences: kube::preference() is less than these.
@@ -59,6 +64,11 @@ struct Candidate {
   std::vector<std::size_t> domains{};  // the first one is filled first
 };
 
+struct Inside {  // the nodes of one domain
+  const LabelIndex& label;
+  std::size_t domain;
+};
+
 // A plan is first tried with each term in one domain, also preferred ones.
 enum class Pass { kOneDomain, kFewDomains };
 
@@ -82,7 +92,7 @@ class DomainSearch {
         cluster_(cluster),
         limits_(limits),
         capacity_(measure_capacity(members, cluster, limits)),
-        plans_left_(std::clamp(kMostPlanNodes / (cluster.size() + 1), kLeastPlans, kMostPlans)) {
+        most_plans_(std::clamp(kMostPlanNodes / (cluster.size() + 1), kLeastPlans, kMostPlans)) {
     for (std::size_t set = 0; set < members.size(); ++set) {
       choices_.push_back({members[set].name, std::vector<bool>(cluster.size(), true), {}});
       each_term(members[set], [&](std::string name, std::string key, auto reason, bool required) {
@@ -102,11 +112,9 @@ class DomainSearch {
     const bool has_preferred = std::any_of(terms_.begin(), terms_.end(),
                                            [](const Term& term) { return !term.is_required; });
     if (has_preferred) {
-      if (auto plan = try_terms(0, Pass::kOneDomain)) return *std::move(plan);
-      nearest_.reset();
-      plans_left_ = std::max(plans_left_, kLeastPlans);
+      if (auto plan = search(Pass::kOneDomain)) return *std::move(plan);
     }
-    if (auto plan = try_terms(0, Pass::kFewDomains)) return *std::move(plan);
+    if (auto plan = search(Pass::kFewDomains)) return *std::move(plan);
     return explain();
   }
 
@@ -168,9 +176,11 @@ class DomainSearch {
 
   // -- domains
 
-  // What the domains of a label hold of the sets of a term, on nodes that these may still use.
+  // What the domains of a label hold of the sets of a term, on nodes that these may still use and
+  // that are `inside` (null: all).
   std::vector<Domain> measure(const Term& term, const LabelIndex& label,
-                              const std::vector<std::vector<std::int64_t>>& fit) const {
+                              const std::vector<std::vector<std::int64_t>>& fit,
+                              const Inside* inside = nullptr) const {
     std::vector<Domain> domains(label.names.size());
     for (std::size_t d = 0; d < domains.size(); ++d) {
       domains[d] = {d, std::vector<std::int64_t>(term.sets.size(), 0), kMostPods, false};
@@ -181,6 +191,7 @@ class DomainSearch {
       const auto& score = need.verdicts->score;
       for (std::size_t i = 0; i < cluster_.size(); ++i) {
         if (label.domain[i] == LabelIndex::kNone || !choices_[set].allowed[i]) continue;
+        if (inside != nullptr && inside->label.domain[i] != inside->domain) continue;
         Domain& domain = domains[label.domain[i]];
         domain.fit[s] += fit[set][i];
         // Its taints evict the pods, or keep them away if there is another.
@@ -295,17 +306,14 @@ class DomainSearch {
   // Where the pods of a preferred term go that no domain holds.
   void add_few_domains(const Term& term, std::vector<Candidate>& out) const {
     for (const LabelIndex& larger : list_larger(term)) {
+      std::size_t left = kMostLarger;
       for (const Domain& domain : keep_holding(measure(term, larger, fit_))) {
         if (has_taken_elsewhere(term, larger, domain.index)) continue;
-        std::vector<std::vector<std::int64_t>> inside = fit_;
-        for (const std::size_t set : term.sets) {
-          for (std::size_t i = 0; i < cluster_.size(); ++i) {
-            if (larger.domain[i] != domain.index) inside[set][i] = 0;
-          }
-        }
-        const auto fewest = find_fewest(term, measure(term, term.label, inside));
+        const Inside inside{larger, domain.index};
+        const auto fewest = find_fewest(term, measure(term, term.label, fit_, &inside));
         if (fewest) out.push_back({&term.label, *fewest});
         out.push_back({&larger, {domain.index}});
+        if (--left == 0) break;
       }
     }
     const auto fewest = find_fewest(term, measure(term, term.label, fit_));
@@ -360,19 +368,52 @@ class DomainSearch {
     }
   }
 
+  std::optional<Plan> search(Pass pass) {
+    nearest_.reset();
+    blocked_choices_.clear();
+    plans_left_ = most_plans_;
+    looks_left_ = most_plans_ * kLooksPerPlan;
+    return try_terms(0, pass);
+  }
+
   std::optional<Plan> try_terms(std::size_t at, Pass pass) {
+    failed_for_ = static_cast<std::ptrdiff_t>(at) - 1;
     if (at == terms_.size()) return try_plan();
+    if (looks_left_ > 0) --looks_left_;
     const Term& term = terms_[at];
-    for (const Candidate& candidate : list_candidates(term, pass)) {
-      if (plans_left_ == 0) break;
+    const std::vector<Candidate> candidates = list_candidates(term, pass);
+    if ((candidates.empty() || has_given_up()) && blocked_choices_.empty()) {
+      blocked_ = at;
+      blocked_choices_ = choices_;
+    }
+    for (const Candidate& candidate : candidates) {
+      if (has_given_up()) break;
       const std::vector<NodeChoice> before = choices_;
       restrict_to(candidate, term);
       auto plan = try_terms(at + 1, pass);
       choices_ = before;
       if (plan) return plan;
+      // Another candidate of this term does not help.
+      if (failed_for_ < static_cast<std::ptrdiff_t>(at)) return std::nullopt;
     }
+    failed_for_ = candidates.empty() ? find_sharing(at) : static_cast<std::ptrdiff_t>(at) - 1;
     return std::nullopt;
   }
+
+  // The last term before this one that has a set of it; -1: none.
+  std::ptrdiff_t find_sharing(std::size_t at) const {
+    const auto& sets = terms_[at].sets;
+    auto before = static_cast<std::ptrdiff_t>(at);
+    while (--before >= 0) {
+      const auto& others = terms_[static_cast<std::size_t>(before)].sets;
+      const auto shared =
+          std::find_first_of(sets.begin(), sets.end(), others.begin(), others.end());
+      if (shared != sets.end()) break;
+    }
+    return before;
+  }
+
+  bool has_given_up() const { return plans_left_ == 0 || looks_left_ == 0; }
 
   std::optional<Plan> try_plan() {
     --plans_left_;
@@ -389,24 +430,28 @@ class DomainSearch {
   // -- why the gang waits
 
   Plan explain() {
-    const Term* last = nullptr;
     for (const Term& term : terms_) {
       if (!term.is_required) continue;
       const std::vector<Domain> domains = list_domains(term, fit_);
       const bool holds = std::any_of(domains.begin(), domains.end(),
                                      [](const Domain& domain) { return domain.spare >= 0; });
       if (!holds) return name_limit(term, domains);
-      last = &term;
     }
-    // Each term alone has a domain, but none inside the domain of another.
-    if (!nearest_) return name_limit(*last, list_domains(*last, fit_));
-    gang::NoFit no_fit = *std::move(nearest_);
+    gang::NoFit no_fit = nearest_ ? *std::move(nearest_) : explain_blocked();
     gang::UnplacedSet& unplaced = *gang::find_set(no_fit);
-    if (!unplaced.skew) note_domain(unplaced);
+    if (!unplaced.skew && !unplaced.domain) note_domain(unplaced);
     if (has_several_) no_fit = without_proof(std::move(no_fit));
     auto* cause = std::get_if<gang::InsufficientCapacity>(&no_fit);
-    if (cause != nullptr && plans_left_ == 0) cause->search_gave_up = true;
+    if (cause != nullptr && has_given_up()) cause->search_gave_up = true;
     return no_fit;
+  }
+
+  // Each term alone has a domain, but one has none inside that of another.
+  gang::NoFit explain_blocked() {
+    choices_ = std::move(blocked_choices_);
+    const Term& term = terms_[blocked_];
+    has_several_ = true;
+    return name_limit(term, list_domains(term, fit_));
   }
 
   // Nodes outside of the domain are not counted.
@@ -507,9 +552,14 @@ class DomainSearch {
   std::vector<NodeChoice> choices_;             // by set: as the terms so far allow
   std::vector<std::vector<std::int64_t>> fit_;  // by set and node
   mutable std::map<std::string, std::vector<LabelIndex>> larger_;
-  std::size_t plans_left_;
-  std::optional<gang::NoFit> nearest_;  // the answer of the first plan
-  bool has_several_ = false;            // plans have failed
+  const std::size_t most_plans_;
+  std::size_t plans_left_ = 0;
+  std::size_t looks_left_ = 0;
+  std::size_t blocked_ = 0;                  // the first term without a candidate
+  std::vector<NodeChoice> blocked_choices_;  // and what the terms before it allow; empty: none is
+  std::ptrdiff_t failed_for_ = -1;           // the last term whose next candidate may help
+  std::optional<gang::NoFit> nearest_;       // the answer of the first plan
+  bool has_several_ = false;                 // plans have failed
 };
 
 }  // namespace

@@ -42,7 +42,8 @@ void add_taken_domains(const gang::MemberSet& set, const Cluster& cluster, std::
 // effect PreferNoSchedule. Where one domain does not hold the pods of a preferred term, they get as
 // few as possible, if they can in one domain of the next larger level (NodeLabels::topology). Cost:
 // nodes x sets for each domain that is tried, and a plan for each combination that has capacity for
-// each set: at most 16 plans of 5,000 nodes, more of fewer nodes.
+// each set: at most 16 plans of 5,000 nodes, more of fewer nodes. A gang that is not placed within
+// that may still fit: InsufficientCapacity::search_gave_up.
 [[nodiscard]] Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
                                    const Cluster& cluster, const PlanLimits& limits,
                                    const DomainFacts& facts);

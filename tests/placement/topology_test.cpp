@@ -146,6 +146,17 @@ TEST_CASE("a role has a domain inside that of its job", "[placement][topology]")
       "full; topology requires them in one topology.kubernetes.io/zone");
 }
 
+TEST_CASE("a role that no rack of the job's zone holds says so", "[placement][topology]") {
+  std::vector<NodeView> nodes = three_racks();
+  nodes.resize(3);  // zone a has racks for 4 and 3
+  nodes.push_back(node("d1-1", "d", "d1", 5));
+  const auto learners = near(near(a_set("learner", 5, ask(1)), kZone, "job"), kRack);
+  const auto collectors = near(a_set("collector", 6, ask(1)), kZone, "job");
+  CHECK(outcome({learners, collectors}, nodes) ==
+        "learner: 1 of 5 does not fit in one example.com/rack: a1 has capacity for 4, a2 for 3; 2 "
+        "together would hold all");
+}
+
 TEST_CASE("pods that come later join those that run", "[placement][topology]") {
   DomainFacts facts;
   const std::vector<NodeView> nodes = three_racks();
