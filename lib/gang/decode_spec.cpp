@@ -121,6 +121,10 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
     if (!node_class.is_string()) return invalid_field(where + ".nodeClasses", "must be strings");
     member.shape.node_classes.push_back(node_class.get<std::string>());
   }
+  if (member.shape.node_classes.size() > kMaxNodeClasses) {
+    return invalid_field(where + ".nodeClasses",
+                         fmt::format("must be at most {}", kMaxNodeClasses));
+  }
   member.name = *std::move(name);
   member.role = *std::move(role);
   member.slots = *std::move(slots);

@@ -61,6 +61,8 @@ void visit_domain(Limit& domain, const Codec& codec) {
   codec.text("domain", domain.key);
   codec.outcome("domainReason", kDomainReasons, domain.reason);
   codec.number("domainsNeeded", domain.needed);
+  codec.flag("domainJoinsPods", domain.joins_pods);
+  codec.flag("domainNarrowed", domain.is_narrowed);
 }
 
 template <typename Cause, typename Codec>
@@ -172,7 +174,9 @@ struct Decoder {
     if (limit != nullptr) visit_skew(skew.emplace(), Decoder{*limit});
   }
   void domain(std::optional<DomainLimit>& domain) const {
-    if (kube::string_at(from, {"domain"}).empty()) return;
+    const bool has_any = kube::find(from, {"domain"}) != nullptr ||
+                         kube::find(from, {"domainReason"}) != nullptr;  // no label: kNodeClasses
+    if (!has_any) return;
     visit_domain(domain.emplace(), *this);
     for (const Json& one : kube::array_at(from, {"domainCapacity"})) {
       domain->capacity.push_back({kube::string_at(one, {"value"}), read_count(one, "pods")});
@@ -247,6 +251,7 @@ bool same_cause(const NoFit& a, const NoFit& b) {
     const NodeCounts& nodes = set.nodes;
     return std::tuple(std::string_view(set.role),
                       set.domain ? std::string_view(set.domain->key) : std::string_view(),
+                      set.domain ? std::optional(set.domain->reason) : std::nullopt,
                       set.domain && !set.domain->capacity.empty(),
                       need == nullptr ? std::string_view() : std::string_view(need->resource),
                       never != nullptr && never->most == 0,

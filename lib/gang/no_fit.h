@@ -55,7 +55,9 @@ struct DomainLimit {
   // Empty: one may, but not beside the other sets; then the counts of nodes describe the domain
   // that comes closest.
   std::vector<Capacity> capacity{};
-  int needed = 0;  // as many domains would hold the pods; 0: all together do not
+  int needed = 0;            // as many domains would hold the pods; 0: all together do not, or one
+  bool joins_pods = false;   // only domains where pods of the job run count
+  bool is_narrowed = false;  // only nodes that another such rule of the job leaves count
   bool operator==(const DomainLimit&) const = default;
 };
 

@@ -60,6 +60,7 @@ struct TopologyTerm {
   bool operator==(const TopologyTerm&) const = default;
 };
 inline constexpr std::string_view kWholeJob = "job";
+inline constexpr std::size_t kMaxNodeClasses = 16;  // of a set
 
 // What all pods of a set share and what decides which nodes they may use. Copied and compared as a
 // whole.

@@ -30,13 +30,17 @@ constexpr std::size_t kLooksPerPlan = 16;
 constexpr std::size_t kMostLarger = 4;
 
 // Nodes of an earlier class come first, of them those in an earlier domain, whatever their other
-// preferences: kube::preference() is less than these.
+// preferences (kube::preference()) are. A set has at most kMaxNodeClasses classes and two preferred
+// terms.
 constexpr std::int64_t kClassScore = std::int64_t{1} << 56;
-constexpr std::int64_t kDomainScore = std::int64_t{1} << 44;
+constexpr std::int64_t kDomainScore = std::int64_t{1} << 42;
+constexpr std::size_t kMostRanks = 4'095;
 
 std::string name_of(const gang::TopologyTerm& term) {
   return fmt::format("{}#{}", term.key, term.group);
 }
+// No label key is empty.
+std::string name_of_classes(const gang::MemberSet& set) { return "#" + set.role; }
 
 // A rule that keeps sets in one domain.
 struct Term {
@@ -101,10 +105,14 @@ class DomainSearch {
       if (!members[set].shape.node_classes.empty()) add_classes(set, facts);
     }
     for (std::size_t set = 0; set < members.size(); ++set) fit_.push_back(find_fit(capacity_, set));
-    // Large domains first, and what is required before what is preferred.
+    // Classes have an order, which a domain must not turn around. Then large domains first, and
+    // what is required before what is preferred.
     std::stable_sort(terms_.begin(), terms_.end(), [](const Term& a, const Term& b) {
-      return std::tuple(!a.is_required, a.label.names.size()) <
-             std::tuple(!b.is_required, b.label.names.size());
+      const auto order = [](const Term& term) {
+        return std::tuple(!term.is_required, term.reason != DomainLimit::Reason::kNodeClasses,
+                          term.label.names.size());
+      };
+      return order(a) < order(b);
     });
   }
 
@@ -115,6 +123,10 @@ class DomainSearch {
       if (auto plan = search(Pass::kOneDomain)) return *std::move(plan);
     }
     if (auto plan = search(Pass::kFewDomains)) return *std::move(plan);
+    if (!has_preferred) return explain();
+    // What keeps the gang waiting is not a preference.
+    std::erase_if(terms_, [](const Term& term) { return !term.is_required; });
+    if (auto plan = search(Pass::kOneDomain)) return *std::move(plan);
     return explain();
   }
 
@@ -143,8 +155,8 @@ class DomainSearch {
   void add_classes(std::size_t set, const DomainFacts& facts) {
     const auto& classes = members_[set].shape.node_classes;
     const std::string& key = cluster_.labels().node_class;
-    if (facts.classes == ClassRule::kOneForSet) {
-      Term term{members_[set].name, key, DomainLimit::Reason::kNodeClasses, true};
+    if (facts.classes == ClassRule::kOneForRole) {
+      Term term{name_of_classes(members_[set]), key, DomainLimit::Reason::kNodeClasses, true};
       term.in_order.assign(classes.begin(), classes.end());
       return add_term(set, std::move(term), facts);
     }
@@ -350,8 +362,9 @@ class DomainSearch {
   void restrict_to(const Candidate& candidate, const Term& term) {
     if (candidate.label == nullptr) return;
     std::vector<std::int64_t> rank(candidate.label->names.size(), 0);  // 0: not one of these
-    for (std::size_t k = 0; k < candidate.domains.size(); ++k) {
-      rank[candidate.domains[k]] = static_cast<std::int64_t>(candidate.domains.size() - k);
+    const std::size_t count = candidate.domains.size();
+    for (std::size_t k = 0; k < count; ++k) {
+      rank[candidate.domains[k]] = static_cast<std::int64_t>(std::min(count - k, kMostRanks));
     }
     for (const std::size_t set : term.sets) {
       NodeChoice& choice = choices_[set];
@@ -422,7 +435,6 @@ class DomainSearch {
     Plan plan = plan_spread(members_, cluster_, limits);
     auto* no_fit = std::get_if<gang::NoFit>(&plan);
     if (no_fit == nullptr) return plan;
-    has_several_ = nearest_.has_value();
     if (!nearest_) nearest_ = std::move(*no_fit);
     return std::nullopt;
   }
@@ -440,7 +452,7 @@ class DomainSearch {
     gang::NoFit no_fit = nearest_ ? *std::move(nearest_) : explain_blocked();
     gang::UnplacedSet& unplaced = *gang::find_set(no_fit);
     if (!unplaced.skew && !unplaced.domain) note_domain(unplaced);
-    if (has_several_) no_fit = without_proof(std::move(no_fit));
+    if (!is_only_domain()) no_fit = without_proof(std::move(no_fit));
     auto* cause = std::get_if<gang::InsufficientCapacity>(&no_fit);
     if (cause != nullptr && has_given_up()) cause->search_gave_up = true;
     return no_fit;
@@ -450,8 +462,22 @@ class DomainSearch {
   gang::NoFit explain_blocked() {
     choices_ = std::move(blocked_choices_);
     const Term& term = terms_[blocked_];
-    has_several_ = true;
-    return name_limit(term, list_domains(term, fit_));
+    gang::NoFit no_fit = without_proof(name_limit(term, list_domains(term, fit_)));
+    gang::UnplacedSet* unplaced = gang::find_set(no_fit);
+    if (unplaced->domain) unplaced->domain->is_narrowed = true;
+    return no_fit;
+  }
+
+  // A plan for the domains that were tried is a plan for all that could hold the pods when empty.
+  bool is_only_domain() const {
+    const Capacity empty = when_empty(capacity_);
+    std::vector<std::vector<std::int64_t>> fit;
+    for (std::size_t set = 0; set < members_.size(); ++set) fit.push_back(find_fit(empty, set));
+    return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+      const std::vector<Domain> domains = list_domains(term, fit);
+      return term.is_taken.empty() && std::count_if(domains.begin(), domains.end(),
+                                                    [](auto& one) { return one.spare >= 0; }) == 1;
+    });
   }
 
   // Nodes outside of the domain are not counted.
@@ -537,9 +563,10 @@ class DomainSearch {
           {std::string(term.label.names[one->index]), static_cast<int>(one->fit[worst])});
     }
     if (!limit.capacity.empty()) out.unplaced = out.wanted - limit.capacity.front().pods;
+    limit.joins_pods = !term.is_taken.empty();
     if (term.is_taken.empty() && term.reason != DomainLimit::Reason::kNodeClasses) {
       const auto fewest = find_fewest(term, domains);
-      limit.needed = fewest ? static_cast<int>(fewest->size()) : 0;
+      if (fewest && fewest->size() > 1) limit.needed = static_cast<int>(fewest->size());
     }
     return out;
   }
@@ -577,6 +604,43 @@ void add_taken_domains(const gang::MemberSet& set, const Cluster& cluster, std::
     const auto& labels = cluster.node(*at).labels;
     const auto label = labels.find(key);
     if (label != labels.end()) facts.taken[name].insert(label->second);
+  });
+}
+
+void add_taken_class(const gang::MemberSet& set, const Cluster& cluster, std::string_view node,
+                     DomainFacts& facts) {
+  const auto at = cluster.find(node);
+  if (!at || set.shape.node_classes.empty()) return;
+  const auto& labels = cluster.node(*at).labels;
+  const auto label = labels.find(cluster.labels().node_class);
+  if (label != labels.end()) facts.taken[name_of_classes(set)].insert(label->second);
+}
+
+bool keeps_domains(std::span<const SetOnNode> pods, const Cluster& cluster, ClassRule classes) {
+  std::map<std::string, std::string_view> value_of;  // by term
+  const auto keeps = [&](const std::string& name, const std::string& key, std::size_t node) {
+    const auto& labels = cluster.node(node).labels;
+    const auto label = labels.find(key);
+    if (label == labels.end()) return false;
+    return value_of.emplace(name, label->second.str()).first->second == label->second.str();
+  };
+  return std::all_of(pods.begin(), pods.end(), [&](const SetOnNode& pod) {
+    const auto& [set, node] = pod;
+    bool is_kept = true;
+    each_term(*set, [&, node = node](const std::string& name, const std::string& key, auto,
+                                     bool is_required) {
+      if (is_required) is_kept = is_kept && keeps(name, key, node);
+    });
+    const auto& allowed = set->shape.node_classes;
+    if (allowed.empty()) return is_kept;
+    const std::string& key = cluster.labels().node_class;
+    const auto& labels = cluster.node(node).labels;
+    const auto label = labels.find(key);
+    const bool is_allowed =
+        label != labels.end() &&
+        std::find(allowed.begin(), allowed.end(), label->second.str()) != allowed.end();
+    const bool is_for_each = classes == ClassRule::kForEachPod;
+    return is_kept && is_allowed && (is_for_each || keeps(name_of_classes(*set), key, node));
   });
 }
 

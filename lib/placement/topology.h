@@ -9,17 +9,18 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "placement/plan.h"
+#include "placement/spread.h"
 
 namespace nervex::placement {
 
-// Which node classes may the pods of a set get?
+// Which of its node classes may a pod of a set get?
 enum class ClassRule {
-  kOneForSet,   // all of them the first one that holds them all
+  kOneForRole,  // all pods of its role together the first one that holds them
   kForEachPod,  // each of them the first one that has capacity for it
 };
 
@@ -27,7 +28,7 @@ struct DomainFacts {
   // By term (add_taken_domains() names them): values of its label where pods with it already run.
   // Others join them there: in any case, or if they fit there (preferred topology).
   std::map<std::string, std::set<std::string>> taken{};
-  ClassRule classes = ClassRule::kOneForSet;
+  ClassRule classes = ClassRule::kOneForRole;
 };
 
 // False: plan_in_domains() of such sets is plan_spread().
@@ -35,6 +36,9 @@ bool has_domain_terms(const gang::MemberSet& set);
 // The domains of the node, for each term of the set.
 void add_taken_domains(const gang::MemberSet& set, const Cluster& cluster, std::string_view node,
                        DomainFacts& facts);
+// Its class, for other pods of the gang: ClassRule::kOneForRole.
+void add_taken_class(const gang::MemberSet& set, const Cluster& cluster, std::string_view node,
+                     DomainFacts& facts);
 
 // As plan_spread(). All pods of a term get one domain: of node classes the first that holds them,
 // else the smallest that does, but first those without nodes that refused a pod of the set, so that
@@ -47,5 +51,8 @@ void add_taken_domains(const gang::MemberSet& set, const Cluster& cluster, std::
 [[nodiscard]] Plan plan_in_domains(const std::vector<gang::MemberSet>& members,
                                    const Cluster& cluster, const PlanLimits& limits,
                                    const DomainFacts& facts);
+
+// Pods of a gang keep the required terms of their sets among each other.
+bool keeps_domains(std::span<const SetOnNode> pods, const Cluster& cluster, ClassRule classes);
 
 }  // namespace nervex::placement

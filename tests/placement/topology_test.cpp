@@ -153,8 +153,20 @@ TEST_CASE("a role that no rack of the job's zone holds says so", "[placement][to
   const auto learners = near(near(a_set("learner", 5, ask(1)), kZone, "job"), kRack);
   const auto collectors = near(a_set("collector", 6, ask(1)), kZone, "job");
   CHECK(outcome({learners, collectors}, nodes) ==
-        "learner: 1 of 5 does not fit in one example.com/rack: a1 has capacity for 4, a2 for 3; 2 "
-        "together would hold all");
+        "learner: 1 of 5 does not fit in one example.com/rack, on nodes that its other topologies "
+        "and nodeClasses leave: a1 has capacity for 4, a2 for 3; 2 together would hold all");
+}
+
+TEST_CASE("a rack that is in use is no proof against a gang", "[placement][topology]") {
+  const auto job = [](int pods, int gpus) {
+    return near(a_set(gpus == 1 ? "collector" : "learner", pods, ask(gpus)), kRack, "job");
+  };
+  // Rack a is free, and holds each role alone. Rack b would hold both if it were empty.
+  const std::vector<NodeView> nodes{node("a-1", "a", "a", 8), node("a-2", "a", "a", 8),
+                                    node("b-1", "b", "b", 0), node("b-2", "b", "b", 0),
+                                    node("b-3", "b", "b", 0)};
+  const Plan plan = plan_in_domains({job(8, 1), job(2, 8)}, cluster(nodes), {}, {});
+  CHECK(std::holds_alternative<gang::InsufficientCapacity>(std::get<gang::NoFit>(plan)));
 }
 
 TEST_CASE("pods that come later join those that run", "[placement][topology]") {
@@ -173,7 +185,8 @@ TEST_CASE("pods that come later join those that run", "[placement][topology]") {
     auto more = required;
     more.slots = a_set("learner", 4, ask(1)).slots;
     CHECK(outcome({more}, nodes, facts) ==
-          "learner: 1 of 4 does not fit in one example.com/rack: a2 has capacity for 3");
+          "learner: 1 of 4 does not fit in one example.com/rack, where pods of the job run: a2 has "
+          "capacity for 3");
     more = preferred;
     more.slots = a_set("learner", 4, ask(1)).slots;
     CHECK(outcome({more}, nodes, facts) == "a1-1:1 a2-1:3");  // the same zone
@@ -201,6 +214,48 @@ TEST_CASE("a role gets the first of its node classes that holds it", "[placement
   CHECK(outcome({collectors(13, {"a100", "l40s"})}, nodes, growth) ==
         "collector: 1 of 13 does not fit: each needs nvidia.com/gpu 1; 3 nodes have it free; they "
         "may use nodes of their nodeClasses alone");
+}
+
+TEST_CASE("the order of node classes comes before the smallest domain", "[placement][topology]") {
+  const auto make = [](const std::string& name, const std::string& zone,
+                       const std::string& node_class, int pods) {
+    return view(labelled(labelled(a_node(name, 8), kZone, zone), kClass, node_class),
+                capacity(8 - pods, 0, 0));
+  };
+  auto learners = near(a_set("learner", 2, ask(1)), kZone);
+  learners.shape.node_classes = {"a100", "l40s"};
+  const std::vector<NodeView> nodes{make("l", "a", "l40s", 2), make("a", "b", "a100", 8),
+                                    make("x", "b", "t4", 8)};
+  CHECK(outcome({learners}, nodes) == "a:2");
+}
+
+TEST_CASE("the parts of a multi-GPU learner get one node class", "[placement][topology]") {
+  std::vector<gang::MemberSet> parts{a_set("ddp-learner", 1, ask(8)),
+                                     a_set("ddp-learner", 1, ask(8))};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i].name = "part-" + std::to_string(i);
+    parts[i].slots[0].ordinal = static_cast<int>(i);
+    parts[i].shape.node_classes = {"a100", "l40s"};
+  }
+  const std::vector<NodeView> nodes{of_class("a1", "a100", 8), of_class("l1", "l40s", 8),
+                                    of_class("l2", "l40s", 8)};
+  CHECK(outcome(parts, nodes) == "l1:1 l2:1");
+}
+
+TEST_CASE("a search for domains ends soon", "[placement][topology]") {
+  // No node holds the learners, whatever nodes the other roles get.
+  std::vector<NodeView> nodes;
+  for (int i = 0; i < 500; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    nodes.push_back(view(labelled(a_node(name, 8), std::string(kube::kHostname), name)));
+  }
+  std::vector<gang::MemberSet> members;
+  for (const char* role : {"coordinator", "aggregator", "collector", "learner"}) {
+    members.push_back(near(a_set(role, 2, ask(role == std::string("learner") ? 8 : 1)),
+                           std::string(kube::kHostname), role));
+    members.back().shape.together = {std::string(kube::kHostname) + "#1"};
+  }
+  CHECK(outcome(members, nodes).starts_with("learner: 1 of 2 can never fit in one"));
 }
 
 // ---- against brute force
@@ -288,6 +343,16 @@ bool fits(const Case& c) {
   return search.fits(is_allowed, [&] { return keeps_all(c, search.count()); });
 }
 
+// The nodes are not in use, and have no taints.
+Case when_empty(Case c) {
+  for (NodeView& one : c.spread.nodes) {
+    kube::Node empty = *one.node;
+    empty.taints.clear();
+    one = view(std::move(empty));
+  }
+  return c;
+}
+
 TEST_CASE("plan_in_domains places a gang exactly if an exhaustive search does",
           "[placement][topology][property]") {
   const unsigned seed = GENERATE(take(10, random(0U, 1'000'000'000U)));
@@ -305,6 +370,7 @@ TEST_CASE("plan_in_domains places a gang exactly if an exhaustive search does",
       ++possible;
     } else {
       CHECK_FALSE(fits(c));
+      if (gang::is_proof(std::get<gang::NoFit>(plan))) CHECK_FALSE(fits(when_empty(c)));
       ++impossible;
     }
   }

@@ -268,14 +268,22 @@ void yield(GangWork& work, Ledger& ledger) {
   ledger.note_dropped_plan();
 }
 
-bool keeps_spread(const GangWork& work, const Ledger& ledger) {
+placement::ClassRule find_class_rule(const GangWork& work) {
+  const bool has_multi_gpu = work.kind == gang::GangKind::kRequest && work.sets.size() > 1;
+  const bool runs = work.is_committed() || work.kind != gang::GangKind::kBase;
+  return runs && !has_multi_gpu ? placement::ClassRule::kForEachPod
+                                : placement::ClassRule::kOneForRole;
+}
+
+bool keeps_domains(const GangWork& work, const Ledger& ledger) {
   std::vector<placement::SetOnNode> pods;
   for (const PlacedSlot& slot : work.placed) {
-    if (slot.set->shape.spread.empty()) continue;
+    if (slot.set->shape.spread.empty() && !placement::has_domain_terms(*slot.set)) continue;
     if (const auto node = ledger.nodes().find(slot.placement.node))
       pods.emplace_back(slot.set, *node);
   }
-  return placement::keeps_spread(pods, ledger.nodes());
+  return placement::keeps_spread(pods, ledger.nodes()) &&
+         placement::keeps_domains(pods, ledger.nodes(), find_class_rule(work));
 }
 
 bool try_take(const GangWork& work, Ledger& ledger) {
@@ -301,7 +309,7 @@ void recheck(GangWork& work, Ledger& ledger) {
   }
   const bool is_taken = try_take(work, ledger);
   work.move_to(is_taken ? GangStage::kAssumed : GangStage::kWaiting);
-  if (is_taken && !keeps_spread(work, ledger)) return yield(work, ledger);
+  if (is_taken && !keeps_domains(work, ledger)) return yield(work, ledger);
   if (!is_taken) ledger.note_dropped_plan();
 }
 

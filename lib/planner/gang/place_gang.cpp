@@ -82,13 +82,6 @@ std::vector<gang::MemberSet> place_some(GangWork& work, const std::vector<gang::
   return left;
 }
 
-// Replicas of a job that runs may be on nodes of several classes. The pods of a multi-GPU learner,
-// of which a request has several sets, work in step.
-bool is_growth(const GangWork& work) {
-  const bool has_multi_gpu = work.kind == gang::GangKind::kRequest && work.sets.size() > 1;
-  return !has_multi_gpu && (work.is_committed() || work.kind != gang::GangKind::kBase);
-}
-
 // Slots that can be placed stay placed if the rest cannot.
 std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
   std::vector<gang::MemberSet> quorum;
@@ -119,22 +112,12 @@ std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
   return no_fit;
 }
 
-}  // namespace
-
-placement::DomainFacts find_domain_facts(const GangWork& work, const Ledger& ledger,
-                                         const PlacedSlot* except) {
-  placement::DomainFacts facts;
-  const gang::PodGroupSpec& spec = work.seen->group->spec;
-  const auto sets = gang::all_sets(spec.gangs);
-  if (std::none_of(sets.begin(), sets.end(), placement::has_domain_terms)) return facts;
-  if (is_growth(work)) facts.classes = placement::ClassRule::kForEachPod;
-  for (const PlacedSlot& slot : work.placed) {
-    if (&slot == except) continue;
-    placement::add_taken_domains(*slot.set, ledger.nodes(), slot.placement.node, facts);
-  }
-  for (const gang::GangStatus& gang : work.seen->group->status.gangs) {
+// Where the committed gangs of the PodGroup have their pods, by the stored status.
+void add_stored_domains(const GangWork& work, const Ledger& ledger, placement::DomainFacts& facts) {
+  const gang::PodGroup& group = *work.seen->group;
+  for (const gang::GangStatus& gang : group.status.gangs) {
     if (gang.name == work.name || !work.seen->is_committed(gang)) continue;
-    const gang::Gang* wanted = gang::find_gang(spec, gang.name);
+    const gang::Gang* wanted = gang::find_gang(group.spec, gang.name);
     if (wanted == nullptr) continue;
     for (const gang::Placement& placement : gang.placements) {
       const auto set =
@@ -144,6 +127,29 @@ placement::DomainFacts find_domain_facts(const GangWork& work, const Ledger& led
       placement::add_taken_domains(*set, ledger.nodes(), placement.node, facts);
     }
   }
+}
+
+}  // namespace
+
+placement::DomainFacts find_domain_facts(const GangWork& work, const Ledger& ledger,
+                                         const PlacedSlot* except) {
+  placement::DomainFacts facts;
+  const gang::PodGroupSpec& spec = work.seen->group->spec;
+  const auto sets = gang::all_sets(spec.gangs);
+  if (std::none_of(sets.begin(), sets.end(), placement::has_domain_terms)) return facts;
+  facts.classes = find_class_rule(work);
+  for (const PlacedSlot& slot : work.placed) {
+    if (&slot == except) continue;
+    placement::add_taken_domains(*slot.set, ledger.nodes(), slot.placement.node, facts);
+    placement::add_taken_class(*slot.set, ledger.nodes(), slot.placement.node, facts);
+  }
+  for (const GangWork& sibling : work.siblings) {
+    if (sibling.name == work.name || !sibling.is_assumed()) continue;
+    for (const PlacedSlot& slot : sibling.placed) {
+      placement::add_taken_domains(*slot.set, ledger.nodes(), slot.placement.node, facts);
+    }
+  }
+  if (work.siblings.empty()) add_stored_domains(work, ledger, facts);
   return facts;
 }
 
@@ -204,7 +210,7 @@ std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger) {
   }
   const bool keeps_some = may_move && !work.placed.empty();
   auto no_fit = place_missing(work, ledger);
-  if (!keeps_some || (!no_fit && keeps_spread(work, ledger))) return no_fit;
+  if (!keeps_some || (!no_fit && keeps_domains(work, ledger))) return no_fit;
   give_back(work, ledger);
   if (work.is_assumed()) work.move_to(GangStage::kWaiting);
   forget_placements(work);

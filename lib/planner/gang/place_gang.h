@@ -22,8 +22,8 @@ bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger);
 // aggregator is placed separately, as it is useful without the rest, and the rest without it.
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger);
 
-// Where pods of the job already run that others have to join: those of this gang except `except`,
-// and of other committed gangs; and how the gang may use node classes.
+// Where pods of the job are that others have to join: those of this gang except `except`, and of
+// other gangs that have placements; and how the gang may use node classes.
 placement::DomainFacts find_domain_facts(const GangWork& work, const Ledger& ledger,
                                          const PlacedSlot* except = nullptr);
 

@@ -152,7 +152,10 @@ void ReservedPlaces::restore(Ledger& ledger, const GangWork& gang) {
         static_cast<int>(std::count_if(places_.begin(), places_.end(), is_unusable));
     const int lacking = wanted - count(*set) + unusable;
     if (lacking <= 0) continue;
-    const placement::DomainFacts facts = find_domain_facts(gang, ledger);
+    placement::DomainFacts facts = find_domain_facts(gang, ledger);
+    for (const Place& place : places_) {
+      placement::add_taken_domains(*place.set, ledger.nodes(), place.node, facts);
+    }
     const auto group_limits = group_limits_left(gang, ledger);
     for (std::string& node :
          find_nodes(*set, lacking, ledger, {gang.limits, group_limits}, facts)) {

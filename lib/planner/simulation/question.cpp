@@ -57,7 +57,8 @@ gang::PodGroup make_group(const job::Job& job, const job::PodContext& context, i
 bool has_too_many_terms(const gang::PodGroup& group) {
   const auto sets = gang::all_sets(group.spec.gangs);
   return std::any_of(sets.begin(), sets.end(), [](const gang::MemberSet& set) {
-    return set.shape.together.size() > kMostAffinityTerms;
+    return set.shape.together.size() > kMostAffinityTerms ||
+           set.shape.node_classes.size() > gang::kMaxNodeClasses;
   });
 }
 

@@ -139,7 +139,10 @@ CycleWork::CycleWork(std::vector<GroupWork> own, std::vector<ForeignWork> others
     works.emplace_back(&work);
     ranks.push_back(work.rank());
   };
-  for (GroupWork& work : all_groups) add(work);
+  for (GroupWork& work : all_groups) {
+    for (GangWork& gang : work.gangs) gang.siblings = work.gangs;
+    add(work);
+  }
   for (ForeignWork& work : foreign) add(work);
   queue.reserve(works.size());
   groups.reserve(all_groups.size());

@@ -2,6 +2,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "tests/planner/gang/one_cycle.h"
 #include "tests/support/gang_builders.h"
 
@@ -172,6 +177,98 @@ TEST_CASE("capacity is reserved where the pods are that its own will have to be 
   REQUIRE(result.writes.size() == 1);
   REQUIRE(result.writes[0].status.gangs[0].reserved.size() == 1);
   CHECK(result.writes[0].status.gangs[0].reserved[0].node == "b2");
+}
+
+// -- topology
+
+testing::Member near(testing::Member set, const std::string& level = kZone) {
+  set.shape.topology = {{level, set.role, true}};
+  return set;
+}
+
+TEST_CASE("requests that are planned in one cycle get one domain", "[extender][domains]") {
+  gang::PodGroup group = planned(a_group("a", {a_set("coordinator", 1, ask(1))}), {"c"}, true);
+  for (const int id : {1, 2}) add_member(group, in_request(near(a_set("learner", 2, ask(7))), id));
+  ++group.meta.generation;
+  const auto plan = [&](const std::vector<placement::NodeView>& nodes) {
+    const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
+    REQUIRE(result.writes.size() == 1);
+    std::string text;
+    for (const gang::GangStatus& gang : result.writes[0].status.gangs) {
+      for (const auto& one : gang.placements) text += one.node + " ";
+    }
+    return text;
+  };
+  std::vector<placement::NodeView> nodes = two_zones();
+  nodes.push_back(in_zone("c", "c", 1));
+  // The first one fits zone a, where the other one does not fit any more.
+  CHECK(plan(nodes) == "c a1 a2 ");
+  nodes.push_back(in_zone("a3", "a"));
+  nodes.push_back(in_zone("a4", "a"));
+  nodes.push_back(in_zone("b5", "b"));
+  CHECK(plan(nodes) == "c a1 a2 a3 a4 ");
+}
+
+TEST_CASE("restored reserved capacity is with what is left of it", "[extender][domains]") {
+  auto learners = near(a_set("learner", 0, ask(7)));
+  learners.reserved_pods = 2;
+  gang::PodGroup group =
+      planned(a_group("a", {a_set("coordinator", 1, ask(1)), learners}), {"c"}, true);
+  group.status.gangs[0].reserved = {{"learner", "b1", 1}};
+  // Zone a is smaller.
+  const CycleResult result =
+      run_cycle({{in_zone("a1", "a"), in_zone("b1", "b", 7), in_zone("b2", "b"), in_zone("b3", "b"),
+                  in_zone("c", "c", 1)},
+                 {seen(group)}},
+                {}, kNow);
+  REQUIRE(result.writes.size() == 1);
+  REQUIRE(result.writes[0].status.gangs[0].reserved.size() == 2);
+  CHECK(result.writes[0].status.gangs[0].reserved[1].node == "b2");
+}
+
+TEST_CASE("a plan that has not started is made again when labels of its nodes change",
+          "[extender][domains]") {
+  const gang::PodGroup group =
+      planned(a_group("a", {near(a_set("learner", 2, ask(7)))}), {"a1", "a2"}, false);
+  CHECK(outcome(two_zones(), group) == "-");
+  std::vector<placement::NodeView> nodes = two_zones();
+  nodes[1] = in_zone("a2", "other");
+  CHECK(outcome(nodes, group) == "b1 b2");
+}
+
+// -- node classes
+
+const std::string kClass = "example.com/class";
+
+// A node of class a100, of which so many GPUs are in use, and two of class l40s.
+placement::Cluster three_nodes(std::int64_t used) {
+  std::vector<placement::NodeView> views{
+      view(labelled(a_node("a1", 8), kClass, "a100"), capacity(used, 0, 0))};
+  for (const char* name : {"l1", "l2"}) {
+    views.push_back(view(labelled(a_node(name, 8), kClass, "l40s")));
+  }
+  placement::Cluster out(views);
+  out.set_labels(std::make_shared<placement::NodeLabels>(placement::NodeLabels{kClass, {}}));
+  return out;
+}
+
+std::string nodes_of(const placement::Cluster& nodes, const gang::PodGroup& group) {
+  const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
+  if (result.writes.empty()) return "-";
+  std::string text;
+  for (const auto& one : result.writes[0].status.gangs[0].placements) text += one.node + " ";
+  return text;
+}
+
+TEST_CASE("a plan that lost a node keeps to one node class until it runs", "[extender][domains]") {
+  auto collectors = a_set("collector", 2, ask(7));
+  collectors.shape.node_classes = {"a100", "l40s"};
+  const gang::PodGroup waiting = planned(a_group("a", {collectors}), {"a1", "gone"}, false);
+  CHECK(nodes_of(three_nodes(0), waiting) == "l1 l2 ");
+  gang::PodGroup running = planned(a_group("a", {collectors}), {"a1", "gone"}, true);
+  nth_set(running, 0).slots[1].incarnation = 1;
+  ++running.meta.generation;
+  CHECK(nodes_of(three_nodes(7), running) == "a1 l1 ");
 }
 
 }  // namespace
