@@ -56,7 +56,7 @@ def parse_options():
     parser.add_argument("--rounds", type=int, default=5, help="of each scenario and side (5)")
     parser.add_argument("--contention-rounds", type=int, default=3, help="of contention, whose rounds are long (3)")
     parser.add_argument("--scenario", action="append", metavar="NAME",
-                        help=f"may be repeated: {names}; small, a check that all works; or GANGSxPODS@NODES (all)")
+                        help=f"may be repeated: {names}; small, a check that all works; near, pods in one block of nodes; or GANGSxPODS@NODES (all)")
     parser.add_argument("--side", action="append", metavar="NAME",
                         help=f"may be repeated: ours, {', '.join(one.name for one in sides.PEERS)}, variants (all); or, to see "
                              f"what a job's pods cost any scheduler, {' and '.join(one.name for one in steps.SIDES)}")
@@ -184,7 +184,7 @@ def measure(options, bench, kept, chosen, compared):
     say(f"{progress.total} rounds are to be measured, about {progress.left() / 60:.0f} minutes")
     for scenario, due in plan.items():
         if due:
-            bench.set_nodes(scenario.nodes)
+            bench.set_nodes(scenario.nodes, scenario.block)
             warm_up(bench, scenario, compared, options)
         for number, side in due:
             one_round(bench, kept, progress, scenario, side, number)

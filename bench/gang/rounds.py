@@ -8,7 +8,7 @@ from tools.base.console import Failure, wait_for
 from tools.cluster import control_plane, manifests, nodes
 from tools.cluster.api import ApiError
 
-from gang import sides
+from gang import scenarios, sides
 from gang.audit import AuditLog, Timeline
 from gang.parallel import Requests, create, delete
 from gang.programs import Meter, Nobody, install_accounts
@@ -39,12 +39,17 @@ class Bench:
         manifests.apply(self.cluster.settings, [
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": side.namespace}} for side in chosen])
 
-    def set_nodes(self, count):
-        """Sets the number of nodes, all usable."""
+    def set_nodes(self, count, block=0):
+        """Sets the number of nodes, all usable; with blocks of so many nodes."""
         path = "/api/v1/nodes"
         there = {one["metadata"]["name"] for one in self.api.get(path)["items"]}
-        wanted = {f"node-{number:05}" for number in range(count)}
-        self.requests.send_all([create(path, nodes.ready_node(name)) for name in sorted(wanted - there)])
+        kind = "block" if block else "node"
+        wanted = {f"{kind}-{number:05}" for number in range(count)}
+        added = [nodes.ready_node(name) for name in sorted(wanted - there)]
+        for one in added if block else []:
+            number = int(one["metadata"]["name"].removeprefix("block-"))
+            one["metadata"]["labels"][scenarios.BLOCK] = f"block-{number // block}"
+        self.requests.send_all([create(path, one) for one in added])
         self.requests.send_all([delete(f"{path}/{name}") for name in sorted(there - wanted)])
         nodes.wait_for_nodes(self.api, count, timeout=600, interval=2.0)
         Meter(self.cluster, Nobody()).wait_until_calm(timeout=60)

@@ -3,6 +3,7 @@
 import dataclasses
 
 POD_CPU = "100m"
+BLOCK = "topology.kubernetes.io/zone"  # label of nodes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,6 +15,7 @@ class Scenario:
     title: str
     cpu: str = POD_CPU    # that each pod asks for
     capacity: int = 0     # gangs that fit, if not all do
+    block: int = 0        # nodes with one value of BLOCK; the pods of a gang have to be on such; 0: anywhere
 
     @property
     def is_contention(self):
@@ -37,6 +39,8 @@ SCENARIOS = {one.name: one for one in (
     Scenario("10x64", 10, 64, 1000, "10 × 64 pods, 1,000 nodes"),
     Scenario("3x300", 3, 300, 5000, "3 × 300 pods, 5,000 nodes"),
 )}
+# Chosen by name only, for ours and native gangs: one pod to a node, all in one of two blocks of nodes.
+NEAR = Scenario("near", 1, 512, 576, "1 × 512 pods on the 512 nodes of one block, 576 nodes", cpu="40", block=512)
 # How the cost grows with nodes, gangs, and pods of a gang (--sweep). Ours alone. A role has 4,096 replicas at most.
 SWEEP = ("1x64@100", "1x64@1000", "1x10@1000", "1x100@1000", "1x1000@1000", "1x4000@1000",
          "10x10@1000", "100x10@1000", "1000x10@1000", "1x64@5000", "1x64@15000")
@@ -46,8 +50,9 @@ SMALL = Scenario("small", 2, 8, 10, "2 × 8 pods, 10 nodes")
 
 def named(name):
     """One of the above, or GANGSxPODS@NODES. ValueError for anything else."""
-    if name == SMALL.name:
-        return SMALL
+    for one in (SMALL, NEAR):
+        if name == one.name:
+            return one
     if name in SCENARIOS:
         return SCENARIOS[name]
     shape, _, nodes = name.partition("@")

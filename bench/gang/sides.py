@@ -6,10 +6,10 @@ import glob
 import os
 from collections.abc import Callable
 
-from tools.cluster import manifests
+from tools.cluster import control_plane, manifests
 from tools.controlplane import binaries
 
-from gang import programs
+from gang import programs, scenarios
 from gang.parallel import create
 
 NERVEX, COSCHEDULING, NATIVE = "nervex.sensetime.com/v1alpha1", "scheduling.x-k8s.io/v1alpha1", "scheduling.k8s.io/v1alpha2"
@@ -55,9 +55,10 @@ def container(scenario):
 def jobs(side, scenario, gangs):
     template = {"template": {"spec": {"containers": [container(scenario)]}}}
     at = path(NERVEX, side.namespace, "nervexjobs")
+    near = {"topology": {"level": scenarios.BLOCK}} if scenario.block else {}
     return [], [create(at, {
         "apiVersion": NERVEX, "kind": "NerveXJob", "metadata": {"name": gang},
-        "spec": {"aggregator": "PerJob", "coordinator": template,
+        "spec": {**near, "aggregator": "PerJob", "coordinator": template,
                  "collector": {**template, "replicas": scenario.pods - 2}}}) for gang in gangs]
 
 
@@ -125,9 +126,10 @@ def coscheduled(side, scenario, gangs):
 
 
 def native(side, scenario, gangs):
+    near = {"schedulingConstraints": {"topology": [{"key": scenarios.BLOCK}]}} if scenario.block else {}
     at = path(NATIVE, side.namespace, "podgroups")
     groups = [create(at, {"apiVersion": NATIVE, "kind": "PodGroup", "metadata": {"name": gang},
-                          "spec": {"schedulingPolicy": {"gang": {"minCount": scenario.pods}}}}) for gang in gangs]
+                          "spec": {**near, "schedulingPolicy": {"gang": {"minCount": scenario.pods}}}}) for gang in gangs]
 
     def mark(one, gang):
         one["spec"]["schedulingGroup"] = {"podGroupName": gang}
@@ -151,7 +153,7 @@ def coscheduling_programs(cluster, limits=programs.UNLIMITED):
 
 
 def native_programs(cluster):
-    return programs.Peer(cluster, "native", gates="GenericWorkload=true,GangScheduling=true")
+    return programs.Peer(cluster, "native", gates=control_plane.NATIVE_GANGS)
 
 
 def kubeflow_programs(limits, cluster):

@@ -16,13 +16,16 @@ from tools.controlplane import binaries
 
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller")
 
+# Feature gates of Kubernetes' own gangs, also those with a topology.
+NATIVE_GANGS = "GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true"
+
 # What a control plane that is measured (bench/gang) has besides, and each of its schedulers is started by the
 # benchmark.
 MEASURED = {
     # Native gangs are an alpha API, off by default. Their PodGroups are kept from deletion by a finalizer, which
     # the controller manager takes away. Nodes are made Ready, 5,000 of them: they need no taint until they are, which
     # the controller manager would take from each.
-    "kube-apiserver": {"feature-gates": "GenericWorkload=true,GangScheduling=true",
+    "kube-apiserver": {"feature-gates": NATIVE_GANGS,
                        "disable-admission-plugins": "TaintNodesByCondition", "delete-collection-workers": "8",
                        "runtime-config": "scheduling.k8s.io/v1alpha2=true"},
     # Its limit of 20 requests a second would delay the endpoints of a shared Service until after the round. One of the
