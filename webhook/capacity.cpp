@@ -126,6 +126,15 @@ void add_needs(SipHash& hash, Part part, const Json& value) {
   }
 }
 
+// The field to change: the topology that no domain satisfies, else the template.
+std::string field_of(const gang::UnplacedSet& set, const Json& object) {
+  const bool is_topology = set.domain && set.domain->reason == gang::DomainLimit::Reason::kTopology;
+  if (!is_topology) return fmt::format("spec.{}.template", set.role);
+  const bool is_of_role =
+      kube::string_at(object, {"spec", set.role, "topology", "level"}) == set.domain->key;
+  return is_of_role ? fmt::format("spec.{}.topology.level", set.role) : "spec.topology.level";
+}
+
 }  // namespace
 
 Hash128 hash_needs(SipHash hash, const Json& object) {
@@ -153,7 +162,7 @@ Result<std::optional<NeverFits>> find_never_fitting(const Json& object,
   const auto plan = placement::plan_in_domains(sets, nodes.for_one_plan(), {}, {});
   const auto* no_fit = std::get_if<gang::NoFit>(&plan);
   if (no_fit == nullptr || !gang::is_proof(*no_fit)) return kMayFit;
-  return std::optional(NeverFits{fmt::format("spec.{}.template", gang::find_set(*no_fit)->role),
+  return std::optional(NeverFits{field_of(*gang::find_set(*no_fit), object),
                                  placement::explain_without_role(*no_fit)});
 }
 

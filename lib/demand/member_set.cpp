@@ -28,7 +28,9 @@ void add_affinity_of_pods(const Json& spec, std::string_view ns, const kube::Lab
   for (const auto& resource : kube::self_anti_affinity(terms("podAntiAffinity"), ns, labels)) {
     shape.requests.set(resource, 1);
   }
-  shape.together = kube::self_affinity(terms("podAffinity"), ns, labels);
+  std::vector<std::string> together = kube::self_affinity(terms("podAffinity"), ns, labels);
+  together.resize(std::min(together.size(), gang::kMaxAffinityTerms));
+  shape.together = std::move(together);
 }
 
 // Topology and node classes. Pods of a multi-GPU learner are those of a learner.

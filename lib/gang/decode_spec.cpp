@@ -103,6 +103,7 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
   }
   for (const Json& term : kube::array_at(from, {"podAffinity"})) {
     if (!term.is_string()) return invalid_field(where + ".podAffinity", "must be strings");
+    if (member.shape.together.size() == kMaxAffinityTerms) break;
     member.shape.together.push_back(term.get<std::string>());
   }
   for (const Json& constraint : kube::array_at(from, {"topologySpread"})) {
@@ -112,10 +113,17 @@ Result<MemberSet> decode_member(const Json& from, const std::string& where, Take
     member.shape.spread.push_back(*std::move(spread));
   }
   for (const Json& term : kube::array_at(from, {"topology"})) {
+    const std::string policy = kube::string_at(term, {"policy"}, kRequired);
     TopologyTerm read{kube::string_at(term, {"level"}), kube::string_at(term, {"group"}),
-                      kube::string_at(term, {"policy"}) != kPreferred};
-    if (read.key.empty()) return invalid_field(where + ".topology", "must have a level each");
+                      policy == kRequired};
+    const bool is_known = policy == kRequired || policy == kPreferred;
+    if (read.key.empty() || read.group.empty() || !is_known) {
+      return invalid_field(where + ".topology", "must have level, group and a known policy each");
+    }
     member.shape.topology.push_back(std::move(read));
+  }
+  if (member.shape.topology.size() > kMaxTopologyTerms) {
+    return invalid_field(where + ".topology", fmt::format("must be at most {}", kMaxTopologyTerms));
   }
   for (const Json& node_class : kube::array_at(from, {"nodeClasses"})) {
     if (!node_class.is_string()) return invalid_field(where + ".nodeClasses", "must be strings");

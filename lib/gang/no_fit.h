@@ -47,7 +47,7 @@ struct DomainLimit {
   std::string key;  // the label
   Reason reason = Reason::kPodAffinity;
   struct Capacity {
-    std::string value;  // of the label
+    std::string value;  // of the label; empty: not for users
     int pods = 0;       // of the set that fit there
     bool operator==(const Capacity&) const = default;
   };

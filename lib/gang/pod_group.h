@@ -60,7 +60,10 @@ struct TopologyTerm {
   bool operator==(const TopologyTerm&) const = default;
 };
 inline constexpr std::string_view kWholeJob = "job";
-inline constexpr std::size_t kMaxNodeClasses = 16;  // of a set
+// Of a set. kube-scheduler checks further terms of pod affinity.
+inline constexpr std::size_t kMaxTopologyTerms = 2;
+inline constexpr std::size_t kMaxNodeClasses = 16;
+inline constexpr std::size_t kMaxAffinityTerms = 64;
 
 // What all pods of a set share and what decides which nodes they may use. Copied and compared as a
 // whole.

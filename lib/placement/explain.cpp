@@ -78,7 +78,10 @@ std::string describe_domain(const UnplacedSet& set, std::string_view verb,
   if (domain.is_narrowed) text += ", on nodes that its other topologies and nodeClasses leave";
   std::string_view start = ": ";
   for (const auto& [value, pods] : domain.capacity) {
-    text += fmt::format("{}{} {} {}", start, value, start == ": " ? capacity : "for", pods);
+    const std::string_view name = !value.empty()  ? std::string_view(value)
+                                  : start == ": " ? "one"
+                                                  : "another";
+    text += fmt::format("{}{} {} {}", start, name, start == ": " ? capacity : "for", pods);
     start = ", ";
   }
   return domain.needed < 2 ? text

@@ -437,7 +437,12 @@ Fills find_places(std::span<const gang::MemberSet> members, Capacity& capacity,
   best.preferred_first = has_preference;
   Attempt first = attempt(members, capacity, best);
   if (!first.failed) return std::move(first.fills);
-  gang::NoFit no_fit = explain_and_undo(members, capacity, first);
+  gang::NoFit no_fit;
+  if (budget.answer == SearchBudget::Answer::kExplained) {
+    no_fit = explain_and_undo(members, capacity, first);
+  } else {
+    give_back(capacity, first.fills);
+  }
   if (gang::is_proof(no_fit) || !each_fits_alone(capacity)) return no_fit;
   const std::span<const Strategy> all(kStrategies);
   for (const bool preferred_first : {true, false}) {
@@ -472,7 +477,7 @@ Plan plan_gang(std::span<const gang::MemberSet> members, const Cluster& cluster,
     return name_slots(members, cluster, *placed);
   }
   const gang::NoFit& no_fit = std::get<gang::NoFit>(fills);
-  if (gang::is_proof(no_fit)) return no_fit;
+  if (gang::is_proof(no_fit) || budget.answer == SearchBudget::Answer::kPlacesOnly) return no_fit;
   if (auto never = never_fits(members, capacity, budget.steps)) return *std::move(never);
   return no_fit;
 }

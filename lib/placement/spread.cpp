@@ -135,10 +135,12 @@ class ConstraintReader {
 class SpreadPlanner {
  public:
   SpreadPlanner(const std::vector<gang::MemberSet>& members, const Cluster& cluster,
-                const PlanLimits& limits, const std::vector<Constraint>& constraints)
+                const PlanLimits& limits, SearchBudget budget,
+                const std::vector<Constraint>& constraints)
       : members_(members),
         cluster_(cluster),
         limits_(limits),
+        budget_(budget),
         capacity_(measure_capacity(members, cluster, limits)) {
     for (const Constraint& one : constraints) terms_.push_back(make_term(one));
   }
@@ -152,7 +154,9 @@ class SpreadPlanner {
       std::erase_if(terms_, [](const Term& term) { return !term.its->spread->is_required; });
       found = try_all();
     }
-    return found ? *std::move(found) : explain();
+    if (found) return *std::move(found);
+    if (budget_.answer == SearchBudget::Answer::kPlacesOnly) return gang::NoFit();
+    return explain();
   }
 
  private:
@@ -227,7 +231,8 @@ class SpreadPlanner {
     return found;
   }
 
-  std::optional<Plan> try_plan(const Bounds& bounds, SearchBudget budget) {
+  std::optional<Plan> try_plan(const Bounds& bounds, std::int64_t most_steps) {
+    const SearchBudget budget{std::min(most_steps, budget_.steps), budget_.answer};
     PlanLimits limits = limits_;
     limits.domains = bounds;
     Plan plan = plan_gang(members_, cluster_, limits, budget);
@@ -270,16 +275,16 @@ class SpreadPlanner {
         !std::equal(fixed.begin(), fixed.end(), bounds->begin(),
                     [](const DomainBounds& a, const DomainBounds& b) { return a.most == b.most; });
     if (is_any_fixed) {
-      if (auto plan = try_plan(fixed, {kFixedSteps})) return plan;
+      if (auto plan = try_plan(fixed, kFixedSteps)) return plan;
     }
     const bool are_closed =
         std::all_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.is_closed; });
-    if (are_closed) return try_plan(*bounds, {});
-    if (auto plan = try_plan(*bounds, {kFixedSteps})) return plan;
+    if (are_closed) return try_plan(*bounds, budget_.steps);
+    if (auto plan = try_plan(*bounds, kFixedSteps)) return plan;
     // Pods without the constraint may be more in one domain.
     Bounds relaxed = *bounds;
     for (DomainBounds& one : relaxed) one.bounds_all = false;
-    return try_plan(relaxed, {});
+    return try_plan(relaxed, budget_.steps);
   }
 
   // nullopt: a constraint cannot be kept.
@@ -401,6 +406,7 @@ class SpreadPlanner {
   const std::vector<gang::MemberSet>& members_;
   const Cluster& cluster_;
   const PlanLimits& limits_;
+  const SearchBudget budget_;
   const Capacity capacity_;
   std::vector<Term> terms_;
   bool has_given_up_ = false;  // the last search
@@ -409,14 +415,14 @@ class SpreadPlanner {
 }  // namespace
 
 Plan plan_spread(const std::vector<gang::MemberSet>& members, const Cluster& cluster,
-                 const PlanLimits& limits) {
+                 const PlanLimits& limits, SearchBudget budget) {
   std::vector<const gang::MemberSet*> sets;
   for (const gang::MemberSet& set : members) {
     if (!set.shape.spread.empty()) sets.push_back(&set);
   }
-  if (sets.empty()) return plan_gang(members, cluster, limits);
+  if (sets.empty()) return plan_gang(members, cluster, limits, budget);
   const std::vector<Constraint> constraints = ConstraintReader(cluster).read(sets);
-  return SpreadPlanner(members, cluster, limits, constraints).plan();
+  return SpreadPlanner(members, cluster, limits, budget, constraints).plan();
 }
 
 bool keeps_spread(std::span<const SetOnNode> pods, const Cluster& cluster) {

@@ -20,7 +20,7 @@ namespace nervex::placement {
 // the gang fits so. Cost without constraints: that of plan_gang(). With them: nodes x constraints,
 // and up to five plans.
 [[nodiscard]] Plan plan_spread(const std::vector<gang::MemberSet>& members, const Cluster& cluster,
-                               const PlanLimits& limits);
+                               const PlanLimits& limits, SearchBudget budget = {});
 
 // A pod of the set on the node with this index.
 using SetOnNode = std::pair<const gang::MemberSet*, std::size_t>;

@@ -20,12 +20,13 @@ using gang::DomainLimit;
 
 constexpr std::int64_t kMostPods = 1 << 20;
 
-// Bounds on the work for one gang: few plans in a large cluster, more in a small one; and for each
-// of them so many looks at the domains of a term.
-constexpr std::size_t kMostPlanNodes = 80'000;
-constexpr std::size_t kMostPlans = 1'000;
-constexpr std::size_t kLeastPlans = 16;
+// Bounds on the work for one gang, in a large cluster and in a small one: plans of each pass, and
+// for each of them looks at the domains of a term. The first plan has the most steps.
+constexpr std::size_t kMostPlanNodes = 40'000;
+constexpr std::size_t kMostPlans = 500;
+constexpr std::size_t kLeastPlans = 8;
 constexpr std::size_t kLooksPerPlan = 16;
+constexpr std::int64_t kLeastSteps = 500;
 // Domains of a larger level that a preferred term is tried in.
 constexpr std::size_t kMostLarger = 4;
 
@@ -50,7 +51,7 @@ struct Term {
   bool is_required = true;
   std::vector<std::size_t> sets{};      // that have it
   std::vector<std::string> in_order{};  // node classes: these domains alone, the best first
-  LabelIndex label{};
+  const LabelIndex* label = nullptr;
   std::vector<bool> is_taken{};  // by domain; empty: none is
 };
 
@@ -110,7 +111,7 @@ class DomainSearch {
     std::stable_sort(terms_.begin(), terms_.end(), [](const Term& a, const Term& b) {
       const auto order = [](const Term& term) {
         return std::tuple(!term.is_required, term.reason != DomainLimit::Reason::kNodeClasses,
-                          term.label.names.size());
+                          term.label->names.size());
       };
       return order(a) < order(b);
     });
@@ -143,9 +144,9 @@ class DomainSearch {
       return;
     }
     term.sets = {set};
-    term.label = index_label(term.key, cluster_);
+    term.label = &find_label(term.key);
     if (const auto taken = facts.taken.find(term.name); taken != facts.taken.end()) {
-      for (const std::string_view value : term.label.names) {
+      for (const std::string_view value : term.label->names) {
         term.is_taken.push_back(taken->second.count(std::string(value)) > 0);
       }
     }
@@ -160,7 +161,7 @@ class DomainSearch {
       term.in_order.assign(classes.begin(), classes.end());
       return add_term(set, std::move(term), facts);
     }
-    const LabelIndex label = index_label(key, cluster_);
+    const LabelIndex& label = find_label(key);
     NodeChoice& choice = choices_[set];
     choice.score.assign(cluster_.size(), 0);
     for (std::size_t i = 0; i < cluster_.size(); ++i) {
@@ -170,6 +171,12 @@ class DomainSearch {
       choice.allowed[i] = at != classes.end();
       choice.score[i] = (classes.end() - at) * kClassScore;
     }
+  }
+
+  const LabelIndex& find_label(const std::string& key) const {
+    const auto known = labels_.find(key);
+    return known != labels_.end() ? known->second
+                                  : labels_.emplace(key, index_label(key, cluster_)).first->second;
   }
 
   // By node: pods of the set that fit there without the rest of its gang.
@@ -231,8 +238,8 @@ class DomainSearch {
   // the term run, those with such pods.
   std::vector<Domain> list_domains(const Term& term,
                                    const std::vector<std::vector<std::int64_t>>& fit) const {
-    std::vector<Domain> domains = measure(term, term.label, fit);
-    const auto name = [&](const Domain& domain) { return term.label.names[domain.index]; };
+    std::vector<Domain> domains = measure(term, *term.label, fit);
+    const auto name = [&](const Domain& domain) { return term.label->names[domain.index]; };
     const bool is_any_taken =
         std::find(term.is_taken.begin(), term.is_taken.end(), true) != term.is_taken.end();
     std::erase_if(domains,
@@ -310,45 +317,43 @@ class DomainSearch {
     } else {
       domains = keep_holding(std::move(domains));
     }
-    for (const Domain& domain : domains) out.push_back({&term.label, {domain.index}});
+    for (const Domain& domain : domains) out.push_back({term.label, {domain.index}});
     if (!term.is_required && pass == Pass::kFewDomains) add_few_domains(term, out);
     return out;
   }
 
   // Where the pods of a preferred term go that no domain holds.
   void add_few_domains(const Term& term, std::vector<Candidate>& out) const {
-    for (const LabelIndex& larger : list_larger(term)) {
+    for (const LabelIndex* larger : list_larger(term)) {
       std::size_t left = kMostLarger;
-      for (const Domain& domain : keep_holding(measure(term, larger, fit_))) {
-        if (has_taken_elsewhere(term, larger, domain.index)) continue;
-        const Inside inside{larger, domain.index};
-        const auto fewest = find_fewest(term, measure(term, term.label, fit_, &inside));
-        if (fewest) out.push_back({&term.label, *fewest});
-        out.push_back({&larger, {domain.index}});
+      for (const Domain& domain : keep_holding(measure(term, *larger, fit_))) {
+        if (has_taken_elsewhere(term, *larger, domain.index)) continue;
+        const Inside inside{*larger, domain.index};
+        const auto fewest = find_fewest(term, measure(term, *term.label, fit_, &inside));
+        if (fewest) out.push_back({term.label, *fewest});
+        out.push_back({larger, {domain.index}});
         if (--left == 0) break;
       }
     }
-    const auto fewest = find_fewest(term, measure(term, term.label, fit_));
-    if (fewest) out.push_back({&term.label, *fewest});
+    const auto fewest = find_fewest(term, measure(term, *term.label, fit_));
+    if (fewest) out.push_back({term.label, *fewest});
     out.push_back({});
   }
 
   // The levels with larger domains than the term's, the next one first.
-  const std::vector<LabelIndex>& list_larger(const Term& term) const {
-    const auto known = larger_.find(term.key);
-    if (known != larger_.end()) return known->second;
-    std::vector<LabelIndex>& out = larger_[term.key];
+  std::vector<const LabelIndex*> list_larger(const Term& term) const {
+    std::vector<const LabelIndex*> out;
     const auto& levels = cluster_.labels().topology;
     const auto level = std::find(levels.begin(), levels.end(), term.key);
     if (level == levels.end()) return out;
-    for (auto at = level; at != levels.begin();) out.push_back(index_label(*--at, cluster_));
+    for (auto at = level; at != levels.begin();) out.push_back(&find_label(*--at));
     return out;
   }
 
   bool has_taken_elsewhere(const Term& term, const LabelIndex& larger, std::size_t domain) const {
     bool is_any = false;
     for (std::size_t i = 0; i < cluster_.size() && !term.is_taken.empty(); ++i) {
-      const std::size_t own = term.label.domain[i];
+      const std::size_t own = term.label->domain[i];
       if (own == LabelIndex::kNone || !term.is_taken[own]) continue;
       if (larger.domain[i] == domain) return false;
       is_any = true;
@@ -382,7 +387,7 @@ class DomainSearch {
   }
 
   std::optional<Plan> search(Pass pass) {
-    nearest_.reset();
+    nearest_choices_.clear();
     blocked_choices_.clear();
     plans_left_ = most_plans_;
     looks_left_ = most_plans_ * kLooksPerPlan;
@@ -392,9 +397,9 @@ class DomainSearch {
   std::optional<Plan> try_terms(std::size_t at, Pass pass) {
     failed_for_ = static_cast<std::ptrdiff_t>(at) - 1;
     if (at == terms_.size()) return try_plan();
-    if (looks_left_ > 0) --looks_left_;
     const Term& term = terms_[at];
     const std::vector<Candidate> candidates = list_candidates(term, pass);
+    if (looks_left_ > 0 && candidates.size() != 1) --looks_left_;
     if ((candidates.empty() || has_given_up()) && blocked_choices_.empty()) {
       blocked_ = at;
       blocked_choices_ = choices_;
@@ -432,10 +437,13 @@ class DomainSearch {
     --plans_left_;
     PlanLimits limits = limits_;
     limits.choices = choices_;
-    Plan plan = plan_spread(members_, cluster_, limits);
-    auto* no_fit = std::get_if<gang::NoFit>(&plan);
-    if (no_fit == nullptr) return plan;
-    if (!nearest_) nearest_ = std::move(*no_fit);
+    const auto before = static_cast<std::int64_t>(++plans_made_);
+    SearchBudget budget;
+    budget.steps = std::max(budget.steps / before, kLeastSteps);
+    budget.answer = SearchBudget::Answer::kPlacesOnly;
+    Plan plan = plan_spread(members_, cluster_, limits, budget);
+    if (std::holds_alternative<std::vector<Assignment>>(plan)) return plan;
+    if (nearest_choices_.empty()) nearest_choices_ = choices_;
     return std::nullopt;
   }
 
@@ -449,9 +457,14 @@ class DomainSearch {
                                      [](const Domain& domain) { return domain.spare >= 0; });
       if (!holds) return name_limit(term, domains);
     }
-    gang::NoFit no_fit = nearest_ ? *std::move(nearest_) : explain_blocked();
+    if (nearest_choices_.empty()) return explain_blocked();
+    PlanLimits limits = limits_;
+    limits.choices = nearest_choices_;
+    Plan plan = plan_spread(members_, cluster_, limits);
+    if (std::holds_alternative<std::vector<Assignment>>(plan)) return plan;  // with more steps
+    gang::NoFit no_fit = std::get<gang::NoFit>(std::move(plan));
     gang::UnplacedSet& unplaced = *gang::find_set(no_fit);
-    if (!unplaced.skew && !unplaced.domain) note_domain(unplaced);
+    if (!unplaced.skew) note_domain(unplaced);
     if (!is_only_domain()) no_fit = without_proof(std::move(no_fit));
     auto* cause = std::get_if<gang::InsufficientCapacity>(&no_fit);
     if (cause != nullptr && has_given_up()) cause->search_gave_up = true;
@@ -526,7 +539,9 @@ class DomainSearch {
     for (std::size_t s = 1; s < term.sets.size(); ++s) {
       if (lacking(s) < lacking(worst)) worst = s;
     }
-    if (nearest->fit[worst] == 0) {  // what keeps them from each node says more
+    const bool holds_any = std::any_of(domains.begin(), domains.end(),
+                                       [&](const Domain& one) { return one.fit[worst] > 0; });
+    if (!holds_any) {  // what keeps them from each node says more
       Plan plan = plan_spread(members_, cluster_, limits_);
       if (auto* no_fit = std::get_if<gang::NoFit>(&plan)) return *std::move(no_fit);
     }
@@ -539,6 +554,14 @@ class DomainSearch {
     if (!is_proof) return gang::InsufficientCapacity{std::move(set), std::move(scarce)};
     const int most = set.wanted - set.unplaced;
     return gang::NeverFits{std::move(set), std::move(scarce), most};
+  }
+
+  // Any label may be a topologyKey of pod affinity: values that an administrator has not named as
+  // levels are not for users to read.
+  bool is_public(const std::string& key) const {
+    const NodeLabels& labels = cluster_.labels();
+    return key == labels.node_class ||
+           std::find(labels.topology.begin(), labels.topology.end(), key) != labels.topology.end();
   }
 
   // `worst`: of Term::sets.
@@ -560,7 +583,8 @@ class DomainSearch {
     for (const Domain* one : largest) {
       if (limit.capacity.size() == kMostNamed) break;
       limit.capacity.push_back(
-          {std::string(term.label.names[one->index]), static_cast<int>(one->fit[worst])});
+          {is_public(term.key) ? std::string(term.label->names[one->index]) : "",
+           static_cast<int>(one->fit[worst])});
     }
     if (!limit.capacity.empty()) out.unplaced = out.wanted - limit.capacity.front().pods;
     limit.joins_pods = !term.is_taken.empty();
@@ -578,14 +602,15 @@ class DomainSearch {
   std::vector<Term> terms_;
   std::vector<NodeChoice> choices_;             // by set: as the terms so far allow
   std::vector<std::vector<std::int64_t>> fit_;  // by set and node
-  mutable std::map<std::string, std::vector<LabelIndex>> larger_;
+  mutable std::map<std::string, LabelIndex> labels_;
   const std::size_t most_plans_;
   std::size_t plans_left_ = 0;
   std::size_t looks_left_ = 0;
   std::size_t blocked_ = 0;                  // the first term without a candidate
   std::vector<NodeChoice> blocked_choices_;  // and what the terms before it allow; empty: none is
   std::ptrdiff_t failed_for_ = -1;           // the last term whose next candidate may help
-  std::optional<gang::NoFit> nearest_;       // the answer of the first plan
+  std::size_t plans_made_ = 0;
+  std::vector<NodeChoice> nearest_choices_;  // of the first plan; empty: none was made
   bool has_several_ = false;                 // plans have failed
 };
 
@@ -616,12 +641,15 @@ void add_taken_class(const gang::MemberSet& set, const Cluster& cluster, std::st
   if (label != labels.end()) facts.taken[name_of_classes(set)].insert(label->second);
 }
 
-bool keeps_domains(std::span<const SetOnNode> pods, const Cluster& cluster, ClassRule classes) {
+bool keeps_domains(std::span<const SetOnNode> pods, const Cluster& cluster,
+                   const DomainFacts& facts) {
   std::map<std::string, std::string_view> value_of;  // by term
   const auto keeps = [&](const std::string& name, const std::string& key, std::size_t node) {
     const auto& labels = cluster.node(node).labels;
     const auto label = labels.find(key);
     if (label == labels.end()) return false;
+    const auto taken = facts.taken.find(name);
+    if (taken != facts.taken.end() && taken->second.count(label->second) == 0) return false;
     return value_of.emplace(name, label->second.str()).first->second == label->second.str();
   };
   return std::all_of(pods.begin(), pods.end(), [&](const SetOnNode& pod) {
@@ -639,7 +667,7 @@ bool keeps_domains(std::span<const SetOnNode> pods, const Cluster& cluster, Clas
     const bool is_allowed =
         label != labels.end() &&
         std::find(allowed.begin(), allowed.end(), label->second.str()) != allowed.end();
-    const bool is_for_each = classes == ClassRule::kForEachPod;
+    const bool is_for_each = facts.classes == ClassRule::kForEachPod;
     return is_kept && is_allowed && (is_for_each || keeps(name_of_classes(*set), key, node));
   });
 }

@@ -52,7 +52,9 @@ void add_taken_class(const gang::MemberSet& set, const Cluster& cluster, std::st
                                    const Cluster& cluster, const PlanLimits& limits,
                                    const DomainFacts& facts);
 
-// Pods of a gang keep the required terms of their sets among each other.
-bool keeps_domains(std::span<const SetOnNode> pods, const Cluster& cluster, ClassRule classes);
+// Pods of a gang keep the required terms of their sets, among each other and with what runs. Cost:
+// pods.
+bool keeps_domains(std::span<const SetOnNode> pods, const Cluster& cluster,
+                   const DomainFacts& facts);
 
 }  // namespace nervex::placement

@@ -87,7 +87,17 @@ TEST_CASE("a job that not even empty nodes could hold is found", "[webhook][capa
       {"matchExpressions", Json::array({{{"key", "zone"}, {"operator", "Exists"}}})}};
   const char* const terms =
       "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+  const auto near = [](int replicas, const char* where) {
+    Json job = job_with_learners(replicas, "4");
+    job[Json::json_pointer(where)] = {{"level", "zone"}};
+    return job;
+  };
   const auto row = GENERATE_COPY(values<Row>({
+      {"one zone holds the learners", near(2, "/spec/learner/topology"), "", ""},
+      {"no zone holds the learners", near(3, "/spec/learner/topology"),
+       "spec.learner.topology.level", "1 of 3 can never fit in one zone: one has capacity"},
+      {"no zone holds the job", near(3, "/spec/topology"), "spec.topology.level",
+       "1 of 3 can never fit in one zone: one has capacity"},
       {"it fits", job_with_learners(3, "4"), "", ""},
       {"one pod is larger than any node", job_with_learners(1, "16"), "spec.learner.template",
        "nvidia.com/gpu 16"},

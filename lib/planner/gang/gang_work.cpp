@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "gang/slot.h"
-#include "placement/spread.h"
+#include "planner/gang/gang_domains.h"
 
 namespace nervex::planner {
 namespace {
@@ -266,24 +266,6 @@ void yield(GangWork& work, Ledger& ledger) {
   work.move_to(GangStage::kWaiting);
   lend(work, ledger);
   ledger.note_dropped_plan();
-}
-
-placement::ClassRule find_class_rule(const GangWork& work) {
-  const bool has_multi_gpu = work.kind == gang::GangKind::kRequest && work.sets.size() > 1;
-  const bool runs = work.is_committed() || work.kind != gang::GangKind::kBase;
-  return runs && !has_multi_gpu ? placement::ClassRule::kForEachPod
-                                : placement::ClassRule::kOneForRole;
-}
-
-bool keeps_domains(const GangWork& work, const Ledger& ledger) {
-  std::vector<placement::SetOnNode> pods;
-  for (const PlacedSlot& slot : work.placed) {
-    if (slot.set->shape.spread.empty() && !placement::has_domain_terms(*slot.set)) continue;
-    if (const auto node = ledger.nodes().find(slot.placement.node))
-      pods.emplace_back(slot.set, *node);
-  }
-  return placement::keeps_spread(pods, ledger.nodes()) &&
-         placement::keeps_domains(pods, ledger.nodes(), find_class_rule(work));
 }
 
 bool try_take(const GangWork& work, Ledger& ledger) {

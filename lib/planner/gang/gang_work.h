@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "placement/topology.h"
 #include "planner/facts/snapshot.h"
 #include "planner/gang/gang_plan.h"
 #include "planner/gang/ledger.h"
@@ -35,6 +34,12 @@ enum class StoppedPreemption {
   kWithdrawn,  // before any victim could be marked: the preemption does not count
 };
 
+// Capacity that is reserved for one pod, which does not exist: ReservedPlaces.
+struct ReservedPlace {
+  const gang::MemberSet* set = nullptr;
+  std::string node;
+};
+
 // A gang of this suite. Points into the PodGroup that it was made from.
 struct GangWork : GangPlan {
   std::string name;
@@ -43,9 +48,10 @@ struct GangWork : GangPlan {
   const GroupSeen* seen = nullptr;           // it was made from this
   const gang::GangStatus* before = nullptr;  // from the status; null: a new gang
   std::vector<const gang::MemberSet*> sets;
-  // All gangs of its PodGroup, of a cycle: topology keeps their pods together. Empty: its stored
-  // status says where they are.
+  // All gangs of its PodGroup, and the capacity that is reserved beside them, in a cycle: topology
+  // keeps their pods together. Empty: the stored status says where they are.
   std::span<const GangWork> siblings{};
+  const std::vector<ReservedPlace>* reserved = nullptr;
   std::vector<gang::MemberSet> missing;  // the sets, each with its slots that have no placement
   // Sets with the slots that may wait (gang::may_wait()) and have no placement; not in `missing`.
   std::vector<gang::MemberSet> growing;
@@ -107,16 +113,6 @@ std::vector<GangWork> collect_gang_work(const GroupSeen& seen);
 // slots become missing. Their capacity stays subtracted until the status is written. Ignores pods
 // created with their node: the kubelet or a lost node decides about those.
 void drop_unbindable(GangWork& work, Ledger& ledger);
-
-// How new placements of the gang use node classes. Replicas of a job that runs may be on nodes of
-// several classes; but the pods of a multi-GPU learner, of which a request has several sets, work
-// in step.
-placement::ClassRule find_class_rule(const GangWork& work);
-
-// The placements, which the ledger counts, keep what their sets say of domains: topology spread,
-// topology, node classes. Pods that others have started since the plan may have changed which
-// domain has the fewest, and labels of nodes change.
-bool keeps_domains(const GangWork& work, const Ledger& ledger);
 
 // Takes the capacity of an uncommitted gang, if every slot has a placement and all of them fit. For
 // a committed gang, takes that of placements from an uncommitted one; slots that do not fit become

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gang/slot.h"
+#include "planner/gang/gang_domains.h"
 
 namespace nervex::planner {
 namespace {
@@ -112,46 +113,18 @@ std::optional<gang::NoFit> complete_committed(GangWork& work, Ledger& ledger) {
   return no_fit;
 }
 
-// Where the committed gangs of the PodGroup have their pods, by the stored status.
-void add_stored_domains(const GangWork& work, const Ledger& ledger, placement::DomainFacts& facts) {
-  const gang::PodGroup& group = *work.seen->group;
-  for (const gang::GangStatus& gang : group.status.gangs) {
-    if (gang.name == work.name || !work.seen->is_committed(gang)) continue;
-    const gang::Gang* wanted = gang::find_gang(group.spec, gang.name);
-    if (wanted == nullptr) continue;
-    for (const gang::Placement& placement : gang.placements) {
-      const auto set =
-          std::find_if(wanted->members.begin(), wanted->members.end(),
-                       [&](const gang::MemberSet& one) { return one.role == placement.role; });
-      if (set == wanted->members.end()) continue;
-      placement::add_taken_domains(*set, ledger.nodes(), placement.node, facts);
-    }
-  }
+// How many pods less to try next. Where several constraints together are the reason, or the search
+// has ended at its limit, the number says little.
+int fewer_by(const gang::NoFit& no_fit, int count) {
+  const gang::UnplacedSet& unplaced = *gang::find_set(no_fit);
+  const auto* cause = std::get_if<gang::InsufficientCapacity>(&no_fit);
+  if (unplaced.skew) return std::max(unplaced.unplaced, count / 8);
+  const bool is_vague = (unplaced.domain && unplaced.domain->is_narrowed) ||
+                        (cause != nullptr && cause->search_gave_up);
+  return is_vague ? count / 8 : unplaced.unplaced;
 }
 
 }  // namespace
-
-placement::DomainFacts find_domain_facts(const GangWork& work, const Ledger& ledger,
-                                         const PlacedSlot* except) {
-  placement::DomainFacts facts;
-  const gang::PodGroupSpec& spec = work.seen->group->spec;
-  const auto sets = gang::all_sets(spec.gangs);
-  if (std::none_of(sets.begin(), sets.end(), placement::has_domain_terms)) return facts;
-  facts.classes = find_class_rule(work);
-  for (const PlacedSlot& slot : work.placed) {
-    if (&slot == except) continue;
-    placement::add_taken_domains(*slot.set, ledger.nodes(), slot.placement.node, facts);
-    placement::add_taken_class(*slot.set, ledger.nodes(), slot.placement.node, facts);
-  }
-  for (const GangWork& sibling : work.siblings) {
-    if (sibling.name == work.name || !sibling.is_assumed()) continue;
-    for (const PlacedSlot& slot : sibling.placed) {
-      placement::add_taken_domains(*slot.set, ledger.nodes(), slot.placement.node, facts);
-    }
-  }
-  if (work.siblings.empty()) add_stored_domains(work, ledger, facts);
-  return facts;
-}
 
 std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
                                     const placement::PlanLimits& limits,
@@ -164,10 +137,7 @@ std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const
     const std::vector<gang::MemberSet> members{with_slots(set, std::move(slots))};
     const placement::Plan plan = placement::plan_in_domains(members, ledger.nodes(), limits, facts);
     if (const auto* no_fit = std::get_if<gang::NoFit>(&plan)) {
-      const gang::UnplacedSet& unplaced = *gang::find_set(*no_fit);
-      // Where several constraints together are the reason, the number says little.
-      const int step = unplaced.skew ? std::max(unplaced.unplaced, count / 8) : unplaced.unplaced;
-      count -= std::max(1, step);
+      count -= std::max(1, fewer_by(*no_fit, count));
       continue;
     }
     for (const auto& place : std::get<std::vector<placement::Assignment>>(plan)) {

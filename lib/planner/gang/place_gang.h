@@ -22,11 +22,6 @@ bool move_slot(GangWork& work, PlacedSlot& slot, Ledger& ledger);
 // aggregator is placed separately, as it is useful without the rest, and the rest without it.
 std::optional<gang::NoFit> complete(GangWork& work, Ledger& ledger);
 
-// Where pods of the job are that others have to join: those of this gang except `except`, and of
-// other gangs that have placements; and how the gang may use node classes.
-placement::DomainFacts find_domain_facts(const GangWork& work, const Ledger& ledger,
-                                         const PlacedSlot* except = nullptr);
-
 // Nodes with capacity for as many of these pods as possible, at most `count`. Takes nothing.
 std::vector<std::string> find_nodes(const gang::MemberSet& set, int count, const Ledger& ledger,
                                     const placement::PlanLimits& limits,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "placement/capacity.h"
+#include "planner/gang/gang_domains.h"
 #include "planner/gang/place_gang.h"
 
 namespace nervex::planner {
@@ -33,7 +34,7 @@ ReservedPlaces::ReservedPlaces(const GroupSeen& seen) : group_(seen.group.get())
 }
 
 void ReservedPlaces::leave_overfull_nodes(Ledger& ledger) {
-  std::erase_if(places_, [&](const Place& place) {
+  std::erase_if(places_, [&](const ReservedPlace& place) {
     const bool fits = ledger.has_capacity_for_its_own(*place.set, place.node);
     if (!fits) ledger.give_back(*place.set, place.node);
     return !fits;
@@ -71,8 +72,9 @@ void ReservedPlaces::hand_over(const std::vector<GangWork>& gangs, Ledger& ledge
 }
 
 std::optional<gang::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger& ledger) {
-  const bool has_places = std::any_of(places_.begin(), places_.end(),
-                                      [&](const Place& place) { return gang.has_set(place.set); });
+  const bool has_places =
+      std::any_of(places_.begin(), places_.end(),
+                  [&](const ReservedPlace& place) { return gang.has_set(place.set); });
   auto no_fit = gang.claims_reserved() && has_places ? complete_on_places(gang, ledger)
                                                      : planner::complete(gang, ledger);
   if (!no_fit && !gang.is_committed()) {
@@ -84,13 +86,13 @@ std::optional<gang::NoFit> ReservedPlaces::complete(GangWork& gang, Ledger& ledg
 std::optional<gang::NoFit> ReservedPlaces::heal(GangWork& gang, Ledger& ledger) {
   if (places_.empty()) return gang.no_fit;
   const std::size_t lacking = gang.lacking();
-  for (const Place& place : places_) {
+  for (const ReservedPlace& place : places_) {
     ledger.lend(*place.set, place.node);
     ledger.use_up(gang.group_limits, place.set->shape.requests, place.node, -1);
   }
   auto no_fit = planner::complete(gang, ledger);
   std::vector<placement::GroupLimit> left = group_limits_left(gang, ledger);
-  std::erase_if(places_, [&](const Place& place) {
+  std::erase_if(places_, [&](const ReservedPlace& place) {
     const kube::Resources& requests = place.set->shape.requests;
     const bool is_taken =
         lacking > gang.lacking() && (!ledger.has_capacity(*place.set, place.node) ||
@@ -108,8 +110,8 @@ std::optional<gang::NoFit> ReservedPlaces::heal(GangWork& gang, Ledger& ledger) 
 }
 
 std::optional<gang::NoFit> ReservedPlaces::complete_on_places(GangWork& gang, Ledger& ledger) {
-  const auto is_its = [&](const Place& place) { return gang.has_set(place.set); };
-  std::vector<Place> reserved;
+  const auto is_its = [&](const ReservedPlace& place) { return gang.has_set(place.set); };
+  std::vector<ReservedPlace> reserved;
   std::copy_if(places_.begin(), places_.end(), std::back_inserter(reserved), is_its);
   std::map<const gang::MemberSet*, std::vector<std::string>> nodes_by_set;
   for (auto place = reserved.rbegin(); place != reserved.rend();
@@ -145,17 +147,14 @@ std::optional<gang::NoFit> ReservedPlaces::complete_on_places(GangWork& gang, Le
 
 void ReservedPlaces::restore(Ledger& ledger, const GangWork& gang) {
   for (const auto& [set, wanted] : wanted_) {
-    const auto is_unusable = [&, set = set](const Place& place) {
+    const auto is_unusable = [&, set = set](const ReservedPlace& place) {
       return place.set == set && !ledger.is_allowed(*set, place.node);
     };
     const auto unusable =
         static_cast<int>(std::count_if(places_.begin(), places_.end(), is_unusable));
     const int lacking = wanted - count(*set) + unusable;
     if (lacking <= 0) continue;
-    placement::DomainFacts facts = find_domain_facts(gang, ledger);
-    for (const Place& place : places_) {
-      placement::add_taken_domains(*place.set, ledger.nodes(), place.node, facts);
-    }
+    const placement::DomainFacts facts = find_domain_facts(gang, ledger);
     const auto group_limits = group_limits_left(gang, ledger);
     for (std::string& node :
          find_nodes(*set, lacking, ledger, {gang.limits, group_limits}, facts)) {
@@ -174,14 +173,14 @@ void ReservedPlaces::restore(Ledger& ledger, const GangWork& gang) {
 
 std::vector<gang::ReservedCapacity> ReservedPlaces::places() const {
   PodCounts counts;
-  for (const Place& place : places_) ++counts[{place.set->name, place.node}];
+  for (const ReservedPlace& place : places_) ++counts[{place.set->name, place.node}];
   return reserved_capacity(counts);
 }
 
 // The last ones by name of the node go first.
 void ReservedPlaces::keep(const gang::MemberSet& set, int count, Ledger& ledger) {
   int kept = 0;
-  std::erase_if(places_, [&](const Place& place) {
+  std::erase_if(places_, [&](const ReservedPlace& place) {
     if (place.set != &set || ++kept <= count) return false;
     ledger.give_back(set, place.node);
     return true;
@@ -204,7 +203,7 @@ void ReservedPlaces::take_dropped_plan(const gang::MemberSet& set, const GangWor
 // The taker's pods are not larger, but its places are its own size from now on.
 void ReservedPlaces::take_over(const gang::MemberSet& from, const gang::MemberSet& to, int count,
                                Ledger& ledger) {
-  for (Place& place : places_) {
+  for (ReservedPlace& place : places_) {
     if (count <= 0) return;
     if (place.set != &from) continue;
     ledger.give_back(from, place.node);
@@ -215,8 +214,9 @@ void ReservedPlaces::take_over(const gang::MemberSet& from, const gang::MemberSe
 }
 
 int ReservedPlaces::count(const gang::MemberSet& set) const {
-  return static_cast<int>(std::count_if(places_.begin(), places_.end(),
-                                        [&](const Place& place) { return place.set == &set; }));
+  return static_cast<int>(
+      std::count_if(places_.begin(), places_.end(),
+                    [&](const ReservedPlace& place) { return place.set == &set; }));
 }
 
 std::vector<gang::ReservedCapacity> reserved_capacity(const PodCounts& counts) {

@@ -49,19 +49,15 @@ class ReservedPlaces {
   // Calls it with set, node and number of pods for what is reserved for sets of the gang.
   template <typename Visit>
   void visit(const GangWork& gang, const Visit& visit) const {
-    for (const Place& place : places_) {
+    for (const ReservedPlace& place : places_) {
       if (gang.has_set(place.set)) visit(*place.set, place.node, 1);
     }
   }
+  const std::vector<ReservedPlace>& all() const { return places_; }
   // For the status, by set and node.
   std::vector<gang::ReservedCapacity> places() const;
 
  private:
-  struct Place {  // of one pod
-    const gang::MemberSet* set = nullptr;
-    std::string node;
-  };
-
   std::optional<gang::NoFit> complete_on_places(GangWork& gang, Ledger& ledger);
   void keep(const gang::MemberSet& set, int count, Ledger& ledger);
   void take_dropped_plan(const gang::MemberSet& set, const GangWork& gang, Ledger& ledger);
@@ -70,7 +66,7 @@ class ReservedPlaces {
 
   const gang::PodGroup* group_ = nullptr;
   bool is_committed_ = false;
-  std::vector<Place> places_;
+  std::vector<ReservedPlace> places_;
   std::vector<std::pair<const gang::MemberSet*, int>> wanted_;  // known after hand_over()
 };
 

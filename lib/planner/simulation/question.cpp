@@ -18,8 +18,6 @@
 namespace nervex::planner {
 namespace {
 
-// Each is tried on every group of nodes, and no admission has seen the job.
-constexpr std::size_t kMostAffinityTerms = 64;
 // Neither is the id of an entry: they count from 1.
 constexpr std::int64_t kNoRequest = std::numeric_limits<std::int64_t>::max();
 
@@ -54,11 +52,11 @@ gang::PodGroup make_group(const job::Job& job, const job::PodContext& context, i
   return group;
 }
 
-bool has_too_many_terms(const gang::PodGroup& group) {
+// No admission has seen the job.
+bool has_too_many_classes(const gang::PodGroup& group) {
   const auto sets = gang::all_sets(group.spec.gangs);
   return std::any_of(sets.begin(), sets.end(), [](const gang::MemberSet& set) {
-    return set.shape.together.size() > kMostAffinityTerms ||
-           set.shape.node_classes.size() > gang::kMaxNodeClasses;
+    return set.shape.node_classes.size() > gang::kMaxNodeClasses;
   });
 }
 
@@ -155,10 +153,10 @@ Result<Candidate> make_candidate(const Question& question, const JobSettings& se
     group.spec.never_preempts = priority.never_preempts;
     return group;
   };
-  if (has_too_many_terms(candidate.make(candidate.replicas))) {
-    return Error{Code::kInvalid, fmt::format("spec.job: a template has more than {} required terms "
-                                             "of podAffinity that its own pods match",
-                                             kMostAffinityTerms)};
+  if (has_too_many_classes(candidate.make(candidate.replicas))) {
+    return Error{Code::kInvalid,
+                 fmt::format("spec.job: nodeClasses of a role may have {} entries at most",
+                             gang::kMaxNodeClasses)};
   }
   return candidate;
 }

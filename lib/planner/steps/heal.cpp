@@ -12,6 +12,7 @@
 
 #include "gang/slot.h"
 #include "planner/facts/next_look.h"
+#include "planner/gang/gang_domains.h"
 #include "planner/gang/place_gang.h"
 #include "planner/recovery/refusals.h"
 #include "planner/steps/yielding_plans.h"

@@ -13,9 +13,11 @@ namespace {
 
 // An equal gang gets an equal answer: nothing of the job itself counts.
 bool depends_on_nodes_alone(const GangWork& gang) {
+  const bool joins_none = gang.kind == gang::GangKind::kBase && gang.placed.empty();
   return !gang.claims_reserved() && gang.seen->enlarged.empty() &&
-         std::all_of(gang.missing.begin(), gang.missing.end(), [](const gang::MemberSet& set) {
-           return !placement::has_domain_terms(set) && set.admitted.requests.empty();
+         std::all_of(gang.missing.begin(), gang.missing.end(), [&](const gang::MemberSet& set) {
+           return (joins_none || !placement::has_domain_terms(set)) &&
+                  set.admitted.requests.empty();
          });
 }
 

@@ -140,7 +140,10 @@ CycleWork::CycleWork(std::vector<GroupWork> own, std::vector<ForeignWork> others
     ranks.push_back(work.rank());
   };
   for (GroupWork& work : all_groups) {
-    for (GangWork& gang : work.gangs) gang.siblings = work.gangs;
+    for (GangWork& gang : work.gangs) {
+      gang.siblings = work.gangs;
+      gang.reserved = &work.reserved.all();
+    }
     add(work);
   }
   for (ForeignWork& work : foreign) add(work);

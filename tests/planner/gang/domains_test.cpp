@@ -68,12 +68,13 @@ TEST_CASE("a gang that fits in no domain says so", "[extender][domains]") {
   const auto five = together(a_set("collector", 5, ask(7)));
   CHECK(outcome(two_zones(), a_group("a", {five})) ==
         "collector: 1 of 5 can never fit in one topology.kubernetes.io/zone, as pod affinity "
-        "requires: b has capacity, even when empty, for 4, a for 2; 2 together would hold all");
+        "requires: one has capacity, even when empty, for 4, another for 2; 2 together would hold "
+        "all");
   std::vector<placement::NodeView> nodes = two_zones();
   nodes.push_back(in_zone("b5", "b", 7));
   CHECK(outcome(nodes, a_group("a", {five})) ==
         "collector: 1 of 5 does not fit in one topology.kubernetes.io/zone, as pod affinity "
-        "requires: b has capacity for 4, a for 2; 2 together would hold all");
+        "requires: one has capacity for 4, another for 2; 2 together would hold all");
   CHECK(outcome({view(a_node("n1", 8))}, a_group("a", {five})) ==
         "collector: no node has the label topology.kubernetes.io/zone");
 }
@@ -207,6 +208,23 @@ TEST_CASE("requests that are planned in one cycle get one domain", "[extender][d
   nodes.push_back(in_zone("a4", "a"));
   nodes.push_back(in_zone("b5", "b"));
   CHECK(plan(nodes) == "c a1 a2 a3 a4 ");
+}
+
+TEST_CASE("a base pod that is replaced joins reserved capacity", "[extender][domains]") {
+  auto learners = near(a_set("learner", 1, ask(7)));
+  learners.reserved_pods = 1;
+  gang::PodGroup group = planned(a_group("a", {learners}), {"gone"}, true);
+  group.status.gangs[0].reserved = {{"learner", "b1", 1}};
+  nth_set(group, 0).slots[0].incarnation = 1;
+  ++group.meta.generation;
+  // Zone a is smaller.
+  const CycleResult result = run_cycle(
+      {{in_zone("a1", "a"), in_zone("b1", "b", 7), in_zone("b2", "b"), in_zone("b3", "b")},
+       {seen(group)}},
+      {}, kNow);
+  REQUIRE(result.writes.size() == 1);
+  REQUIRE(result.writes[0].status.gangs[0].placements.size() == 1);
+  CHECK(result.writes[0].status.gangs[0].placements[0].node.starts_with("b"));
 }
 
 TEST_CASE("restored reserved capacity is with what is left of it", "[extender][domains]") {
