@@ -317,6 +317,7 @@ class DomainSearch {
     } else {
       domains = keep_holding(std::move(domains));
     }
+    out.reserve(domains.size());
     for (const Domain& domain : domains) out.push_back({term.label, {domain.index}});
     if (!term.is_required && pass == Pass::kFewDomains) add_few_domains(term, out);
     return out;
@@ -543,7 +544,7 @@ class DomainSearch {
                                        [&](const Domain& one) { return one.fit[worst] > 0; });
     if (!holds_any) {  // what keeps them from each node says more
       Plan plan = plan_spread(members_, cluster_, limits_);
-      if (auto* no_fit = std::get_if<gang::NoFit>(&plan)) return *std::move(no_fit);
+      if (auto* no_fit = std::get_if<gang::NoFit>(&plan)) return std::move(*no_fit);
     }
     gang::UnplacedSet set = describe(term, said, worst);
     const SetNeed& need = capacity_.sets[term.sets[worst]];

@@ -129,7 +129,7 @@ def test_pods_with_affinity_get_a_zone_that_holds_them_all(jobs, target):
         jobs.create(with_collectors("together", 4, body))
         assert wait_collectors(jobs, "together", 4) == names[2:]
         jobs.create(with_collectors("waits", 4, body))
-        wait_message(jobs, "waits", f"pod affinity requires them in one {ZONE}")
+        wait_message(jobs, "waits", f"2 of 4 do not fit in one {ZONE}, as pod affinity requires: a has capacity for 2")
 
 
 def test_preferred_nodes_are_filled_first(jobs, pool):
