@@ -56,7 +56,7 @@ struct DomainLimit {
   // that comes closest.
   std::vector<Capacity> capacity{};
   int needed = 0;            // as many domains would hold the pods; 0: all together do not, or one
-  bool joins_pods = false;   // only domains where pods of the job run count
+  bool joins_pods = false;   // only domains with pods or reserved capacity of the job count
   bool is_narrowed = false;  // only nodes that another such rule of the job leaves count
   bool operator==(const DomainLimit&) const = default;
 };

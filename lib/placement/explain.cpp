@@ -74,7 +74,8 @@ std::string describe_domain(const UnplacedSet& set, std::string_view verb,
       "{} of {} {} {}{}", set.unplaced, set.wanted, verb,
       is_class ? "on nodes of one class" : "in one " + domain.key,
       domain.reason == DomainLimit::Reason::kPodAffinity ? ", as pod affinity requires" : "");
-  if (domain.joins_pods) text += is_class ? ", that of its pods" : ", where pods of the job run";
+  if (domain.joins_pods)
+    text += is_class ? ", that of its pods" : ", where the job has pods or capacity";
   if (domain.is_narrowed) text += ", on nodes that its other topologies and nodeClasses leave";
   std::string_view start = ": ";
   for (const auto& [value, pods] : domain.capacity) {

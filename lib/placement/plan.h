@@ -28,7 +28,8 @@ using Plan = std::variant<std::vector<Assignment>, gang::NoFit>;
 // about 50 ns. Steps instead of time make equal input give equal plans.
 struct SearchBudget {
   std::int64_t steps = 20'000;
-  // kPlacesOnly: one of many attempts. NoFit is InsufficientCapacity without any content.
+  // kPlacesOnly: one of many attempts. NoFit is InsufficientCapacity and says only whether the
+  // search gave up.
   enum class Answer { kExplained, kPlacesOnly };
   Answer answer = Answer::kExplained;
 };

@@ -155,7 +155,9 @@ class SpreadPlanner {
       found = try_all();
     }
     if (found) return *std::move(found);
-    if (budget_.answer == SearchBudget::Answer::kPlacesOnly) return gang::NoFit();
+    if (budget_.answer == SearchBudget::Answer::kPlacesOnly) {
+      return gang::NoFit(gang::InsufficientCapacity{{}, {}, has_given_up_});
+    }
     return explain();
   }
 

@@ -185,8 +185,8 @@ TEST_CASE("pods that come later join those that run", "[placement][topology]") {
     auto more = required;
     more.slots = a_set("learner", 4, ask(1)).slots;
     CHECK(outcome({more}, nodes, facts) ==
-          "learner: 1 of 4 does not fit in one example.com/rack, where pods of the job run: a2 has "
-          "capacity for 3");
+          "learner: 1 of 4 does not fit in one example.com/rack, where the job has pods or "
+          "capacity: a2 has capacity for 3");
     more = preferred;
     more.slots = a_set("learner", 4, ask(1)).slots;
     CHECK(outcome({more}, nodes, facts) == "a1-1:1 a2-1:3");  // the same zone

@@ -15,23 +15,6 @@ placement::ClassRule find_class_rule(const GangWork& work) {
                                 : placement::ClassRule::kOneForRole;
 }
 
-// Where the committed gangs of the PodGroup have their pods, by the stored status.
-void add_stored_domains(const GangWork& work, const Ledger& ledger, placement::DomainFacts& facts) {
-  const gang::PodGroup& group = *work.seen->group;
-  for (const gang::GangStatus& gang : group.status.gangs) {
-    if (gang.name == work.name || !work.seen->is_committed(gang)) continue;
-    const gang::Gang* wanted = gang::find_gang(group.spec, gang.name);
-    if (wanted == nullptr) continue;
-    for (const gang::Placement& placement : gang.placements) {
-      const auto set =
-          std::find_if(wanted->members.begin(), wanted->members.end(),
-                       [&](const gang::MemberSet& one) { return one.role == placement.role; });
-      if (set == wanted->members.end()) continue;
-      placement::add_taken_domains(*set, ledger.nodes(), placement.node, facts);
-    }
-  }
-}
-
 placement::DomainFacts find_facts_of_others(const GangWork& work, const Ledger& ledger) {
   placement::DomainFacts facts;
   const auto sets = gang::all_sets(work.seen->group->spec.gangs);
@@ -45,11 +28,27 @@ placement::DomainFacts find_facts_of_others(const GangWork& work, const Ledger& 
   }
   if (work.reserved != nullptr) {
     for (const ReservedPlace& place : *work.reserved) {
+      // The gang takes it over; or nothing can start there, and the place moves after the pods.
+      const bool is_its_own = !work.is_committed() && work.has_set(place.set);
+      if (is_its_own || !ledger.is_allowed(*place.set, place.node)) continue;
       placement::add_taken_domains(*place.set, ledger.nodes(), place.node, facts);
     }
   }
-  if (work.siblings.empty()) add_stored_domains(work, ledger, facts);
   return facts;
+}
+
+// The placed pods of the sets that `is_one` picks.
+template <typename IsOne>
+std::vector<placement::SetOnNode> list_pods(const GangWork& work, const Ledger& ledger,
+                                            const IsOne& is_one) {
+  std::vector<placement::SetOnNode> pods;
+  for (const PlacedSlot& slot : work.placed) {
+    if (!is_one(*slot.set)) continue;
+    if (const auto node = ledger.nodes().find(slot.placement.node)) {
+      pods.emplace_back(slot.set, *node);
+    }
+  }
+  return pods;
 }
 
 }  // namespace
@@ -65,19 +64,16 @@ placement::DomainFacts find_domain_facts(const GangWork& work, const Ledger& led
   return facts;
 }
 
-bool keeps_domains(const GangWork& work, const Ledger& ledger) {
-  std::vector<placement::SetOnNode> pods;
-  bool has_terms = false;
-  for (const PlacedSlot& slot : work.placed) {
-    const bool has_term = placement::has_domain_terms(*slot.set);
-    if (slot.set->shape.spread.empty() && !has_term) continue;
-    has_terms = has_terms || has_term;
-    if (const auto node = ledger.nodes().find(slot.placement.node))
-      pods.emplace_back(slot.set, *node);
-  }
-  if (!placement::keeps_spread(pods, ledger.nodes())) return false;
-  return !has_terms ||
+bool keeps_topology(const GangWork& work, const Ledger& ledger) {
+  const auto pods = list_pods(work, ledger, placement::has_domain_terms);
+  return pods.empty() ||
          placement::keeps_domains(pods, ledger.nodes(), find_facts_of_others(work, ledger));
+}
+
+bool keeps_domains(const GangWork& work, const Ledger& ledger) {
+  const auto spread =
+      list_pods(work, ledger, [](const gang::MemberSet& set) { return !set.shape.spread.empty(); });
+  return placement::keeps_spread(spread, ledger.nodes()) && keeps_topology(work, ledger);
 }
 
 }  // namespace nervex::planner

@@ -49,7 +49,7 @@ struct GangWork : GangPlan {
   const gang::GangStatus* before = nullptr;  // from the status; null: a new gang
   std::vector<const gang::MemberSet*> sets;
   // All gangs of its PodGroup, and the capacity that is reserved beside them, in a cycle: topology
-  // keeps their pods together. Empty: the stored status says where they are.
+  // keeps their pods together. Empty outside of a cycle.
   std::span<const GangWork> siblings{};
   const std::vector<ReservedPlace>* reserved = nullptr;
   std::vector<gang::MemberSet> missing;  // the sets, each with its slots that have no placement

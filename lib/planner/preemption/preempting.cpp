@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "planner/gang/gang_domains.h"
 #include "planner/preemption/recheck_preemption.h"
 #include "planner/recovery/refusals.h"
 #include "planner/reserved_nodes/reserved_nodes.h"
@@ -159,6 +160,7 @@ class Continuation {
       return !at || ledger.nodes().node(*at).ready;
     };
     return !gang.missing.empty() || gang.obstacle == Obstacle::kRejected || group.is_drained ||
+           !keeps_topology(gang, ledger) ||
            !std::all_of(gang.placed.begin(), gang.placed.end(), [&](const PlacedSlot& slot) {
              const std::string& node = slot.placement.node;
              return ledger.is_allowed(*slot.set, node) ||

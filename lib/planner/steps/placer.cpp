@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "planner/gang/gang_domains.h"
 #include "planner/gang/place_gang.h"
 
 namespace nervex::planner {
@@ -13,12 +14,9 @@ namespace {
 
 // An equal gang gets an equal answer: nothing of the job itself counts.
 bool depends_on_nodes_alone(const GangWork& gang) {
-  const bool joins_none = gang.kind == gang::GangKind::kBase && gang.placed.empty();
   return !gang.claims_reserved() && gang.seen->enlarged.empty() &&
-         std::all_of(gang.missing.begin(), gang.missing.end(), [&](const gang::MemberSet& set) {
-           return (joins_none || !placement::has_domain_terms(set)) &&
-                  set.admitted.requests.empty();
-         });
+         std::all_of(gang.missing.begin(), gang.missing.end(),
+                     [](const gang::MemberSet& set) { return set.admitted.requests.empty(); });
 }
 
 // A pod that was placed since may help it.
@@ -99,7 +97,7 @@ const gang::NoFit* Placer::find_equal_refused(const GroupWork& work, const GangW
                known.group_limits == gang.group_limits &&
                known.group_limit_cause == gang.group_limit_cause &&
                known.gang->missing == gang.missing && known.gang->limits == gang.limits &&
-               known.reserved == reserved;
+               known.domains == find_domain_facts(gang, ledger_) && known.reserved == reserved;
       });
   return equal == refused_now_.end() ? nullptr : &equal->no_fit;
 }
@@ -149,16 +147,22 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
       forbidden.empty() ? std::vector<ReservedBy>() : reserved_->name(forbidden);
   // The nodes do not show yet what was given back in this cycle.
   if (may_remember && gang.placed.empty() && !ledger_.has_given_back()) {
-    if (auto known = waiting_.still_refused(key, gang.missing, gang.limits, now_, gang.group_limits,
-                                            taken_, reserved_by)) {
+    auto known = waiting_.still_refused(key, gang.missing, gang.limits, now_, gang.group_limits,
+                                        taken_, reserved_by);
+    if (known && known->domains == find_domain_facts(gang, ledger_)) {
       gang::NoFit no_fit = known->no_fit;
       refused.insert_or_assign(key, std::move(known));
       return no_fit;
     }
   }
   if (const gang::NoFit* equal = find_equal_refused(work, gang, forbidden)) {
-    const RefusedGang now_refused{gang.missing, gang.limits,       *equal,
-                                  now_,         gang.group_limits, reserved_by};
+    const RefusedGang now_refused{gang.missing,
+                                  gang.limits,
+                                  *equal,
+                                  now_,
+                                  gang.group_limits,
+                                  reserved_by,
+                                  find_domain_facts(gang, ledger_)};
     refused.insert_or_assign(key, std::make_shared<const RefusedGang>(now_refused));
     return *equal;
   }
@@ -176,12 +180,13 @@ std::optional<gang::NoFit> Placer::place(GroupWork& work, GangWork& gang) {
     return no_fit;
   }
   if (may_remember && gang.placed.empty()) {
-    const RefusedGang now_refused{gang.missing, gang.limits,       *no_fit,
-                                  now_,         gang.group_limits, reserved_by};
+    const placement::DomainFacts domains = find_domain_facts(gang, ledger_);
+    const RefusedGang now_refused{gang.missing,      gang.limits, *no_fit, now_,
+                                  gang.group_limits, reserved_by, domains};
     refused.emplace(key, std::make_shared<const RefusedGang>(now_refused));
     if (depends_on_nodes_alone(gang)) {
-      refused_now_.push_back({work.priority(), ledger_.gains(), ledger_.changes(), &gang, forbidden,
-                              gang.group_limits, gang.group_limit_cause, *no_fit});
+      refused_now_.push_back({work.priority(), ledger_.gains(), ledger_.changes(), &gang, domains,
+                              forbidden, gang.group_limits, gang.group_limit_cause, *no_fit});
     }
   } else {
     waits_otherwise = true;

@@ -87,6 +87,7 @@ class Placer {
     std::size_t gains = 0;
     std::size_t changes = 0;
     const GangWork* gang = nullptr;
+    placement::DomainFacts domains{};   // that it had to join
     ReservedNodes::Indices reserved{};  // what it might not use
     // Of that turn: it may have another one, with other limits.
     std::vector<placement::GroupLimit> group_limits{};

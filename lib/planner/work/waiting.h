@@ -21,6 +21,7 @@
 #include "gang/objects.h"
 #include "kube/model/objects.h"
 #include "placement/capacity.h"
+#include "placement/domain_terms.h"
 
 namespace nervex::planner {
 
@@ -62,6 +63,7 @@ struct RefusedGang {
   SysTime at{};
   std::vector<placement::GroupLimit> group_limits{};  // the same
   std::vector<ReservedBy> reserved_by{};              // with one more or less it is planned again
+  placement::DomainFacts domains{};                   // that the plan had to join
 };
 using GangKey = std::pair<std::string, std::string>;  // PodGroup UID, gang
 using RefusedGangs = std::map<GangKey, std::shared_ptr<const RefusedGang>>;

@@ -227,6 +227,49 @@ TEST_CASE("a base pod that is replaced joins reserved capacity", "[extender][dom
   CHECK(result.writes[0].status.gangs[0].placements[0].node.starts_with("b"));
 }
 
+TEST_CASE("reserved capacity on lost nodes keeps no pod there", "[extender][domains]") {
+  auto learners = near(a_set("learner", 1, ask(7)));
+  learners.reserved_pods = 1;
+  gang::PodGroup group = planned(a_group("a", {learners}), {"gone"}, true);
+  group.status.gangs[0].reserved = {{"learner", "a1", 1}};
+  nth_set(group, 0).slots[0].incarnation = 1;
+  ++group.meta.generation;
+  std::vector<placement::NodeView> nodes = two_zones();
+  for (std::size_t i = 0; i < 2; ++i) {
+    nodes[i] = view(testing::not_ready(*nodes[i].node), capacity(i == 0 ? 7 : 0, 0, 0));
+  }
+  const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
+  REQUIRE(result.writes.size() == 1);
+  const gang::GangStatus& gang = result.writes[0].status.gangs[0];
+  REQUIRE(gang.placements.size() == 1);
+  CHECK(gang.placements[0].node.starts_with("b"));
+  REQUIRE(gang.reserved.size() == 1);
+  CHECK(gang.reserved[0].node.starts_with("b"));
+}
+
+TEST_CASE("a request leaves the domain of reserved capacity that it does not need to join",
+          "[extender][domains]") {
+  gang::PodGroup group =
+      a_group("a", {a_set("coordinator", 1, ask(1)), near(a_set("learner", 0, ask(7)))});
+  group = planned(std::move(group), {"c"}, true);
+  group.status.gangs[0].reserved = {{"learner", "a1", 1}, {"learner", "a2", 1}};
+  auto asked = near(a_set("learner", 4, ask(7)));
+  asked.from_reserved = {"learner", 2};
+  add_member(group, in_request(asked, 1));
+  ++group.meta.generation;
+  std::vector<placement::NodeView> nodes = two_zones();
+  for (const char* name : {"a1", "a2"}) {  // no other node is in zone a
+    nodes[name == std::string("a1") ? 0 : 1] = in_zone(name, "a", 7);
+  }
+  nodes.push_back(in_zone("c", "c", 1));
+  const CycleResult result = run_cycle({nodes, {seen(group)}}, {}, kNow);
+  REQUIRE(result.writes.size() == 1);
+  REQUIRE(result.writes[0].status.gangs.size() == 2);
+  std::string text;
+  for (const auto& one : result.writes[0].status.gangs[1].placements) text += one.node + " ";
+  CHECK(text == "b1 b2 b3 b4 ");
+}
+
 TEST_CASE("restored reserved capacity is with what is left of it", "[extender][domains]") {
   auto learners = near(a_set("learner", 0, ask(7)));
   learners.reserved_pods = 2;
