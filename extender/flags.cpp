@@ -74,8 +74,8 @@ std::optional<int> parse(int argc, char** argv, Flags& flags) {
   app.add_option(
          "--node-class-label", flags.node_class_label,
          "label of nodes whose value is their class: quotas and limits of Queues and nodeClasses "
-         "of "
-         "jobs name classes; the default is the GPU model, set by NVIDIA's GPU feature discovery; "
+         "of jobs name classes; the default is the GPU model, set by NVIDIA's GPU feature "
+         "discovery; "
          "empty: nodes have no class")
       ->type_name("LABEL")
       ->capture_default_str();

@@ -38,7 +38,7 @@ class ClusterCache {
     state_.observe_fold = std::move(observe);
   }
 
-  // Call before any other.
+  // The planner gets these labels, and queues the one of node classes. Call before any other.
   void set_node_labels(const placement::NodeLabels& labels) {
     MutexLock lock(state_.mutex);
     state_.queues.set_class_label(labels.node_class);

@@ -27,7 +27,7 @@ inline constexpr std::string_view kKind = "PodGroup";
 inline constexpr std::string_view kBaseGang = "base";  // name of the only gang of kind Base
 inline constexpr std::string_view kDirect = "Direct";  // of spec.placement
 inline constexpr std::string_view kNever = "Never";    // of spec.preemptionPolicy
-// Of spec.gangs[].members[].topology[].policy.
+// Values of spec.gangs[].members[].topology[].policy.
 inline constexpr std::string_view kRequired = "Required";
 inline constexpr std::string_view kPreferred = "Preferred";
 // Of status.gangs[].victims[].reason.
@@ -60,7 +60,7 @@ struct TopologyTerm {
   bool operator==(const TopologyTerm&) const = default;
 };
 inline constexpr std::string_view kWholeJob = "job";
-// Of a set. kube-scheduler checks further terms of pod affinity.
+// A set has no more than these. kube-scheduler checks further terms of pod affinity.
 inline constexpr std::size_t kMaxTopologyTerms = 2;
 inline constexpr std::size_t kMaxNodeClasses = 16;
 inline constexpr std::size_t kMaxAffinityTerms = 64;

@@ -71,8 +71,8 @@ struct NodeChoice {
   std::vector<std::int64_t> score;  // by node: added to Verdicts::score; empty: all are equal
 };
 
-// What bounds one plan beside the capacity of the nodes. Borrows its parts. Limits for unknown sets
-// or nodes are ignored.
+// PlanLimits bound one plan beside the capacity of the nodes. Borrows its parts. Limits for unknown
+// sets or nodes are ignored.
 struct PlanLimits {
   PlanLimits() = default;
   PlanLimits(std::span<const NodeLimit> on_nodes,  // NOLINT: implicit, as the one below

@@ -15,7 +15,7 @@
 
 namespace nervex::placement {
 
-// What labels of nodes mean in a cluster.
+// NodeLabels say what labels of nodes mean in a cluster.
 struct NodeLabels {
   std::string node_class{};             // its value is the class of a node; empty: nodes have none
   std::vector<std::string> topology{};  // levels, those with the largest domains first

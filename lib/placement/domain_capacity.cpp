@@ -118,7 +118,7 @@ std::vector<Domain> DomainCapacity::measure(const DomainTerm& term, const LabelI
       if (inside != nullptr && inside->label.domain[i] != inside->domain) continue;
       Domain& domain = domains[label.domain[i]];
       domain.fit[s] += fit[set][i];
-      // Its taints evict the pods, or keep them away if there is another.
+      // A score below 0: taints of the node evict the pods, or keep them away if they can.
       const bool is_refused = !need.at_most.empty() && need.at_most[i] < need.wanted;
       const bool is_disliked = fit[set][i] > 0 && !score.empty() && score[i] < 0;
       domain.is_avoided = domain.is_avoided || is_refused || is_disliked;

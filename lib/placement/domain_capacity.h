@@ -29,7 +29,7 @@ struct DomainTerm {
   bool is_about_classes() const { return reason == gang::DomainLimit::Reason::kNodeClasses; }
 };
 
-// What a domain holds of the sets of a term.
+// A domain, and what it holds of the sets of a term.
 struct Domain {
   std::size_t index = 0;
   std::vector<std::int64_t> fit;  // by DomainTerm::sets
@@ -58,16 +58,16 @@ class DomainCapacity {
   const Cluster& cluster() const { return cluster_; }
   const Capacity& capacity() const { return capacity_; }
   const FitOnNodes& fit() const { return fit_; }
-  // The same in the empty cluster. Cost: as the constructor.
+  // fit() in the empty cluster. Cost: as the constructor.
   FitOnNodes fit_when_empty() const;
   std::int64_t wanted(std::size_t set) const { return capacity_.sets[set].wanted; }
 
-  // What the domains of a label hold of the sets of a term, on nodes that `choices` allow and that
-  // are `inside` (null: all). Cost: nodes x sets of the term.
+  // Measures what the domains of a label hold of the sets of a term, on nodes that `choices` allow
+  // and that are `inside` (null: all). Cost: nodes x sets of the term.
   std::vector<Domain> measure(const DomainTerm& term, const LabelIndex& label,
                               const FitOnNodes& fit, const Inside* inside = nullptr) const;
-  // Those that the term may use: of node classes the listed ones, in their order; where pods with
-  // the term run, those with such pods; else by name.
+  // Lists the domains that the term may use: of node classes the listed ones, in their order; where
+  // pods with the term run, those with such pods; else by name.
   std::vector<Domain> list(const DomainTerm& term, const FitOnNodes& fit) const;
   // As few domains of these as together hold the pods of the term: those that are taken, then the
   // largest; the last one is the smallest that suffices. nullopt: all together do not hold them.

@@ -38,22 +38,13 @@ def wait_collectors(jobs, count):
     return jobs.wait_pods(NAME, count, "Running", role="collector")
 
 
-def assert_first_plan(jobs, starts):
-    """No plan was refused, and none was made before this one: placement numbers never repeat."""
-    group = jobs.pod_groups(NAME)[0]
-    starts.catch_up()
-    assert starts.is_whole(group["metadata"]["uid"])
-    assert not starts.refusals(group["metadata"]["uid"])
-    assert group["status"]["nextPlacement"] == len(jobs.pods(NAME)) + 1, group["status"]
-
-
 def test_a_spread_by_node_starts_with_the_first_plan(jobs, programs, starts):
     with nodes.own_nodes(programs.api(), *[{}] * 8) as (pool, machines):
         nodes.wait_usable(programs.api(), machines)
         jobs.create(spread(pool, 8, constraint(HOST)))
         assert count_by(wait_collectors(jobs, 8)) == [1] * 8
         assert jobs.condition(NAME, "PlacementBestEffort") is None
-        assert_first_plan(jobs, starts)
+        starts.assert_first_plan(jobs, NAME)
 
 
 def test_a_spread_by_zone_and_node_at_once(jobs, programs, starts):
@@ -63,7 +54,7 @@ def test_a_spread_by_zone_and_node_at_once(jobs, programs, starts):
         pods = wait_collectors(jobs, 6)
         assert count_by(pods, {one: "a" if i < 3 else "b" for i, one in enumerate(machines)}) == [3, 3]
         assert count_by(pods)[0] <= 2
-        assert_first_plan(jobs, starts)
+        starts.assert_first_plan(jobs, NAME)
 
 
 def test_running_pods_of_others_count_and_a_domain_without_capacity_is_named(jobs, core, namespace, programs):

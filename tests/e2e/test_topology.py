@@ -52,21 +52,12 @@ def wait_message(jobs, text):
     wait_for(look, f"a gang to say: {text}")
 
 
-def assert_first_plan(jobs, starts):
-    """No plan was refused, and none was made before this one: placement numbers never repeat."""
-    group = jobs.pod_groups(NAME)[0]
-    starts.catch_up()
-    assert starts.is_whole(group["metadata"]["uid"])
-    assert not starts.refusals(group["metadata"]["uid"])
-    assert group["status"]["nextPlacement"] == len(jobs.pods(NAME)) + 1, group["status"]
-
-
 def test_learners_start_in_the_smallest_zone_that_holds_them(jobs, programs, starts):
     with nodes.own_nodes(programs.api(), A, A, B, B, B, gpus=2) as (pool, machines):
         nodes.wait_usable(programs.api(), machines)
         jobs.create(near(pool, 4, {"level": ZONE}))
         wait_on(jobs, {machines[0]: 2, machines[1]: 2})
-        assert_first_plan(jobs, starts)
+        starts.assert_first_plan(jobs, NAME)
 
 
 def test_learners_that_no_zone_holds_say_which_zones_come_closest(jobs, programs):
@@ -86,7 +77,7 @@ def test_preferred_learners_start_in_as_few_zones_as_possible(jobs, programs, st
         for node, count in count_by_node(jobs).items():
             zones[machines.index(node) // 2] += count
         assert sorted(zones.values()) == [1, 4]
-        assert_first_plan(jobs, starts)
+        starts.assert_first_plan(jobs, NAME)
 
 
 def test_a_drained_node_s_learner_stays_in_the_zone(jobs, core, healing):
@@ -139,7 +130,7 @@ def test_a_role_starts_on_one_of_its_node_classes_and_grows_onto_the_next(jobs, 
         jobs.create(body)
         jobs.wait_pods(NAME, 3, "Running", role="collector")
         assert count_by_node(jobs, "collector")[machines[0]] == 0, "the small class does not hold all three"
-        assert_first_plan(jobs, starts)
+        starts.assert_first_plan(jobs, NAME)
         reply = replicas_api.add(jobs.namespace, f"{NAME}-coordinator", collectors=3)
         assert reply.status == 200, reply
         jobs.wait_pods(NAME, 6, "Running", role="collector")

@@ -1,5 +1,5 @@
 // tests/placement/spread_judge.h - does a placement keep its topology spread constraints? Counts
-// the whole cluster anew, as kube-scheduler does.
+// the whole cluster again, as kube-scheduler does.
 #pragma once
 
 #include <algorithm>

@@ -82,13 +82,15 @@ std::vector<NodeView> three_racks() {
           node("b1-1", "b", "b1", 2), node("b1-2", "b", "b1", 2), node("b1-3", "b", "b1", 2)};
 }
 
+// Learners that are near each other by a level, in three racks.
+struct Row {
+  std::string when;
+  int pods;
+  std::string level;
+  std::string want;
+};
+
 TEST_CASE("pods with a topology get the smallest domain that holds them", "[placement][topology]") {
-  struct Row {
-    std::string when;
-    int pods;
-    std::string level;
-    std::string want;
-  };
   const auto row = GENERATE(values<Row>({
       {"one node of a rack suffices", 3, kRack, "a2-1:3"},
       {"two nodes of a rack do", 4, kRack, "a1-1:2 a1-2:2"},
@@ -113,12 +115,6 @@ TEST_CASE("pods with a topology get the smallest domain that holds them", "[plac
 }
 
 TEST_CASE("a preferred topology gives as few domains as possible", "[placement][topology]") {
-  struct Row {
-    std::string when;
-    int pods;
-    std::string level;
-    std::string want;
-  };
   const auto row = GENERATE(values<Row>({
       {"one rack holds them", 4, kRack, "a1-1:2 a1-2:2"},
       {"two racks of one zone do, and no rack", 7, kRack, "a1-1:2 a1-2:2 a2-1:3"},
@@ -243,7 +239,7 @@ TEST_CASE("the parts of a multi-GPU learner get one node class", "[placement][to
 }
 
 TEST_CASE("a search for domains ends soon", "[placement][topology]") {
-  // No node holds the learners, whatever nodes the other roles get.
+  // No node holds the learners, also if the other roles are elsewhere.
   std::vector<NodeView> nodes;
   for (int i = 0; i < 500; ++i) {
     const std::string name = "n" + std::to_string(i);

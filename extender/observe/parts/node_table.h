@@ -29,7 +29,7 @@ class NodeTable {
   // is asked for, here and in all views (kube::with_delegated). False: they are these already.
   bool set_delegated(std::vector<std::string> resources);
 
-  // Of all views. Call before any other.
+  // All clusters get these labels. Call before any other.
   void set_labels(const placement::NodeLabels& labels) {
     labels_ = std::make_shared<const placement::NodeLabels>(labels);
   }

@@ -88,6 +88,16 @@ class Starts:
         wanted = {f"{role}/{ordinal}" for role, ordinal in pod_groups.slots(self.groups[group_uid][-1])}
         return {key for _, key, _ in self.bound_of(group_uid)} == wanted
 
+    def assert_first_plan(self, jobs, name):
+        """No plan of the job was refused, and none was made before this one: placement numbers never repeat. Catches up
+        first."""
+        group = jobs.pod_groups(name)[0]
+        uid = group["metadata"]["uid"]
+        self.catch_up()
+        assert self.is_whole(uid)
+        assert not self.refusals(uid)
+        assert group["status"]["nextPlacement"] == len(jobs.pods(name)) + 1, group["status"]
+
     # -- on the threads
 
     def _follow(self, kind, path, version):
